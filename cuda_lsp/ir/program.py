@@ -1,0 +1,522 @@
+"""The kernel program: a kernel reduced to what ordering and addresses depend on.
+
+The whole language on one screen::
+
+    kernel = Kernel(name, params, arrays, body)
+    stmt   = Assign(var, value)
+           | Load(var?, pointer, type) | Store(pointer, value, type) | Atomic(var?, op, pointer, …)
+           | Copy(destination, source, size)                      memcpy, struct assignment, async copies
+           | Barrier(scope, phase, …) | Fence(scope)
+           | If(condition, then, otherwise) | Loop(test, condition, body, step) | Block(label, body) | Leave(label)
+           | Assume(condition) | Incomplete(construct, …)
+    expr   = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown
+           | AddressOf(array) | Offset(pointer, bytes)
+
+Expressions are pure: the frontend turns side effects, memory reads, calls (always inlined),
+short-circuits and ternaries whose arms touch memory into statements over fresh variables, in C++
+evaluation order.  ``break``, ``continue``, ``return`` (also of inlined functions), and ``switch`` are
+``Leave`` out of a labelled ``Block`` or ``Loop``: "lanes that execute it wait at the end of the block".
+Every statement that a message may name carries its ``Site``.  Nodes are immutable; variables and
+arrays are compared by ``id``.  Invariants are checked by ``cuda_lsp.ir.validate``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from cuda_lsp.ir.types import BOOL, INT32, UINT32, Int, Opaque, Pointer, Type
+from cuda_lsp.model import LaunchConfig, Scope, Site, SourceRange, Space
+
+# ------------------------------------------------------------------------------------ expressions
+
+
+class Axis(enum.Enum):
+    """The built-in variables, one per component."""
+
+    TID_X = "threadIdx.x"
+    TID_Y = "threadIdx.y"
+    TID_Z = "threadIdx.z"
+    BID_X = "blockIdx.x"
+    BID_Y = "blockIdx.y"
+    BID_Z = "blockIdx.z"
+    BDIM_X = "blockDim.x"
+    BDIM_Y = "blockDim.y"
+    BDIM_Z = "blockDim.z"
+    GDIM_X = "gridDim.x"
+    GDIM_Y = "gridDim.y"
+    GDIM_Z = "gridDim.z"
+    LANE = "laneid"  # linear thread index within the block, modulo the warp size
+    WARP_SIZE = "warpSize"
+
+
+class UnaryOp(enum.Enum):
+    NEG = "-"
+    NOT = "!"  # logical; result BOOL
+    INV = "~"
+
+
+class BinaryOp(enum.Enum):
+    """C semantics: division truncates, shifts by type; comparisons give BOOL.
+
+    AND/OR are logical without short circuit (both arms are pure).
+    """
+
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    REM = "%"
+    SHL = "<<"
+    SHR = ">>"  # arithmetic when the type is signed
+    BAND = "&"
+    BOR = "|"
+    BXOR = "^"
+    AND = "&&"
+    OR = "||"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    EQ = "=="
+    NE = "!="
+    MIN = "min"
+    MAX = "max"
+
+
+@frozen
+class Const:
+    """An integer (exact) or floating constant."""
+
+    value: int | float
+    type: Type = INT32
+
+
+@frozen(eq=False)
+class Var:
+    """A scalar or pointer variable private to each thread. Identity is the object; ``id`` orders them.
+
+    ``name`` is what the source calls it (temporaries: ``""``). A kernel parameter is a Var listed in
+    ``Kernel.params``: the same value in every thread, never assigned (the frontend copies it first
+    when the body assigns to it). A variable read before any assignment holds an unknown value.
+    """
+
+    name: str
+    type: Type
+    id: int
+
+    def __repr__(self) -> str:
+        return f"{self.name or '%'}#{self.id}"
+
+
+@frozen
+class Builtin:
+    axis: Axis
+    type: Type = UINT32
+
+
+@frozen
+class Unary:
+    op: UnaryOp
+    operand: Expr
+    type: Type
+
+
+@frozen
+class Binary:
+    """``type`` is that of the result; both operands share one type (shifts: the left one's).
+
+    Pointer comparisons and differences (in bytes, INT64) are Binary too.
+    """
+
+    op: BinaryOp
+    left: Expr
+    right: Expr
+    type: Type
+
+
+@frozen
+class Select:
+    """``condition ? then : otherwise`` with pure arms."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+    type: Type
+
+
+@frozen
+class Cast:
+    """Conversion between scalar types (integer width and sign, bool, float). To BOOL: ``!= 0``."""
+
+    operand: Expr
+    type: Type
+
+
+@frozen
+class Intrinsic:
+    """A pure built-in function by its CUDA name: abs, __popc, __clz, __ffs, __brev, __mul24, …
+
+    Lane exchanges (``__shfl_*``, votes, match, ``__activemask``) appear here too, after the
+    ``Barrier(WARP)`` they imply; operands as in CUDA, mask first.
+    """
+
+    name: str
+    operands: tuple[Expr, ...]
+    type: Type
+
+
+@frozen
+class Unknown:
+    """A value the frontend cannot express. ``reason`` is for people. Varies by thread unless ``uniform``.
+
+    Two occurrences with one ``id`` in one thread are the same value only if no statement between
+    them re-evaluates it; evaluators may treat every evaluation as fresh.
+    """
+
+    reason: str
+    type: Type
+    id: int
+    uniform: bool = False
+
+
+@frozen(eq=False)
+class Array:
+    """A memory object that accesses name.
+
+    ``shape`` is in elements, outermost first; ``None`` at front or ``()`` means unknown extent
+    (``extern __shared__``, pointer parameters). ``size`` in bytes when known. SHARED: one per block.
+    GLOBAL: a pointer parameter's pointee (``param`` set), a ``__device__`` variable, or what a
+    pointer loaded from memory points to. CONSTANT: read-only. LOCAL: private to each thread (local
+    arrays, records whose address is taken). ``may_alias``: distinct arrays with one non-None group
+    may overlap; otherwise distinct arrays never do.
+    """
+
+    name: str
+    space: Space
+    element: Type
+    shape: tuple[int | None, ...]
+    id: int
+    size: int | None = None
+    offset: int | None = None  # SHARED: bytes from the start of the block's static shared memory
+    dynamic: bool = False  # extern __shared__
+    param: Var | None = None
+    may_alias: str | None = None
+    site: Site | None = None
+    volatile: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.space.value}:{self.name}#{self.id}"
+
+
+@frozen
+class AddressOf:
+    """The address of an array's first byte."""
+
+    array: Array
+    type: Type = Pointer()
+
+
+@frozen
+class Offset:
+    """``pointer`` moved by ``bytes`` (an INT64 expression)."""
+
+    pointer: Expr
+    bytes: Expr
+    type: Type = Pointer()
+
+
+Expr = (
+    Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown | AddressOf | Offset
+)
+
+# ------------------------------------------------------------------------------------- statements
+
+
+@frozen
+class Assign:
+    var: Var
+    value: Expr
+    site: Site | None = None
+
+
+@frozen
+class Load:
+    """``var = *(type*)pointer``. ``type.size`` bytes. ``var`` None: the value is not used as a scalar.
+
+    ``readonly``: through ``__ldg``, texture, ``const __restrict__``. ``volatile``: never cached.
+    """
+
+    var: Var | None
+    pointer: Expr
+    type: Type
+    site: Site
+    volatile: bool = False
+    readonly: bool = False
+
+
+@frozen
+class Store:
+    """``*(type*)pointer = value``; ``value`` Unknown when it is data."""
+
+    pointer: Expr
+    value: Expr
+    type: Type
+    site: Site
+    volatile: bool = False
+
+
+@frozen
+class Atomic:
+    """A read-modify-write (or atomic load/store: op "load", "store") of ``type.size`` bytes.
+
+    ``op``: add sub exch min max inc dec and or xor cas load store. ``var`` receives the old value.
+    """
+
+    var: Var | None
+    op: str
+    pointer: Expr
+    operands: tuple[Expr, ...]
+    type: Type
+    scope: Scope
+    site: Site
+    order: str = "relaxed"
+
+
+@frozen
+class Copy:
+    """``size`` bytes from ``source`` to ``destination`` by the executing thread.
+
+    ``asynchronous``: completes only at a ``Barrier`` phase or ``Wait`` naming it (``cp.async``,
+    ``memcpy_async``): ``mechanism`` says which. Until modelled, evaluators report it as incomplete.
+    """
+
+    destination: Expr
+    source: Expr
+    size: Expr
+    site: Site
+    asynchronous: bool = False
+    mechanism: str = ""
+
+
+class BarrierScope(enum.Enum):
+    """Which threads a barrier orders."""
+
+    BLOCK = "block"  # __syncthreads, block.sync(), barrier.sync 0
+    WARP = "warp"  # __syncwarp(mask) and every *_sync lane exchange
+    TILE = "tile"  # tiled_partition<N>: aligned groups of ``size`` threads
+    COALESCED = "coalesced"  # the lanes active when the group was made
+    NAMED = "named"  # barrier.sync id, count
+    CLUSTER = "cluster"
+    GRID = "grid"
+
+
+class BarrierPhase(enum.Enum):
+    SYNC = "sync"  # arrive and wait
+    ARRIVE = "arrive"
+    WAIT = "wait"
+
+
+@frozen
+class Barrier:
+    """A barrier as written in the source (``text`` for messages: ``__syncthreads()``).
+
+    WARP: ``mask`` is the lane mask. TILE: ``size`` threads. NAMED: ``id`` and ``count`` (None: all).
+    ``implied``: part of a lane exchange, not a barrier of its own.
+    """
+
+    scope: BarrierScope
+    site: Site
+    phase: BarrierPhase = BarrierPhase.SYNC
+    mask: Expr | None = None
+    size: int | None = None
+    id: Expr | None = None
+    count: Expr | None = None
+    implied: bool = False
+
+
+@frozen
+class Fence:
+    scope: Scope
+    site: Site
+
+
+@frozen
+class If:
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...]
+    site: Site
+
+
+@frozen
+class Loop:
+    """``for (;; step) { test; if (!condition) break; body }``.
+
+    One round: ``test`` (statements that compute the condition; usually none), leave when
+    ``condition`` is false, ``body``, ``step``. ``do``-``while``: ``tests_first`` is False and the first
+    round skips test and condition. ``Leave(label)`` ends the loop (break);
+    ``Leave(continue_label)`` ends the round's body (then ``step`` runs).
+    """
+
+    label: int
+    continue_label: int
+    test: tuple[Stmt, ...]
+    condition: Expr
+    body: tuple[Stmt, ...]
+    step: tuple[Stmt, ...]
+    site: Site
+    tests_first: bool = True
+
+
+@frozen
+class Block:
+    """A region that ``Leave(label)`` ends. Inlined calls, ``switch``, the kernel body (label 0)."""
+
+    label: int
+    body: tuple[Stmt, ...]
+    site: Site | None = None
+
+
+@frozen
+class Leave:
+    """The executing lanes go to the end of the enclosing Block/Loop/round with this label."""
+
+    label: int
+    site: Site
+
+
+@frozen
+class Assume:
+    """A fact: ``assert``, ``__builtin_assume``, a directive. Holds for every executing lane."""
+
+    condition: Expr
+    site: Site
+
+
+@frozen
+class Incomplete:
+    """Something that the frontend did not translate; it may touch ``arrays`` (None: none known).
+
+    ``synchronises``: it may contain a barrier. A kernel with a reachable one is never race-free
+    unless the construct cannot touch memory (``harmless``: only its value is lost).
+    """
+
+    construct: str
+    reason: str
+    site: Site
+    pointers: tuple[Expr, ...] = ()
+    synchronises: bool = False
+    harmless: bool = False
+
+
+Stmt = (
+    Assign
+    | Load
+    | Store
+    | Atomic
+    | Copy
+    | Barrier
+    | Fence
+    | If
+    | Loop
+    | Block
+    | Leave
+    | Assume
+    | Incomplete
+)
+
+# ----------------------------------------------------------------------------------------- kernel
+
+
+@frozen
+class LaunchBounds:
+    max_threads: int
+    min_blocks: int | None = None
+
+
+@frozen
+class Directives:
+    """What ``// cuda-lsp:`` comments say of this kernel."""
+
+    launch: LaunchConfig | None = None
+    assumptions: tuple[Expr, ...] = ()  # over params and built-ins
+    warp_synchronous: bool = False
+
+
+@frozen(eq=False)
+class Kernel:
+    """A ``__global__`` function (one instantiation of a template) after inlining.
+
+    ``params``: scalar and pointer parameters in order; fields of by-value record parameters appear
+    as parameters of their own, named ``record.field``. ``arrays``: every Array that ``body`` names.
+    ``launches``: what launch sites say, best first (``frontend.launches``), may be empty.
+    ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
+    translation depends on.
+    """
+
+    name: str  # as in the source, with template arguments: ``reduce<float, 256>``
+    range: SourceRange
+    params: tuple[Var, ...]
+    arrays: tuple[Array, ...]
+    body: tuple[Stmt, ...]
+    name_range: SourceRange | None = None
+    launches: tuple[LaunchConfig, ...] = ()
+    bounds: LaunchBounds | None = None
+    directives: Directives = Directives()
+    errors: tuple[SourceRange, ...] = ()
+    digest: str = ""
+    required: Mapping[str, int] = field(factory=dict)  # facts for launch inference, e.g. {"tile": 32}
+
+
+def const(value: int, type: Type = INT32) -> Const:
+    """A constant of ``type``, wrapped into its range."""
+    return Const(type.wrap(value) if isinstance(type, Int) else value, type)
+
+
+TRUE = Const(1, BOOL)
+FALSE = Const(0, BOOL)
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "AddressOf",
+    "Array",
+    "Assign",
+    "Assume",
+    "Atomic",
+    "Axis",
+    "Barrier",
+    "BarrierPhase",
+    "BarrierScope",
+    "Binary",
+    "BinaryOp",
+    "Block",
+    "Builtin",
+    "Cast",
+    "Const",
+    "Copy",
+    "Directives",
+    "Expr",
+    "Fence",
+    "If",
+    "Incomplete",
+    "Intrinsic",
+    "Kernel",
+    "LaunchBounds",
+    "Leave",
+    "Load",
+    "Loop",
+    "Offset",
+    "Opaque",
+    "Select",
+    "Stmt",
+    "Store",
+    "Unary",
+    "UnaryOp",
+    "Unknown",
+    "Var",
+    "const",
+]

@@ -1,0 +1,395 @@
+"""The words every room shares.
+
+Both analyses (static and dynamic) speak in these classes, and every output (editor, terminal, JSON,
+SARIF) only translates them.  Definitions of race, conflict, status and verdict: ``docs/semantics.md``.
+Nothing here computes; nothing here imports another room.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+# ---------------------------------------------------------------------------------------- source
+
+
+@frozen(order=True)
+class Position:
+    """A place between two characters. 1-based line; 1-based column counted in Unicode code points."""
+
+    line: int
+    column: int
+
+
+@frozen(order=True)
+class SourceRange:
+    """Half-open stretch of one file: ``end`` is the position after the last character."""
+
+    path: Path
+    start: Position
+    end: Position
+
+    def shifted(self, lines: int) -> SourceRange:
+        """The same stretch ``lines`` further down (negative: up)."""
+        return SourceRange(
+            self.path,
+            Position(self.start.line + lines, self.start.column),
+            Position(self.end.line + lines, self.end.column),
+        )
+
+
+@frozen
+class Site:
+    """One place of the source where something happens: an access, a barrier, a call.
+
+    ``text`` is the source expression as written (``tile[threadIdx.y][k]``), for messages.
+    ``calls`` are the call expressions through which inlining reached it, outermost first; a site
+    written in the kernel itself has none.  Two sites are the same source expression when their
+    ``range`` agree, whatever the call chain.
+    """
+
+    range: SourceRange
+    text: str = ""
+    calls: tuple[SourceRange, ...] = ()
+
+
+# ---------------------------------------------------------------------------------------- memory
+
+
+class Space(enum.Enum):
+    """A memory space of the CUDA programming model."""
+
+    SHARED = "shared"
+    GLOBAL = "global"
+    LOCAL = "local"
+    CONSTANT = "constant"
+
+
+class Mode(enum.Enum):
+    """What an access does to memory."""
+
+    READ = "read"
+    WRITE = "write"
+    ATOMIC = "atomic"
+
+    @property
+    def writes(self) -> bool:
+        return self is not Mode.READ
+
+
+class Scope(enum.Enum):
+    """How far an atomic operation or a fence reaches (``_block``, plain, ``_system``)."""
+
+    BLOCK = "block"
+    DEVICE = "device"
+    SYSTEM = "system"
+
+
+# -------------------------------------------------------------------------------------- hardware
+
+
+@frozen
+class GpuModel:
+    """Hardware facts of one architecture. Sizes in bytes."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    banks: int = 32
+    bank_bytes: int = 4
+    warp_size: int = 32
+    max_threads_per_block: int = 1024
+    max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
+    max_static_shared: int = 48 * 1024
+    max_dynamic_shared: int = 99 * 1024
+
+    @property
+    def independent_threads(self) -> bool:
+        """From Volta on the lanes of a warp are not in lock step."""
+        return self.compute_capability >= (7, 0)
+
+
+# ---------------------------------------------------------------------------------------- launch
+
+Dim3 = tuple[int, int, int]
+
+
+class LaunchSource(enum.Enum):
+    """Where a launch configuration was learnt, best first."""
+
+    COMMAND_LINE = "command line"
+    DIRECTIVE = "directive"
+    FILE = "launch in this file"
+    WORKSPACE = "launch in the workspace"
+    BOUNDS = "hint in the kernel"  # __launch_bounds__, tiled_partition, static array extents
+    DEFAULT = "default"
+
+
+@frozen
+class LaunchConfig:
+    """A launch: block and grid extents, dynamic shared memory, constant scalar arguments.
+
+    ``grid is None``: unknown, any number of blocks. ``arguments`` maps parameter names to the values
+    that the launch passes as constants. ``assumed`` says that the source does not fix it.
+    """
+
+    block: Dim3
+    grid: Dim3 | None = None
+    dynamic_shared: int | None = None  # bytes; None: unknown
+    source: LaunchSource = LaunchSource.DEFAULT
+    arguments: Mapping[str, int] = field(factory=dict)
+    site: Site | None = None
+
+    @property
+    def threads(self) -> int:
+        x, y, z = self.block
+        return x * y * z
+
+    @property
+    def assumed(self) -> bool:
+        return self.source in (LaunchSource.BOUNDS, LaunchSource.DEFAULT)
+
+
+# -------------------------------------------------------------------------------------- findings
+
+
+class Code(enum.Enum):
+    """Diagnostic codes; each has a page under ``docs/codes`` (``cuda-lsp explain CODE``)."""
+
+    SHARED_RACE = "shared-race"
+    GLOBAL_RACE = "global-race"
+    WARP_RACE = "warp-race"
+    BANK_CONFLICT = "bank-conflict"
+    BARRIER_DIVERGENCE = "barrier-divergence"
+    REDUNDANT_BARRIER = "redundant-barrier"
+    SHARED_OUT_OF_BOUNDS = "shared-out-of-bounds"
+    SHARED_UNINITIALISED = "shared-uninitialised"
+    UNCOALESCED_ACCESS = "uncoalesced-access"
+    LAUNCH_LIMIT = "launch-limit"
+    ANALYSIS_INCOMPLETE = "analysis-incomplete"
+
+
+class Status(enum.Enum):
+    """How sure a finding is (``docs/semantics.md``)."""
+
+    PROVED = "proved"
+    CONDITIONAL = "conditional"
+    POSSIBLE = "possible"
+    CONFIRMED = "confirmed"
+    NOT_OBSERVED = "not observed"
+
+
+class Severity(enum.IntEnum):
+    """The numbers are LSP's DiagnosticSeverity."""
+
+    ERROR = 1
+    WARNING = 2
+    INFORMATION = 3
+    HINT = 4
+
+
+STATUS_SEVERITY: Mapping[Status, Severity] = {
+    Status.PROVED: Severity.ERROR,
+    Status.CONFIRMED: Severity.ERROR,
+    Status.CONDITIONAL: Severity.WARNING,
+    Status.POSSIBLE: Severity.INFORMATION,
+    Status.NOT_OBSERVED: Severity.HINT,
+}
+
+
+@frozen
+class CodeInfo:
+    """One row of the table of codes.
+
+    ``worst`` caps the severity that the status would give (a bank conflict is never an error);
+    ``enabled`` is the default of the code's setting.
+    """
+
+    code: Code
+    title: str
+    worst: Severity = Severity.ERROR
+    enabled: bool = True
+
+
+CODES: Mapping[Code, CodeInfo] = {
+    row.code: row
+    for row in (
+        CodeInfo(Code.SHARED_RACE, "data race in shared memory"),
+        CodeInfo(Code.GLOBAL_RACE, "data race in global memory"),
+        CodeInfo(Code.WARP_RACE, "data race between lanes of one warp"),
+        CodeInfo(Code.BANK_CONFLICT, "shared-memory bank conflict", Severity.WARNING),
+        CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
+        CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
+        CodeInfo(Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds"),
+        CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
+        CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
+        CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),
+        CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that the analysis does not cover", Severity.INFORMATION),
+    )
+}
+
+
+def severity_of(code: Code, status: Status) -> Severity:
+    """The default severity of a finding: its status, capped by its code."""
+    return max(STATUS_SEVERITY[status], CODES[code].worst)
+
+
+class RaceKind(enum.Enum):
+    """By order of program text: the second access read/wrote what the first wrote/read."""
+
+    RAW = "RAW"
+    WAR = "WAR"
+    WAW = "WAW"
+
+
+@frozen
+class Witness:
+    """Two threads, one memory element and the values that make them collide.
+
+    ``threads`` are threadIdx triples, first site's thread first; ``blocks`` likewise, None when both
+    are of one (any) block. ``index`` holds one entry per array dimension (element units), or one
+    byte offset when the array's shape is unknown. ``values`` are parameters and loop counters.
+    """
+
+    threads: tuple[Dim3, Dim3]
+    blocks: tuple[Dim3, Dim3] | None
+    array: str
+    index: tuple[int, ...]
+    values: Mapping[str, int] = field(factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.array}[{']['.join(map(str, self.index))}]"
+
+
+@frozen
+class BankReport:
+    """Cost of one shared-memory access site, over every warp that executes it.
+
+    ``ways``: worst number of distinct words one bank serves in one part of a warp. ``wavefronts`` and
+    ``ideal``: of the worst warp. ``mean_wavefronts``: over warps. ``histogram``: accesses (distinct
+    words) per bank in the worst warp, ``(banks,)``. ``atomic_ways``: worst number of lanes that
+    update one address (atomics only, else 1).
+    """
+
+    ways: int
+    wavefronts: int
+    ideal: int
+    mean_wavefronts: float
+    histogram: tuple[int, ...]
+    warp: int = 0
+    atomic_ways: int = 1
+
+
+@frozen
+class Related:
+    """Another place that belongs to a finding, and what happens there."""
+
+    site: Site
+    message: str
+
+
+@frozen
+class Observation:
+    """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words."""
+
+    device: str
+    launch: LaunchConfig
+    seconds: float
+    pairs: int
+    words: int
+    blocks_checked: int
+    blocks_total: int
+
+
+@frozen
+class Finding:
+    """One thing to tell the user, from either analysis, for every output.
+
+    ``site`` carries the squiggle. ``condition`` is what a conditional finding needs, readable
+    (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
+    it was found under. ``version`` is the document version it was computed from.
+    """
+
+    code: Code
+    status: Status
+    message: str
+    kernel: str
+    site: Site
+    related: tuple[Related, ...] = ()
+    kind: RaceKind | None = None
+    witness: Witness | None = None
+    bank: BankReport | None = None
+    condition: str | None = None
+    reason: str | None = None
+    same_value: bool = False
+    launch: LaunchConfig | None = None
+    observation: Observation | None = None
+    severity: Severity | None = None  # None: by severity_of; settings may override
+    version: int | None = None
+
+    @property
+    def effective_severity(self) -> Severity:
+        if self.severity is not None:
+            return self.severity
+        severity = severity_of(self.code, self.status)
+        if self.same_value:  # one step lower, never below a hint
+            severity = Severity(min(severity + 1, Severity.HINT))
+        return severity
+
+    def with_version(self, version: int | None) -> Finding:
+        return evolve(self, version=version)
+
+
+# --------------------------------------------------------------------------------------- verdicts
+
+
+class Verdict(enum.Enum):
+    """The three-valued answer for a kernel: race-free only when every pair was decided."""
+
+    RACY = "racy"
+    RACE_FREE = "race-free"
+    UNDECIDED = "undecided"
+
+
+@frozen
+class KernelReport:
+    """All that one analysis says of one kernel.
+
+    ``reasons`` say why it is undecided (or what was left out). ``refined``: the solver has finished
+    with it (False: first tier only, more may come). ``launches`` are those analysed, first one shown.
+    """
+
+    name: str
+    range: SourceRange
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    launches: tuple[LaunchConfig, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    refined: bool = False
+    key: str = ""  # identifies the analysed text and settings; equal key, equal report
+
+
+@frozen
+class ToolError:
+    """The tool could not do something: one clear message with the next step."""
+
+    message: str
+    range: SourceRange | None = None
+
+
+@frozen
+class FileReport:
+    """All that is known of one file at one version. ``seconds``: wall time of the analysis."""
+
+    path: Path
+    kernels: tuple[KernelReport, ...] = ()
+    errors: tuple[ToolError, ...] = ()
+    file_findings: tuple[Finding, ...] = ()  # not of one kernel: launch limits, directives
+    seconds: float = 0.0
+    version: int | None = None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(f for k in self.kernels for f in k.findings) + self.file_findings
