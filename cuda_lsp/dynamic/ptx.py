@@ -228,7 +228,7 @@ class PtxModule:
     target: str
     address_size: int
     items: tuple[PtxFunction | PtxVariable | Verbatim, ...]
-    files: Mapping[int, str] = field(factory=dict)  # number → path of the .file directives
+    files: Mapping[int, str] = field(factory=dict[int, str])  # number → path of the .file directives
 
     @cached_property
     def functions(self) -> Mapping[str, PtxFunction]:

@@ -77,8 +77,8 @@ class _Reader:
 
     text: str
     position: int = 0
-    files: dict[int, str] = field(factory=dict)
-    places: dict[tuple[int, int, int], PtxLocation] = field(factory=dict)  # of the .loc lines so far
+    files: dict[int, str] = field(factory=dict[int, str])
+    places: dict[tuple[int, int, int], PtxLocation] = field(factory=dict[tuple[int, int, int], PtxLocation])  # of the .loc lines so far
 
     def module(self) -> PtxModule:
         heads: dict[str, str] = {}

@@ -24,8 +24,7 @@ def write_module(module: PtxModule) -> str:
         f".address_size {module.address_size}",
         "",
     ]
-    for item in module.items:
-        lines.append(item.text if isinstance(item, Verbatim) else _item(item))
+    lines.extend(item.text if isinstance(item, Verbatim) else _item(item) for item in module.items)
     lines.extend(f'.file {number} "{path}"' for number, path in module.files.items())
     return "\n".join(lines) + "\n"
 
