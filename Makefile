@@ -1,0 +1,48 @@
+# The same targets run here and in CI. `make demo` and `make test` need nothing but Python >= 3.10 and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test unit lint types imports format extension bench clean install
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[dev]'
+	@touch $@
+
+## the main job on real input: annotated findings over a folder of fixtures
+demo: $(STAMP)
+	@$(BIN)/cuda-lsp check fixtures/demo --fail-on never
+
+## everything this machine can run; what is skipped says why
+test: $(STAMP) lint types imports
+	$(BIN)/python -m pytest
+
+unit: $(STAMP)
+	$(BIN)/python -m pytest tests/unit -n 2
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/pyright
+
+imports: $(STAMP)
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+extension:
+	cd vscode-extension && npm ci --no-audit --no-fund && npm run package
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/latency.py
+
+clean:
+	rm -rf $(VENV) build dist test-artifacts .pytest_cache .ruff_cache .hypothesis
