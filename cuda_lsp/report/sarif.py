@@ -1,0 +1,92 @@
+"""Findings as SARIF 2.1.0, for code-scanning services.
+
+Levels follow SARIF §3.27.10: error, warning, note; hints are notes of rank zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cuda_lsp import __version__
+from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange
+from cuda_lsp.report.explain import page_url
+
+Json = dict[str, Any]
+
+_LEVEL = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFORMATION: "note",
+    Severity.HINT: "note",
+}
+
+
+def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
+    """One SARIF log with one run. Paths become relative to ``root`` where they lie under it."""
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": _driver()},
+                "columnKind": "unicodeCodePoints",
+                "results": [_result(finding, root) for file in files for finding in file.findings],
+            }
+        ],
+    }
+
+
+def _driver() -> Json:
+    return {
+        "name": "cuda-lsp",
+        "version": __version__,
+        "rules": [
+            {
+                "id": info.code.value,
+                "shortDescription": {"text": info.title},
+                "helpUri": page_url(info.code),
+            }
+            for info in CODES.values()
+        ],
+    }
+
+
+def _result(finding: Finding, root: Path | None) -> Json:
+    return {
+        "ruleId": finding.code.value,
+        "level": _LEVEL[finding.effective_severity],
+        "message": {"text": finding.message},
+        "locations": [_location(finding.site, root)],
+        "relatedLocations": [
+            {"id": number, "message": {"text": related.message}, **_location(related.site, root)}
+            for number, related in enumerate(finding.related, 1)
+        ],
+        "properties": {"status": finding.status.value, "kernel": finding.kernel},
+    }
+
+
+def _location(site: Site, root: Path | None) -> Json:
+    return {
+        "physicalLocation": {
+            "artifactLocation": {"uri": _uri(site.range.path, root)},
+            "region": _region(site.range),
+        }
+    }
+
+
+def _uri(path: Path, root: Path | None) -> str:
+    absolute = path.absolute()
+    if root and absolute.is_relative_to(root.absolute()):
+        return absolute.relative_to(root.absolute()).as_posix()
+    return absolute.as_uri()
+
+
+def _region(extent: SourceRange) -> Json:
+    return {
+        "startLine": extent.start.line,
+        "startColumn": extent.start.column,
+        "endLine": extent.end.line,
+        "endColumn": extent.end.column,
+    }
