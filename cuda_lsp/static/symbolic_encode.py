@@ -1,0 +1,271 @@
+"""Terms → Z3: integers, or bit-vectors where bit operators occur.
+
+In the integer theory bit operators and pure intrinsics are abstracted as unknown functions (a proof
+stays a proof; a model is then only a candidate); unknown values are congruent: equal operands, equal
+value.  Defining facts of loop exits are added for every exit that a formula mentions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.symbolic_events import Fact, Summary
+from cuda_lsp.static.symbolic_terms import BIT_OPS, Level, Op, Term
+
+Z3 = Any
+"""A Z3 expression; the library ships no types."""
+
+MAX_EXPONENT = 31
+
+
+def z3() -> Any:
+    import z3 as module
+
+    return module
+
+
+def base_name(name: str) -> str:
+    """The function's name without its thread number."""
+    return name[:-2] if name.endswith(("#1", "#2")) else name
+
+
+def closure(formula: Term, summary: Summary) -> Term:
+    """The formula with the defining facts of every loop exit in it."""
+    done: set[Term] = set()
+    result = formula
+    while True:
+        exits = [
+            p for p in t.subterms(result)
+            if p.op is Op.APPLY and base_name(p.args[0]) in summary.facts and p not in done
+        ]  # fmt: skip
+        if not exits:
+            return result
+        for application in exits:
+            done.add(application)
+            result = t.and_(result, _instance(application, summary.facts))
+
+
+def _instance(application: Term, facts: Mapping[str, Fact]) -> Term:
+    """The defining fact of one loop exit, for the thread that the application belongs to."""
+    name = application.args[0]
+    fact = facts[base_name(name)]
+    mapping = dict(zip(fact.formals, application.parts, strict=True))
+    general = fact.fact
+    if name != base_name(name):
+        from cuda_lsp.static.affine import copy_of
+
+        general = copy_of(general, int(name[-1]), application_sharing(application), {})
+        mapping = {copy_of(k, int(name[-1]), Level.GRID, {}): v for k, v in mapping.items()} | mapping
+    return t.substitute(general, mapping)
+
+
+def application_sharing(application: Term) -> Level:
+    """Symbols up to this level are shared where this application is not."""
+    return Level(max(int(application.args[1]) - 1, 0))
+
+
+def has_bits(formula: Term) -> bool:
+    return any(p.op in BIT_OPS for p in t.subterms(formula))
+
+
+@define
+class Encoder:
+    """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits."""
+
+    width: int | None = None
+    constraints: list[Z3] = field(factory=list)
+    names: dict[Term, Z3] = field(factory=dict)
+    _done: dict[Term, Z3] = field(factory=dict)
+    _applications: dict[str, list[tuple[tuple[Term, ...], Z3]]] = field(factory=dict)
+    inexact: bool = False
+    """Something was abstracted: a model is only a candidate."""
+
+    def encode(self, term: Term) -> Z3:
+        known = self._done.get(term)
+        if known is None:
+            known = self._encode(term)
+            self._done[term] = known
+        return known
+
+    # -- leaves
+
+    def _number(self, value: int) -> Z3:
+        return z3().IntVal(value) if self.width is None else z3().BitVecVal(value, self.width)
+
+    def _variable(self, name: str, term: Term) -> Z3:
+        variable = z3().Int(name) if self.width is None else z3().BitVec(name, self.width)
+        if math.isfinite(term.lo):
+            self.constraints.append(variable >= self._number(int(term.lo)))
+        elif self.width is not None and self.width > 34:
+            self.constraints.append(variable >= self._number(-(1 << 31)))
+        if math.isfinite(term.hi):
+            self.constraints.append(variable <= self._number(int(term.hi)))
+        elif self.width is not None and self.width > 34:
+            self.constraints.append(variable <= self._number((1 << 31) - 1))
+        return variable
+
+    def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
+        for others, other in self._applications.setdefault(function, []):
+            if len(others) == len(operands):
+                same = [self.encode(a) == self.encode(b) for a, b in zip(operands, others, strict=True)]
+                self.constraints.append(z3().Implies(z3().And(*same), value == other))
+        self._applications[function].append((operands, value))
+        return value
+
+    # -- operations
+
+    def _encode(self, term: Term) -> Z3:
+        op, args = term.op, term.args
+        if op is Op.CONST:
+            return self._number(term.value)
+        if op in (Op.TRUE, Op.FALSE):
+            return z3().BoolVal(op is Op.TRUE)
+        if op is Op.SYMBOL:
+            self.names[term] = self._variable(args[0], term)
+            return self.names[term]
+        if op is Op.APPLY:
+            self.names[term] = self._variable(f"{args[0]}!{term.order}", term)
+            return self._application(args[0], args[2], self.names[term])
+        if op is Op.TEST:
+            self.names[term] = z3().Bool(f"{args[0]}!{term.order}")
+            return self._application(args[0], args[2], self.names[term])
+        if op is Op.SUM:
+            return self._sum(args[0])
+        if op in (Op.AND, Op.OR):
+            parts = [self.encode(part) for part in args]
+            return z3().And(*parts) if op is Op.AND else z3().Or(*parts)
+        if op is Op.NOT:
+            return z3().Not(self.encode(args[0]))
+        if op in (Op.LE, Op.EQ):
+            return self._comparison(op, args[0])
+        if op is Op.ITE:
+            return z3().If(*(self.encode(part) for part in args))
+        return self._arithmetic(term)
+
+    def _sum(self, items: Any) -> Z3:
+        total: Z3 = None
+        for atoms, factor in items:
+            product: Z3 = None
+            for atom in atoms:
+                product = self.encode(atom) if product is None else product * self.encode(atom)
+            if product is None:
+                product = self._number(factor)
+            elif factor != 1:
+                product = product * self._number(factor)
+            total = product if total is None else total + product
+        return total
+
+    def _comparison(self, op: Op, difference: Term) -> Z3:
+        """Negative monomials go to the other side, so that bit-vectors do not wrap in between."""
+        sums = t.monomials(difference)
+        left = t.from_monomials({m: c for m, c in sums.items() if c > 0})
+        right = t.from_monomials({m: -c for m, c in sums.items() if c < 0})
+        a, b = self.encode(left), self.encode(right)
+        return a <= b if op is Op.LE else a == b
+
+    def _arithmetic(self, term: Term) -> Z3:
+        op, args = term.op, term.args
+        if op is Op.FLOOR_DIV:
+            return self._floor_div(self.encode(args[0]), args[1], args[0].lo >= 0)
+        if op is Op.FLOOR_MOD:
+            return self._floor_mod(self.encode(args[0]), args[1], args[0].lo >= 0)
+        if op in (Op.DIV, Op.REM):
+            return self._quotient(op, args[0], args[1])
+        if op is Op.WRAP:
+            return self._wrap(args[0], args[1], args[2])
+        if op is Op.POWER:
+            return self._power(term)
+        if op is Op.INTRINSIC:
+            self.inexact = True
+            value = self._variable(f"{args[0]}!{term.order}", term)
+            return self._application(args[0], args[2], value)
+        return self._bits(term)
+
+    def _floor_div(self, a: Z3, divisor: int, positive: bool) -> Z3:
+        if self.width is None:
+            return a / divisor
+        if divisor & (divisor - 1) == 0:
+            return a >> (divisor.bit_length() - 1)
+        d = self._number(divisor)
+        return a / d if positive else z3().If(a >= 0, a / d, -((-a + d - 1) / d))
+
+    def _floor_mod(self, a: Z3, divisor: int, positive: bool) -> Z3:
+        if self.width is None:
+            return a % divisor
+        if divisor & (divisor - 1) == 0:
+            return a & (divisor - 1)
+        return a - self._floor_div(a, divisor, positive) * self._number(divisor)
+
+    def _quotient(self, op: Op, a: Term, b: Term) -> Z3:
+        x, y = self.encode(a), self.encode(b)
+        if self.width is not None:
+            return x / y if op is Op.DIV else z3().SRem(x, y)
+        size = y if b.lo >= 0 else z3().If(y >= 0, y, -y)
+        if op is Op.REM:
+            return x % size if a.lo >= 0 else z3().If(x >= 0, x % size, -((-x) % size))
+        magnitude = x / size if a.lo >= 0 else z3().If(x >= 0, x / size, -((-x) / size))
+        return magnitude if b.lo >= 0 else z3().If(y >= 0, magnitude, -magnitude)
+
+    def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:
+        x = self.encode(a)
+        low = -(1 << (bits - 1)) if signed else 0
+        period = 1 << bits
+        if self.width is not None:
+            if self.width <= bits:
+                return x
+            part = z3().Extract(bits - 1, 0, x)
+            extend = z3().SignExt if signed else z3().ZeroExt
+            return extend(self.width - bits, part)
+        if low - period <= a.lo and a.hi < low + 2 * period:
+            return z3().If(x < low, x + period, z3().If(x >= low + period, x - period, x))
+        return (x - low) % period + low
+
+    def _power(self, term: Term) -> Z3:
+        start, factor, exponent, growing = term.args
+        value = self._variable(f"power!{term.order}", term)
+        x, n = self.encode(start), self.encode(exponent)
+        cases: list[Z3] = []
+        for i in range(MAX_EXPONENT + 1):
+            amount = factor**i
+            if growing:
+                if start.lo > 0 and start.lo * amount > 1 << 62:
+                    break
+                cases.append(z3().And(n == i, value == x * self._number(amount)))
+            elif start.hi // amount == 0:
+                cases.append(z3().And(n >= i, value == self._number(0)))
+                break
+            else:
+                cases.append(z3().And(n == i, value == self._floor_div(x, amount, True)))
+        self.constraints.append(z3().Or(*cases))
+        return value
+
+    def _bits(self, term: Term) -> Z3:
+        op = term.op
+        if self.width is None:
+            self.inexact = True
+            value = self._variable(f"bits!{term.order}", term)
+            return self._application(op.value, term.args, value)
+        a, b = (self.encode(part) for part in term.args)
+        if op is Op.BAND:
+            return a & b
+        if op is Op.BOR:
+            return a | b
+        if op is Op.BXOR:
+            return a ^ b
+        return a << b if op is Op.SHL else a >> b
+
+
+def width_for(formula: Term) -> int:
+    """Bits that hold every sub-term of the formula, at most 66 (two's complement, with a spare bit)."""
+    bits = 8
+    for part in t.subterms(formula):
+        for bound in (part.lo, part.hi):
+            if not math.isfinite(bound):
+                return 66
+            bits = max(bits, int(abs(bound)).bit_length() + 2)
+    return min(bits, 66)

@@ -1,0 +1,101 @@
+"""What a kernel does, as far as races can see: a tree of guarded accesses, barriers and loops.
+
+This is the output of the symbolic walk (``symbolic_walk``) and the input of the barrier intervals
+(``symbolic_intervals``).  Guards and offsets are terms for one generic thread (``symbolic_terms``).
+Source of the form: access traces between barriers, as in GPUVerify, PUG and Faial's memory access
+protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope
+from cuda_lsp.model import Mode, Scope, Site
+from cuda_lsp.static.symbolic_terms import Term
+
+
+@frozen(eq=False)
+class Access:
+    """One memory access of the generic thread.
+
+    ``offset``, ``size`` in bytes. ``order``: place in program text order. ``value``: what a store
+    writes, when known. ``published``: set when a fence and an atomic ticket follow it.
+    """
+
+    array: Array
+    offset: Term
+    size: Term
+    mode: Mode
+    guard: Term
+    site: Site
+    order: int
+    scope: Scope | None = None
+    value: Term | None = None
+
+
+@frozen(eq=False)
+class BarrierEvent:
+    """A barrier that the generic thread passes when ``guard``. ``mask``: lane mask, None: all lanes."""
+
+    scope: BarrierScope
+    phase: BarrierPhase
+    guard: Term
+    site: Site
+    mask: Term | None = None
+    size: int | None = None
+    key: Term | None = None  # NAMED: which barrier
+    everyone: bool = True  # NAMED: no count given
+
+
+@frozen(eq=False)
+class TicketEvent:
+    """A device-scope fence followed by an atomic on global memory: what came before is published."""
+
+
+@frozen(eq=False)
+class LoopEvent:
+    """``iterator`` counts rounds from 0; round k runs when ``runs`` (a term in ``iterator``).
+
+    ``exit``: the round that was not completed (= number of completed rounds), an application whose
+    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``.
+    """
+
+    iterator: Term
+    runs: Term
+    exit: Term
+    events: tuple[Event, ...]
+    site: Site
+
+
+Event = Access | BarrierEvent | TicketEvent | LoopEvent
+
+
+@frozen(eq=False)
+class Fact:
+    """``fact`` holds of every application of the function named by the key, for its formals."""
+
+    formals: tuple[Term, ...]
+    fact: Term
+
+
+@frozen(eq=False)
+class Summary:
+    """A kernel under one launch, symbolically.
+
+    ``facts``: defining facts by function name. ``reasons``: what the walk does not cover, for
+    people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
+    functions whose values come from atomics; ``unknowns``: function name → what it stands for;
+    ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
+    """
+
+    events: tuple[Event, ...]
+    facts: Mapping[str, Fact] = field(factory=dict)
+    unknowns: Mapping[str, str] = field(factory=dict)
+    slots: Mapping[str, tuple[Array, int]] = field(factory=dict)
+    tainted: frozenset[str] = frozenset()
+    reasons: tuple[str, ...] = ()
+    assumptions: Term | None = None
+    locks: bool = False

@@ -1,0 +1,310 @@
+"""Barrier intervals: which accesses of two threads no barrier orders.
+
+Events are replayed in program order with a set of *open* accesses that barriers close.  A loop that
+holds a closing barrier is common to both threads: its round k is paired with itself and with round
+k+1 (what follows the last barrier of one meets what precedes the first of the next); any other loop
+is each thread's own.  Which barriers close depends on how the two threads relate: lanes of one warp,
+threads of one block, or of two blocks.  A barrier under a condition closes only where it holds.
+Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faial (Cogumbreiro et al.).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.ir.program import BarrierPhase, BarrierScope
+from cuda_lsp.model import Mode, Scope, Space
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, LoopEvent, Summary, TicketEvent
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+
+MAX_PAIRS = 4000
+"""Pairs kept for one relation; beyond it the kernel is undecided."""
+
+
+@frozen
+class Relation:
+    """How the two threads relate.
+
+    ``same_block``: False: two different blocks. ``within``: both in one aligned group of so many
+    threads. ``across``: in different groups of so many. None: no restriction.
+    """
+
+    same_block: bool = True
+    within: int | None = None
+    across: int | None = None
+    lock_step: bool = False
+
+
+@frozen(eq=False)
+class Separator:
+    """A barrier between the two accesses, passed when ``guard``.
+
+    ``both``: it orders the threads only if both pass it (warp level, with ``mask``); otherwise
+    one suffices (the other has exited, or the barrier diverges, which is a finding of its own).
+    """
+
+    guard: Term
+    both: bool
+    mask: Term | None = None
+
+
+@frozen(eq=False)
+class Pair:
+    """Two accesses, by two threads, that may meet unless all of ``separators`` lie between them."""
+
+    first: Access
+    second: Access
+    separators: tuple[Separator, ...]
+    relation: Relation
+
+
+@frozen(eq=False)
+class _Open:
+    access: Access
+    separators: tuple[Separator, ...] = ()
+    old: bool = False
+    published: bool = False
+    arrived: bool = False
+
+
+class TooManyPairs(Exception):
+    """The kernel's pairs exceed the budget."""
+
+
+def relations(summary: Summary, warp_size: int, lock_step: bool) -> list[Relation]:
+    """The relations that matter for this kernel, each pair of threads in exactly one."""
+    if lock_step:
+        block = [Relation(within=warp_size, lock_step=True), Relation(across=warp_size)]
+    else:
+        sizes = sorted({group_size(b, warp_size) for b in barriers(summary.events)} - {0})
+        block = [Relation(within=s, across=sizes[i - 1] if i else None) for i, s in enumerate(sizes)]
+        block.append(Relation(across=sizes[-1] if sizes else None))
+    return [*block, Relation(same_block=False)]
+
+
+def barriers(events: Sequence[Event]) -> list[BarrierEvent]:
+    found: list[BarrierEvent] = []
+    for event in events:
+        if isinstance(event, BarrierEvent):
+            found.append(event)
+        elif isinstance(event, LoopEvent):
+            found += barriers(event.events)
+    return found
+
+
+def group_size(barrier: BarrierEvent, warp_size: int) -> int:
+    """Threads that a warp-level barrier orders; 0 for wider barriers."""
+    if barrier.scope in (BarrierScope.WARP, BarrierScope.COALESCED):
+        return warp_size
+    return barrier.size or warp_size if barrier.scope is BarrierScope.TILE else 0
+
+
+def pairs(summary: Summary, relation: Relation, warp_size: int) -> list[Pair]:
+    """Every pair of accesses that a barrier does not certainly order. Raises ``TooManyPairs``."""
+    if relation.lock_step:
+        return _same_instruction(summary.events, relation)
+    pairing = _Pairing(relation, warp_size, summary.tainted)
+    pairing.process(summary.events, {}, [], True)
+    return pairing.found
+
+
+def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]:
+    """Lock step: only lanes executing one instruction at once can race, with common iterators."""
+    found: list[Pair] = []
+    for event in events:
+        if isinstance(event, Access) and event.mode is Mode.WRITE:
+            found.append(Pair(event, event, (), relation))
+        elif isinstance(event, LoopEvent):
+            found += _same_instruction(event.events, relation)
+    return found
+
+
+@define
+class _Pairing:
+    relation: Relation
+    warp_size: int
+    tainted: frozenset[str]
+    found: list[Pair] = field(factory=list)
+    renamed: int = 0
+
+    def process(
+        self, events: Sequence[Event], mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term = t.TRUE,
+    ) -> list[_Open]:  # fmt: skip
+        """Replays ``events``; returns what is open behind them. ``emit_new`` False: only old entries pair."""
+        memo: dict[Term, Term] = {}
+        for event in events:
+            if isinstance(event, Access):
+                self._add(event, mapping, memo, opened, emit_new, condition)
+            elif isinstance(event, BarrierEvent):
+                opened = self._close(event, t.substitute(event.guard, mapping, memo), mapping, opened)
+            elif isinstance(event, TicketEvent):
+                opened = [evolve(e, published=True) for e in opened]
+            else:
+                opened = self._loop(event, mapping, opened, emit_new, condition)
+        return opened
+
+    # -- accesses
+
+    def _add(
+        self, access: Access, mapping: Mapping[Term, Term], memo: dict[Term, Term], opened: list[_Open],
+        emit_new: bool, condition: Term,
+    ) -> None:  # fmt: skip
+        if not self.relation.same_block and access.array.space is Space.SHARED:
+            return
+        guard = t.and_(t.substitute(access.guard, mapping, memo), condition)
+        if guard is t.FALSE:
+            return
+        value = access.value and t.substitute(access.value, mapping, memo)
+        mine = evolve(
+            access, guard=guard, offset=t.substitute(access.offset, mapping, memo),
+            size=t.substitute(access.size, mapping, memo), value=value,
+        )  # fmt: skip
+        for entry in opened:
+            if emit_new or entry.old:
+                self._pair(entry, mine)
+        if emit_new:
+            self._pair(_Open(mine), mine)
+        opened.append(_Open(mine))
+
+    def _pair(self, entry: _Open, later: Access) -> None:
+        earlier = entry.access
+        if not conflicting(earlier, later, self.relation):
+            return
+        if any(_certain(s, earlier, later) for s in entry.separators):
+            return
+        if not self.relation.same_block and self._is_tainted(later.guard):
+            if entry.published or self._is_tainted(earlier.guard):
+                return  # the last block done: only it passes the ticket's test
+        self.found.append(Pair(earlier, later, entry.separators, self.relation))
+        if len(self.found) > MAX_PAIRS:
+            raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
+
+    def _is_tainted(self, guard: Term) -> bool:
+        return bool(self.tainted) and any(
+            p.op in (Op.APPLY, Op.TEST) and p.args[0] in self.tainted for p in t.subterms(guard)
+        )
+
+    # -- barriers
+
+    def closes(self, barrier: BarrierEvent) -> bool:
+        if barrier.scope is BarrierScope.GRID:
+            return True
+        if not self.relation.same_block:
+            return False
+        if barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER):
+            return True
+        if barrier.scope is BarrierScope.NAMED:
+            return barrier.everyone
+        return self.relation.within is not None and group_size(barrier, self.warp_size) >= self.relation.within
+
+    def _close(
+        self, barrier: BarrierEvent, guard: Term, mapping: Mapping[Term, Term], opened: list[_Open]
+    ) -> list[_Open]:
+        if not self.closes(barrier):
+            return opened
+        if barrier.phase is BarrierPhase.ARRIVE:
+            return [evolve(e, arrived=True) for e in opened]
+        mask = barrier.mask and t.substitute(barrier.mask, mapping)
+        both = group_size(barrier, self.warp_size) > 0
+        separator = Separator(guard, both, mask)
+        kept: list[_Open] = []
+        for entry in opened:
+            if barrier.phase is BarrierPhase.WAIT and not entry.arrived:
+                kept.append(entry)
+            elif guard is t.TRUE and mask is None:
+                continue
+            elif both or not t.implies(entry.access.guard, guard):
+                kept.append(evolve(entry, separators=(*entry.separators, separator)))
+        return kept
+
+    # -- loops
+
+    def has_closing(self, event: LoopEvent) -> bool:
+        return any(self.closes(b) for b in barriers(event.events))
+
+    def _loop(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term,
+    ) -> list[_Open]:  # fmt: skip
+        if not self.has_closing(loop):
+            own = self._iterator(loop, Level.THREAD)
+            return self.process(loop.events, {**mapping, loop.iterator: own}, opened, emit_new, condition)
+        return self._common_loop(loop, mapping, opened, emit_new, condition)
+
+    def _iterator(self, loop: LoopEvent, level: Level) -> Term:
+        self.renamed += 1
+        return t.symbol(f"{t.show(loop.iterator)}.{self.renamed}", level, 0)
+
+    def _common_loop(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term,
+    ) -> list[_Open]:  # fmt: skip
+        k, c = loop.iterator, self._iterator(loop, Level.GRID)
+        exit_round = t.substitute(loop.exit, mapping)
+        before = [_when(e, t.eq(c, t.ZERO)) for e in opened]
+        end = self.process(loop.events, {**mapping, k: c}, before, emit_new, condition)
+
+        following = {**mapping, k: t.add(c, t.ONE)}
+        aged = [evolve(e, old=e.old or emit_new) for e in end]
+        after_next = self.process(loop.events, following, list(aged), False, condition)
+        next_runs = t.substitute(loop.runs, following)
+        survivors = [
+            e for e in after_next[: len(after_next)]
+            if _is_from(e, aged) and not any(t.implies(next_runs, s.guard) and s.mask is None for s in e.separators)
+        ]  # fmt: skip
+        if survivors:  # some round may pass no barrier: they meet every later round as well
+            later = self._iterator(loop, Level.GRID)
+            far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
+            self.process(loop.events, {**mapping, k: later}, list(survivors), False, far)
+
+        last = {c: t.sub(exit_round, t.ONE)}
+        result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
+        result += [_when(_renamed(e, last), t.le(t.ONE, exit_round)) for e in end]
+        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
+        return [e for e in result if e.access.guard is not t.FALSE]
+
+
+def _when(entry: _Open, condition: Term) -> _Open:
+    return evolve(entry, access=evolve(entry.access, guard=t.and_(entry.access.guard, condition)))
+
+
+def _is_from(entry: _Open, aged: Sequence[_Open]) -> bool:
+    return any(entry.access is e.access for e in aged)
+
+
+def _renamed(entry: _Open, mapping: Mapping[Term, Term]) -> _Open:
+    memo: dict[Term, Term] = {}
+    a = entry.access
+    moved = evolve(
+        a, guard=t.substitute(a.guard, mapping, memo), offset=t.substitute(a.offset, mapping, memo),
+        size=t.substitute(a.size, mapping, memo), value=a.value and t.substitute(a.value, mapping, memo),
+    )  # fmt: skip
+    separators = tuple(
+        Separator(t.substitute(s.guard, mapping, memo), s.both, s.mask and t.substitute(s.mask, mapping, memo))
+        for s in entry.separators
+    )
+    return evolve(entry, access=moved, separators=separators)
+
+
+def _certain(separator: Separator, earlier: Access, later: Access) -> bool:
+    """The guards of the accesses imply that the separator lies between them."""
+    if separator.mask is not None:
+        return False
+    behind = t.implies(later.guard, separator.guard)
+    return behind and (not separator.both or t.implies(earlier.guard, separator.guard))
+
+
+def conflicting(a: Access, b: Access, relation: Relation) -> bool:
+    """At least one writes, they may touch one object, and atomics of sufficient scope do not excuse them."""
+    if not (a.mode.writes or b.mode.writes):
+        return False
+    if a.array is not b.array and (a.array.may_alias is None or a.array.may_alias != b.array.may_alias):
+        return False
+    if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
+        narrow = Scope.BLOCK in (a.scope, b.scope)
+        return narrow and not relation.same_block
+    return True

@@ -1,0 +1,478 @@
+"""The symbolic walk: a kernel's statements, for one generic thread, → a tree of guarded events.
+
+Branches merge values with ``choose``; ``Leave`` keeps a snapshot that merges where its block ends;
+loops are summarised in closed form by ``symbolic_loops`` (or walked round by round on request).
+What memory holds is an unknown function of array, offset and *version*; a version changes with
+every store of this thread and at every barrier, so that a value read twice is one value only when
+nothing can have changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import define, evolve, field
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
+from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, Summary, TicketEvent
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_values import (
+    NOWHERE,
+    Evaluator,
+    HeaderPlace,
+    PointerValue,
+    Value,
+    choose,
+    type_range,
+)
+
+MAX_STATEMENTS = 20_000
+"""Statements walked for one kernel; beyond it the analysis gives up and says so."""
+
+
+class TooLarge(Exception):
+    """The kernel exceeds the walk's budget."""
+
+
+@define
+class State:
+    """What the generic thread knows at one point of the program."""
+
+    values: dict[Var, Value] = field(factory=dict)
+    alive: Term = t.TRUE  # has not left the enclosing blocks, given the path
+    versions: dict[Array, tuple[int, Level]] = field(factory=dict)
+    local: dict[Array, dict[Term, Value]] = field(factory=dict)
+
+    def copy(self) -> State:
+        local = {array: dict(cells) for array, cells in self.local.items()}
+        return State(dict(self.values), self.alive, dict(self.versions), local)
+
+
+@define
+class Walker:
+    """Walks one kernel under one launch. ``unroll``: rounds of a loop walked one by one (0: none)."""
+
+    axes: Mapping[ir.Axis, Term]
+    arguments: Mapping[Var, Value]
+    unroll: int = 0
+    state: State = field(factory=State)
+    path: Term = t.TRUE
+    assumed: Term = t.TRUE
+    events: list[Event] = field(factory=list)
+    iterators: tuple[Term, ...] = ()
+    facts: dict[str, Fact] = field(factory=dict)
+    unknowns: dict[str, str] = field(factory=dict)
+    slots: dict[str, tuple[Array, int]] = field(factory=dict)
+    tainted: set[str] = field(factory=set)
+    tainted_arrays: set[Array] = field(factory=set)
+    reasons: dict[str, None] = field(factory=dict)
+    left: dict[int, list[tuple[Term, State]]] = field(factory=dict)
+    written: frozenset[Array] = frozenset()
+    fenced: bool = False
+    locks: bool = False
+    counter: int = 0
+    statements: int = 0
+    depth: int = 0
+
+    # -- naming
+
+    def number(self) -> int:
+        self.counter += 1
+        return self.counter
+
+    def fresh(self, what: str, level: Level, type: Type) -> Value:
+        """A value that nothing is known of, one per execution of this program point."""
+        if isinstance(type, Pointer):
+            return NOWHERE
+        name = f"?{self.number()}"
+        self.unknowns[name] = what
+        return t.apply(name, level, self.iterators, *type_range(type))
+
+    def evaluator(self) -> Evaluator:
+        return Evaluator(self.axes, self.lookup, self.fresh)
+
+    def lookup(self, var: Var) -> Value:
+        known = self.state.values.get(var)
+        if known is None:
+            known = self.arguments.get(var)
+        if known is None:
+            known = self.fresh(f"`{var.name}` before any assignment", Level.THREAD, var.type)
+            self.state.values[var] = known
+        return known
+
+    @property
+    def guard(self) -> Term:
+        return t.and_(self.path, self.state.alive)
+
+    # -- statements
+
+    def walk(self, statements: Sequence[Stmt]) -> None:
+        for statement in statements:
+            if self.state.alive is t.FALSE or self.path is t.FALSE:
+                return
+            self.statements += 1
+            if self.statements > MAX_STATEMENTS:
+                raise TooLarge("the kernel is too large for the solver's symbolic walk")
+            self._statement(statement)
+
+    def _statement(self, s: Stmt) -> None:
+        match s:
+            case ir.Assign():
+                self.state.values[s.var] = self.evaluator().value(s.value)
+            case ir.Load():
+                self._load(s)
+            case ir.Store():
+                self._store(s)
+            case ir.Atomic():
+                self._atomic(s)
+            case ir.Copy():
+                self._copy(s)
+            case ir.Barrier():
+                self._barrier(s)
+            case ir.Fence():
+                self.fenced = self.fenced or s.scope is not Scope.BLOCK
+            case ir.If():
+                self._if(s)
+            case ir.Loop():
+                from cuda_lsp.static.symbolic_loops import walk_loop
+
+                walk_loop(self, s)
+            case ir.Block():
+                self._block(s)
+            case ir.Leave():
+                self.left.setdefault(s.label, []).append((self.guard, self.state.copy()))
+                self.state.alive = t.FALSE
+            case ir.Assume():
+                self.assumed = t.and_(self.assumed, t.or_(t.not_(self.guard), self._condition(s.condition)))
+            case ir.Incomplete():
+                self._incomplete(s)
+
+    def _condition(self, e: ir.Expr) -> Term:
+        return self.evaluator().condition(e)
+
+    def _if(self, s: ir.If) -> None:
+        condition = self._condition(s.condition)
+        if condition is t.TRUE or condition is t.FALSE:
+            self.walk(s.then if condition is t.TRUE else s.otherwise)
+            return
+        outer, before = self.path, self.state
+        ends: list[State] = []
+        for arm, taken in ((s.then, condition), (s.otherwise, t.not_(condition))):
+            self.path, self.state = t.and_(outer, before.alive, taken), before.copy()
+            self.state.alive = t.TRUE
+            self.walk(arm)
+            ends.append(self.state)
+        self.path = outer
+        self.state = self.merge(condition, ends[0], ends[1])
+        self.state.alive = t.and_(before.alive, self.state.alive)
+
+    def merge(self, condition: Term, then: State, otherwise: State) -> State:
+        """The state after two ways met: ``then``'s values where ``condition``."""
+        if then.alive is t.FALSE or otherwise.alive is t.FALSE:
+            live = otherwise if then.alive is t.FALSE else then
+            result = live.copy()
+            result.alive = t.bool_ite(condition, then.alive, otherwise.alive)
+            return result
+        values = dict(otherwise.values)
+        for var, value in then.values.items():
+            other = otherwise.values.get(var)
+            values[var] = value if other is None or other == value else choose(condition, value, other)
+        versions = dict(otherwise.versions)
+        for array, version in then.versions.items():
+            if versions.get(array, version) != version or array not in otherwise.versions:
+                version = (self.number(), Level.THREAD)
+            versions[array] = version
+        for array in otherwise.versions.keys() - then.versions.keys():
+            versions[array] = (self.number(), Level.THREAD)
+        local = {
+            array: {o: v for o, v in cells.items() if otherwise.local.get(array, {}).get(o) == v}
+            for array, cells in then.local.items()
+        }
+        return State(values, t.bool_ite(condition, then.alive, otherwise.alive), versions, local)
+
+    def _block(self, s: ir.Block) -> None:
+        outer_left = self.left.pop(s.label, None)
+        known = set(self.state.values)
+        self.walk(s.body)
+        self.rejoin(s.label, known)
+        if outer_left:
+            self.left[s.label] = outer_left
+
+    def rejoin(self, label: int, known: set[Var]) -> None:
+        """Lanes that left to ``label`` continue here with what they knew of the variables ``known``."""
+        premises = set(t.conjuncts(self.path))
+        for guard, state in self.left.pop(label, ()):
+            condition = t.and_(*(c for c in t.conjuncts(guard) if c not in premises))
+            state.alive = t.TRUE
+            now = self.state
+            alive = t.or_(now.alive, condition)
+            if now.alive is not t.FALSE:
+                shared = {var: value for var, value in now.values.items() if var in known}
+                state.values = {**now.values, **{v: state.values[v] for v in shared if v in state.values}}
+            state.alive = t.TRUE
+            reached = now.copy()
+            reached.alive = t.TRUE if now.alive is not t.FALSE else t.FALSE
+            self.state = self.merge(condition, state, reached)
+            self.state.alive = alive
+
+    def _incomplete(self, s: ir.Incomplete) -> None:
+        if not s.harmless and self.depth == 0:
+            self.reasons[f"{s.construct}: {s.reason}"] = None
+        for array in self.written:
+            self.state.versions[array] = (self.number(), Level.THREAD)
+        self.state.local.clear()
+
+    # -- memory
+
+    def _places(self, pointer: ir.Expr, site: Site) -> PointerValue:
+        value = self.evaluator().value(pointer)
+        if not isinstance(value, PointerValue):
+            value = NOWHERE
+        if self.depth == 0 and any(x.array is None for x in value.targets):
+            self.reasons[f"where `{site.text or 'a pointer'}` points is not known"] = None
+        return value
+
+    def _access(
+        self, pointer: ir.Expr, size: Term, mode: Mode, site: Site,
+        scope: Scope | None = None, value: Term | None = None,
+    ) -> PointerValue:  # fmt: skip
+        places = self._places(pointer, site)
+        for target in places.targets:
+            array = target.array
+            if array is None or isinstance(array, HeaderPlace):
+                continue
+            if array.space in (Space.LOCAL, Space.CONSTANT):
+                continue
+            guard = t.and_(self.guard, target.condition)
+            if guard is not t.FALSE:
+                order = self.number()
+                self.events.append(
+                    Access(array, target.offset, size, mode, t.and_(guard, self.assumed), site, order,
+                           scope, value)  # fmt: skip
+                )
+        return places
+
+    def _content(self, places: PointerValue, type: Type) -> Value:
+        """What memory holds there now."""
+        if isinstance(type, Pointer):
+            return self._local_content(places, NOWHERE)
+        total: Value | None = None
+        for target in places.targets:
+            value = self._cell(target.array, target.offset, type)
+            total = value if total is None else choose(target.condition, value, total)
+        return total if total is not None else self.fresh("a value read from memory", Level.THREAD, type)
+
+    def _local_content(self, places: PointerValue, default: Value) -> Value:
+        if len(places.targets) == 1 and isinstance(places.targets[0].array, Array):
+            target = places.targets[0]
+            return self.state.local.get(target.array, {}).get(target.offset, default)  # type: ignore[arg-type]
+        return default
+
+    def _cell(self, array: Array | HeaderPlace | None, offset: Term, type: Type) -> Value:
+        if array is None or isinstance(array, HeaderPlace):
+            operand = () if array is None else (offset,)
+            name = f"?{self.number()}"
+            self.unknowns[name] = "a value read through an unknown pointer"
+            return t.apply(name, Level.THREAD, (*self.iterators, *operand), *type_range(type))
+        if array.space is Space.LOCAL:
+            known = self.state.local.get(array, {}).get(offset)
+            if known is not None:
+                return known
+        if array not in self.written:
+            name, level, operands = f"{array.name}#{array.id}", Level.GRID, (offset,)
+            level = Level.BLOCK if array.space is Space.SHARED else level
+            level = Level.THREAD if array.space is Space.LOCAL else level
+        else:
+            number, level = self.state.versions.get(array, (0, Level.BLOCK))
+            level = Level.THREAD if array.space is Space.LOCAL else level
+            name, operands = f"{array.name}#{array.id}@{number}", (offset, *self.iterators)
+        if not isinstance(type, Int):
+            name += f":{type}"
+        self.unknowns[name] = f"the contents of `{array.name}`"
+        if array in self.tainted_arrays:
+            self.tainted.add(name)
+        return t.apply(name, level, operands, *type_range(type))
+
+    def _load(self, s: ir.Load) -> None:
+        places = self._access(s.pointer, t.const(s.type.size), Mode.READ, s.site)
+        if s.var is not None:
+            self.state.values[s.var] = self._content(places, s.type)
+
+    def _store(self, s: ir.Store) -> None:
+        value = self.evaluator().value(s.value)
+        known = value if isinstance(value, Term) else None
+        places = self._access(s.pointer, t.const(s.type.size), Mode.WRITE, s.site, value=known)
+        self.overwrite(places)
+        if known is not None and self._is_tainted(known):
+            self.tainted_arrays.update(x.array for x in places.targets if isinstance(x.array, Array))
+        if len(places.targets) == 1 and isinstance(places.targets[0].array, Array):
+            target = places.targets[0]
+            if target.array.space is Space.LOCAL:  # type: ignore[union-attr]
+                self.state.local.setdefault(target.array, {})[target.offset] = value  # type: ignore[arg-type]
+
+    def _is_tainted(self, value: Term) -> bool:
+        return any(p.op is Op.APPLY and p.args[0] in self.tainted for p in t.subterms(value))
+
+    def overwrite(self, places: PointerValue) -> None:
+        """After a store there, earlier reads of the arrays say nothing of later ones."""
+        for target in places.targets:
+            if isinstance(target.array, Array):
+                self.state.versions[target.array] = (self.number(), Level.THREAD)
+                cells = self.state.local.get(target.array, {})
+                if not target.offset.is_const:
+                    cells.clear()
+                else:  # cells at other constant offsets (at least 16 bytes away: any scalar) survive
+                    for other in [o for o in cells if not o.is_const or abs(o.value - target.offset.value) < 16]:
+                        if other is target.offset or not _apart(other, target.offset):
+                            del cells[other]
+
+    def _atomic(self, s: ir.Atomic) -> None:
+        mode = Mode.ATOMIC
+        places = self._access(s.pointer, t.const(s.type.size), mode, s.site, s.scope)
+        in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
+        if self.fenced and in_global and s.op not in ("load", "store"):
+            self.events.append(TicketEvent())
+        if s.op in ("cas", "exch") and self.iterators:
+            self.locks = True
+        if s.op != "load":
+            self.overwrite(places)
+        if s.var is None:
+            return
+        name = f"atomic{self.number()}"
+        self.unknowns[name] = f"the result of an atomic on `{s.site.text}`"
+        self.tainted.add(name)
+        target = places.targets[0] if len(places.targets) == 1 else None
+        operands: tuple[Term, ...] = self.iterators
+        if target is not None and isinstance(target.array, Array):
+            operands = (target.offset, *self.iterators)
+            step = self._steps_up(s)
+            if step:
+                self.slots[name] = (target.array, step)
+        self.state.values[s.var] = t.apply(name, Level.THREAD, operands, *type_range(s.type))
+
+    def _steps_up(self, s: ir.Atomic) -> int:
+        """By how much at least the atomic raises its counter; 0: not known to."""
+        if s.op == "inc":
+            return 1
+        amount = self.evaluator().value(s.operands[0]) if s.op == "add" and s.operands else t.ZERO
+        return max(amount.value, 0) if isinstance(amount, Term) and amount.is_const else 0
+
+    def _copy(self, s: ir.Copy) -> None:
+        size = self.evaluator().integer(s.size)
+        self._access(s.source, size, Mode.READ, s.site)
+        places = self._access(s.destination, size, Mode.WRITE, s.site)
+        self.overwrite(places)
+        for target in places.targets:
+            if isinstance(target.array, Array):
+                self.state.local.pop(target.array, None)
+        if s.asynchronous and self.depth == 0:
+            what = s.mechanism or "an asynchronous copy"
+            self.reasons[f"{what}: when the copy completes is not modelled by the solver"] = None
+
+    def _barrier(self, s: ir.Barrier) -> None:
+        mask = None
+        if s.mask is not None:
+            mask = self.evaluator().integer(s.mask)
+            if not mask.is_const or mask.value % (1 << 32) == 0xFFFFFFFF:
+                mask = None if mask.is_const else mask
+            elif mask.is_const:
+                mask = t.const(mask.value % (1 << 32))
+        key = self.evaluator().integer(s.id) if s.id is not None else None
+        self.events.append(
+            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, s.count is None)
+        )
+        wide = s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
+        level = Level.THREAD
+        if wide and s.phase is not BarrierPhase.ARRIVE:
+            level = Level.GRID if s.scope is BarrierScope.GRID else Level.BLOCK
+        for array in self.written:
+            if array.space is not Space.LOCAL:
+                self.state.versions[array] = (self.number(), level)
+
+
+def _apart(a: Term, b: Term) -> bool:
+    """Scalars of a record are stored by their own offsets: distinct ones 4 bytes apart are distinct."""
+    return a.is_const and b.is_const and abs(a.value - b.value) >= 4
+
+
+def written_arrays(statements: Sequence[Stmt], walker_value: Evaluator | None = None) -> frozenset[Array]:
+    """Arrays that stores, atomics and copies may write; all of the kernel's when that is not plain."""
+    found: set[Array] = set()
+    stack: list[Stmt] = list(statements)
+    plain = True
+    while stack:
+        s = stack.pop()
+        pointer: ir.Expr | None = None
+        if isinstance(s, ir.Store | ir.Atomic):
+            pointer = s.pointer
+        elif isinstance(s, ir.Copy):
+            pointer = s.destination
+        elif isinstance(s, ir.Incomplete):
+            plain = plain and (s.harmless or bool(s.pointers))
+        elif isinstance(s, ir.If):
+            stack += [*s.then, *s.otherwise]
+        elif isinstance(s, ir.Loop):
+            stack += [*s.test, *s.body, *s.step]
+        elif isinstance(s, ir.Block):
+            stack += s.body
+        if pointer is not None:
+            root = _root(pointer)
+            if root is None:
+                plain = False
+            else:
+                found.add(root)
+    return frozenset(found) if plain else EVERY_ARRAY | found
+
+
+EVERY_ARRAY: frozenset[Array] = frozenset({Array("(any)", Space.GLOBAL, INT64, (), -1)})
+"""Marks a set of written arrays that may miss some."""
+
+
+def _root(pointer: ir.Expr) -> Array | None:
+    while isinstance(pointer, ir.Offset | ir.Cast):
+        pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
+    return pointer.array if isinstance(pointer, ir.AddressOf) else None
+
+
+def summarise(
+    kernel: ir.Kernel, axes: Mapping[ir.Axis, Term], arguments: Mapping[Var, Value], unroll: int = 0
+) -> Summary:
+    """The kernel under the launch that ``axes`` and ``arguments`` describe. Raises ``TooLarge``."""
+    written = written_arrays(kernel.body)
+    if EVERY_ARRAY <= written:
+        written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
+    walker = Walker(axes, arguments, unroll, written=written)
+    walker.walk(kernel.body)
+    assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
+    stored = {
+        e.array for e in _accesses(walker.events) if e.mode is Mode.WRITE
+    }  # a counter that is also stored to may be reset: its tickets need not be distinct
+    return Summary(
+        tuple(walker.events),
+        walker.facts,
+        walker.unknowns,
+        {name: slot for name, slot in walker.slots.items() if slot[0] not in stored},
+        frozenset(walker.tainted),
+        tuple(walker.reasons),
+        assumption,
+        walker.locks,
+    )
+
+
+def _accesses(events: Sequence[Event]) -> list[Access]:
+    from cuda_lsp.static.symbolic_events import LoopEvent
+
+    found: list[Access] = []
+    for event in events:
+        if isinstance(event, Access):
+            found.append(event)
+        elif isinstance(event, LoopEvent):
+            found += _accesses(event.events)
+    return found
+
+
+__all__ = ["State", "TooLarge", "Walker", "evolve", "summarise", "written_arrays"]
