@@ -1,0 +1,176 @@
+"""Findings as annotated source in a terminal (rich).
+
+The shape is that of a compiler's message: the line, the accessed expression underlined, the other
+access the same way, then the witness and, for a bank conflict, its histogram.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from cuda_lsp.model import (
+    BankReport,
+    FileReport,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    Severity,
+    Site,
+    Verdict,
+    Witness,
+)
+
+Source = Callable[[Path], Sequence[str]]
+
+_STYLE = {
+    Severity.ERROR: "bold red",
+    Severity.WARNING: "bold yellow",
+    Severity.INFORMATION: "bold blue",
+    Severity.HINT: "bold cyan",
+}
+_VERDICT_STYLE = {
+    Verdict.RACY: "bold red",
+    Verdict.RACE_FREE: "bold green",
+    Verdict.UNDECIDED: "bold yellow",
+}
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def render(console: Console, files: Iterable[FileReport], source: Source, *, verbose: bool = False) -> None:
+    """Print every file's findings and verdicts, then one line of totals.
+
+    ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels too.
+    """
+    reports = list(files)
+    for report in reports:
+        _render_file(console, report, source, verbose)
+    console.print(_totals(reports))
+
+
+def _render_file(console: Console, report: FileReport, source: Source, verbose: bool) -> None:
+    for error in report.errors:
+        place = f"{report.path}:{error.range.start.line}" if error.range else str(report.path)
+        console.print(Text.assemble((place, "bold"), ": ", (error.message, "magenta")), soft_wrap=True)
+    for finding in sorted(report.findings, key=lambda f: (f.site.range, f.effective_severity)):
+        console.print(finding_text(finding, source), soft_wrap=True)
+    for kernel in report.kernels:
+        if verbose or kernel.verdict is not Verdict.RACE_FREE or not kernel.findings:
+            console.print(_verdict_line(report.path, kernel), soft_wrap=True)
+
+
+def finding_text(finding: Finding, source: Source) -> RenderableType:
+    """One finding: headline, both places, witness, histogram."""
+    style = _STYLE[finding.effective_severity]
+    start = finding.site.range.start
+    parts: list[RenderableType] = [
+        Text.assemble(
+            (f"{finding.site.range.path}:{start.line}:{start.column}: ", "bold"),
+            (finding.code.value, style),
+            (f" [{finding.status.value}] ", "dim"),
+            finding.message,
+        ),
+        _excerpt(finding.site, source, style, ""),
+    ]
+    parts += [
+        _excerpt(related.site, source, "cyan", related.message)
+        for related in finding.related
+        if related.site.range != finding.site.range
+    ]
+    if finding.witness:
+        parts.append(Padding(_witness(finding.witness), (0, 0, 0, 6)))
+    if finding.bank:
+        parts.append(Padding(_histogram(finding.bank), (0, 0, 0, 6)))
+    return Group(*parts, Text(""))
+
+
+def _excerpt(site: Site, source: Source, style: str, message: str) -> Text:
+    extent = site.range
+    lines = source(extent.path)
+    if not 0 < extent.start.line <= len(lines):
+        return Text("")
+    line = lines[extent.start.line - 1].rstrip("\r\n")
+    # A tab counts one column but many cells: show it as one space so that the underline fits.
+    shown = line.replace("\t", " ")
+    first = extent.start.column - 1
+    last = extent.end.column - 1 if extent.end.line == extent.start.line else len(shown)
+    return Text.assemble(
+        (f"{extent.start.line:5} │ ", "dim"),
+        shown,
+        "\n",
+        ("      │ ", "dim"),
+        " " * first,
+        ("^" * max(1, last - first), style),
+        (f" {message}" if message else "", style),
+    )
+
+
+def _witness(witness: Witness) -> RenderableType:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=True, header_style="dim")
+    for title in ("thread", "block", "element", "values"):
+        table.add_column(title)
+    values = ", ".join(f"{name} = {value}" for name, value in witness.values.items())
+    for i, thread in enumerate(witness.threads):
+        block = str(witness.blocks[i]) if witness.blocks else "same"
+        table.add_row(str(thread), block, str(witness) if i == 0 else "", values if i == 0 else "")
+    return table
+
+
+def _histogram(bank: BankReport) -> Text:
+    top = max(bank.histogram, default=0) or 1
+    bars = "".join(_BLOCKS[(count * 8 + top - 1) // top] for count in bank.histogram)
+    return Text.assemble(
+        (f"banks 0–{len(bank.histogram) - 1} ", "dim"),
+        (bars, "yellow"),
+        (f"  worst bank {top} words · {bank.wavefronts} wavefronts, ideal {bank.ideal}", "dim"),
+    )
+
+
+def _verdict_line(path: Path, kernel: KernelReport) -> Text:
+    line = Text.assemble(
+        (f"{path}:{kernel.range.start.line}: ", "bold"),
+        kernel.name,
+        " is ",
+        (kernel.verdict.value, _VERDICT_STYLE[kernel.verdict]),
+    )
+    if kernel.launches:
+        line.append(f"  {launch_text(kernel.launches[0])}", "dim")
+    if kernel.verdict is Verdict.UNDECIDED:
+        for reason in kernel.reasons:
+            line.append(f"\n      {reason}", "yellow")
+    return line
+
+
+def launch_text(launch: LaunchConfig) -> str:
+    """A launch in a few words: ``block 16×16, grid 64×64 (launch in this file)``."""
+    block = "×".join(str(extent) for extent in _trimmed(launch.block))
+    grid = "×".join(str(extent) for extent in _trimmed(launch.grid)) if launch.grid else "any"
+    return f"block {block}, grid {grid} ({launch.source.value})"
+
+
+def _trimmed(extents: tuple[int, int, int]) -> tuple[int, ...]:
+    x, y, z = extents
+    return (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)
+
+
+def _totals(reports: list[FileReport]) -> Text:
+    kernels = [kernel for report in reports for kernel in report.kernels]
+    counts = {verdict: sum(k.verdict is verdict for k in kernels) for verdict in Verdict}
+    findings = sum(len(report.findings) for report in reports)
+    seconds = sum(report.seconds for report in reports)
+    text = Text.assemble(
+        (f"{_plural(len(kernels), 'kernel')} in {_plural(len(reports), 'file')}: ", "bold"),
+    )
+    for verdict, style in _VERDICT_STYLE.items():
+        text.append(f"{counts[verdict]} {verdict.value}  ", style if counts[verdict] else "dim")
+    text.append(f"{_plural(findings, 'finding')}, {seconds:.2f} s")
+    return text
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
