@@ -1,0 +1,190 @@
+"""The command line: ``cuda-lsp serve · check · explain · doctor``.
+
+Only argument handling lives here; heavy rooms are imported inside the commands, so that
+``cuda-lsp --version`` answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cuda_lsp import __version__
+from cuda_lsp.model import CODES, Code, FileReport, Severity, ToolError
+
+SUFFIXES = (".cu", ".cuh")
+FOUND, BROKEN = 1, 2
+_FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "information": Severity.INFORMATION}
+
+
+class _Failure(click.ClickException):
+    """The tool could not do its work: one line, exit code 2."""
+
+    exit_code = BROKEN
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cuda-lsp")
+def main() -> None:
+    """Find data races and bank conflicts in CUDA kernels."""
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
+@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block; overrides launches in the source.")
+@click.option("--grid-dim", metavar="X[,Y[,Z]]", help="Blocks of the grid; overrides launches in the source.")
+@click.option("-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers.")
+@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+@click.option("--arch", metavar="sm_NN", help="Target architecture.")
+@click.option("--banks", type=click.IntRange(1, 32), help="Shared-memory banks (16: compute capability 1.x).")
+@click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
+@click.option("--solver/--no-solver", default=True, help="Prove with Z3 what enumeration leaves open.")
+@click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
+@click.option("-v", "--verbose", is_flag=True, help="List race-free kernels too.")
+def check(
+    paths: tuple[Path, ...],
+    style: str,
+    block_dim: str | None,
+    grid_dim: str | None,
+    include: tuple[Path, ...],
+    define: tuple[str, ...],
+    arch: str | None,
+    banks: int | None,
+    fail_on: str,
+    solver: bool,
+    config: Path | None,
+    verbose: bool,
+) -> None:
+    """Check files (or the .cu and .cuh files of folders).
+
+    Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
+    """
+    overrides: dict[str, Any] = {
+        "block_dim": _extents("--block-dim", block_dim),
+        "grid_dim": _extents("--grid-dim", grid_dim),
+        "include_dirs": list(include) or None,
+        "defines": list(define) or None,
+        "arch": arch,
+        "banks": banks,
+    }
+    files = _sources(paths)
+    from cuda_lsp.static.analyze import check_files
+
+    reports = check_files(files, {k: v for k, v in overrides.items() if v is not None}, config, solver=solver)
+    _print(reports, style, verbose)
+    if any(_unusable(error) for report in reports for error in report.errors if not report.kernels):
+        sys.exit(BROKEN)
+    limit = _FAIL_ON.get(fail_on)
+    found = limit and any(f.effective_severity <= limit for report in reports for f in report.findings)
+    sys.exit(FOUND if found else 0)
+
+
+def _unusable(error: ToolError) -> bool:
+    return error.range is None
+
+
+def _extents(option: str, text: str | None) -> tuple[int, int, int] | None:
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise _Failure(f"{option} wants up to three positive numbers like 16,16 — not {text!r}")
+    x, y, z = [*numbers, 1, 1][:3]
+    return (x, y, z)
+
+
+def _sources(paths: Iterable[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+        elif path.is_file():
+            files.append(path)
+        else:
+            raise _Failure(f"{path} does not exist")
+    return list(dict.fromkeys(files))
+
+
+def _print(reports: Sequence[FileReport], style: str, verbose: bool) -> None:
+    if style == "json":
+        from cuda_lsp.report.document import document
+
+        click.echo(json.dumps(document(reports), indent=2))
+    elif style == "sarif":
+        from cuda_lsp.report.sarif import sarif
+
+        click.echo(json.dumps(sarif(reports, Path.cwd()), indent=2))
+    elif style == "github":
+        from cuda_lsp.report.github import annotations
+
+        click.echo(annotations(reports))
+    else:
+        from rich.console import Console
+
+        from cuda_lsp.report.terminal import render
+
+        render(Console(highlight=False), reports, _lines, verbose=verbose)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []  # the excerpt is left out; the finding itself names the place
+
+
+@main.command()
+@click.option("--log-file", type=click.Path(path_type=Path), help="Write the log there instead of to stderr.")
+@click.option("--log-level", type=click.Choice(["error", "warning", "info", "debug"]), default="warning")
+@click.option("--stdio", is_flag=True, help="Accepted for editors that pass it; stdio is the transport.")
+def serve(log_file: Path | None, log_level: str, stdio: bool) -> None:
+    """Speak the Language Server Protocol over stdin and stdout."""
+    del stdio
+    from cuda_lsp.server import serve as run_server
+
+    sys.exit(run_server(log_file=log_file, log_level=log_level))
+
+
+@main.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """Say what a diagnostic code means, why it matters and how to mend it."""
+    if code is None:
+        for info in CODES.values():
+            click.echo(f"{info.code.value:24} {info.title}")
+        return
+    try:
+        known = Code(code)
+    except ValueError:
+        raise _Failure(f"no code {code!r}; `cuda-lsp explain` lists them") from None
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    from cuda_lsp.report.explain import page
+
+    Console().print(Markdown(page(known)))
+
+
+@main.command()
+def doctor() -> None:
+    """Say what works here and what is missing."""
+    from rich.console import Console
+
+    from cuda_lsp.doctor import examine
+
+    healthy = True
+    console = Console(highlight=False)
+    for result in examine():
+        mark, style = ("✓", "green") if result.works else ("✗", "red") if result.required else ("–", "yellow")
+        console.print(f"[{style}]{mark}[/] [bold]{result.name}[/]: {result.message}", soft_wrap=True)
+        healthy = healthy and (result.works or not result.required)
+    sys.exit(0 if healthy else BROKEN)
