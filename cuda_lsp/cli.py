@@ -37,9 +37,13 @@ def main() -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
-@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block; overrides launches in the source.")
+@click.option(
+    "--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block; overrides launches in the source."
+)
 @click.option("--grid-dim", metavar="X[,Y[,Z]]", help="Blocks of the grid; overrides launches in the source.")
-@click.option("-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers.")
+@click.option(
+    "-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers."
+)
 @click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
 @click.option("--arch", metavar="sm_NN", help="Target architecture.")
 @click.option("--banks", type=click.IntRange(1, 32), help="Shared-memory banks (16: compute capability 1.x).")
@@ -124,9 +128,9 @@ def _print(reports: Sequence[FileReport], style: str, verbose: bool) -> None:
 
         click.echo(json.dumps(sarif(reports, Path.cwd()), indent=2))
     elif style == "github":
-        from cuda_lsp.report.github import annotations
+        from cuda_lsp.report.github import workflow_commands
 
-        click.echo(annotations(reports))
+        click.echo(workflow_commands(reports))
     else:
         from rich.console import Console
 

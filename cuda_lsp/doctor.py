@@ -82,5 +82,9 @@ def _analysis() -> Examination:
     except Exception as error:  # noqa: BLE001 - the doctor reports, it does not fail
         return Examination("analysis", False, f"a probe kernel failed with {error!r}: please report this")
     found = any(finding.code is Code.SHARED_RACE for finding in report.findings)
-    message = "finds the race of a probe kernel" if found else "missed the race of a probe kernel: please report this"
+    message = (
+        "finds the race of a probe kernel"
+        if found
+        else "missed the race of a probe kernel: please report this"
+    )
     return Examination("analysis", found, message)

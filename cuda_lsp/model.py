@@ -139,7 +139,7 @@ class LaunchConfig:
     grid: Dim3 | None = None
     dynamic_shared: int | None = None  # bytes; None: unknown
     source: LaunchSource = LaunchSource.DEFAULT
-    arguments: Mapping[str, int] = field(factory=dict)
+    arguments: Mapping[str, int] = field(factory=dict[str, int])
     site: Site | None = None
 
     @property
@@ -257,7 +257,7 @@ class Witness:
     blocks: tuple[Dim3, Dim3] | None
     array: str
     index: tuple[int, ...]
-    values: Mapping[str, int] = field(factory=dict)
+    values: Mapping[str, int] = field(factory=dict[str, int])
 
     def __str__(self) -> str:
         return f"{self.array}[{']['.join(map(str, self.index))}]"

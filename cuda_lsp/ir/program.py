@@ -468,7 +468,7 @@ class Kernel:
     directives: Directives = Directives()
     errors: tuple[SourceRange, ...] = ()
     digest: str = ""
-    required: Mapping[str, int] = field(factory=dict)  # facts for launch inference, e.g. {"tile": 32}
+    required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference, e.g. {"tile": 32}
 
 
 def const(value: int, type: Type = INT32) -> Const:

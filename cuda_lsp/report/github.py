@@ -14,7 +14,7 @@ _COMMAND = {
 }
 
 
-def annotations(files: Iterable[FileReport]) -> str:
+def workflow_commands(files: Iterable[FileReport]) -> str:
     """One ``::level file=…::message`` line a finding."""
     return "\n".join(_annotation(finding) for file in files for finding in file.findings)
 
