@@ -34,8 +34,8 @@ def base_name(name: str) -> str:
     return name[:-2] if name.endswith(("#1", "#2")) else name
 
 
-def closure(formula: Term, summary: Summary) -> Term:
-    """The formula with the defining facts of every loop exit in it."""
+def closure(formula: Term, summary: Summary, shared: Level) -> Term:
+    """The formula with the defining facts of every loop exit in it (``shared``: as ``affine.copy_of``)."""
     done: set[Term] = set()
     result = formula
     while True:
@@ -47,26 +47,17 @@ def closure(formula: Term, summary: Summary) -> Term:
             return result
         for application in exits:
             done.add(application)
-            result = t.and_(result, _instance(application, summary.facts))
+            result = t.and_(result, _instance(application, summary.facts, shared))
 
 
-def _instance(application: Term, facts: Mapping[str, Fact]) -> Term:
+def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Term:
     """The defining fact of one loop exit, for the thread that the application belongs to."""
+    from cuda_lsp.static.affine import copy_of
+
     name = application.args[0]
     fact = facts[base_name(name)]
-    mapping = dict(zip(fact.formals, application.parts, strict=True))
-    general = fact.fact
-    if name != base_name(name):
-        from cuda_lsp.static.affine import copy_of
-
-        general = copy_of(general, int(name[-1]), application_sharing(application), {})
-        mapping = {copy_of(k, int(name[-1]), Level.GRID, {}): v for k, v in mapping.items()} | mapping
-    return t.substitute(general, mapping)
-
-
-def application_sharing(application: Term) -> Level:
-    """Symbols up to this level are shared where this application is not."""
-    return Level(max(int(application.args[1]) - 1, 0))
+    general = fact.fact if name == base_name(name) else copy_of(fact.fact, int(name[-1]), shared, {})
+    return t.substitute(general, dict(zip(fact.formals, application.args[2], strict=True)))
 
 
 def has_bits(formula: Term) -> bool:

@@ -1,0 +1,244 @@
+"""The second tier: proves a kernel race-free for all arguments (and launches), or finds a witness.
+
+One kernel, one launch after another: summarise symbolically, list the pairs that no barrier orders,
+refute by arithmetic (``affine``), ask Z3 for the rest, most suspicious first, within a budget.  A model
+is run again on plain integers (``witness``) before it becomes a finding.  What stays unanswered is a
+reason, never silence.  Runs in the calling process; ``workers`` runs it where it can be killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.model import Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
+from cuda_lsp.static import solve_report
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.solve_query import Outcome, Query, pitch_assumption
+from cuda_lsp.static.symbolic_events import Summary
+from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
+from cuda_lsp.static.symbolic_launch import Setting, related, setting
+from cuda_lsp.static.symbolic_terms import Term
+from cuda_lsp.static.symbolic_walk import TooLarge, summarise
+
+UNROLL = 12
+"""Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""
+
+Sites = tuple[SourceRange, SourceRange]
+
+
+@frozen
+class Budget:
+    """Wall-clock limits in seconds. ``launches``: how many known launches are looked at."""
+
+    kernel: float = 2.0
+    query: float = 0.4
+    launches: int = 2
+
+
+@define
+class Stats:
+    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds."""
+
+    pairs: int = 0
+    refuted: int = 0
+    queries: int = 0
+    seconds: float = 0.0
+
+
+@frozen
+class SolverResult:
+    """What the solver says of a kernel.
+
+    ``verdict``: for the launches looked at, all arguments. ``every_launch``: race-free for every
+    launch of the target as well. ``reasons``: why it is undecided. ``assumptions``: what a proof took
+    for granted, for people.
+    """
+
+    verdict: Verdict
+    reasons: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stats: Stats = field(factory=Stats)
+    every_launch: bool = False
+    assumptions: tuple[str, ...] = ()
+
+
+@define
+class _Attempt:
+    """One pass over a kernel under one setting."""
+
+    findings: dict[Sites, Finding] = field(factory=dict)
+    doubts: dict[Sites, str] = field(factory=dict)
+    reasons: dict[str, None] = field(factory=dict)
+    assumptions: dict[str, None] = field(factory=dict)
+
+    @property
+    def decided(self) -> bool:
+        return not self.doubts and not self.reasons
+
+
+_lock = Lock()  # Z3's global context and the term table are not thread-safe
+
+
+def refine_kernel(
+    kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget | None = None
+) -> SolverResult:
+    """Decides the kernel for the given launches (best first) with every argument they leave open."""
+    with _lock:
+        return _refine(kernel, launches, gpu, budget or Budget())
+
+
+def _refine(
+    kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+) -> SolverResult:
+    started = time.perf_counter()
+    deadline = started + budget.kernel
+    stats = Stats()
+    merged = _Attempt()
+    for launch in launches[: budget.launches] or [LaunchConfig((256, 1, 1))]:
+        attempt = _settle_launch(kernel, launch, gpu, budget, deadline, stats)
+        for sites, finding in attempt.findings.items():
+            known = merged.findings.get(sites)
+            if known is None or finding.effective_severity < known.effective_severity:
+                merged.findings[sites] = finding
+        merged.doubts.update({s: d for s, d in attempt.doubts.items() if s not in merged.findings})
+        merged.reasons.update(attempt.reasons)
+        merged.assumptions.update(attempt.assumptions)
+    every = False
+    if merged.decided and not merged.findings and (not launches or launches[0].assumed):
+        general = _attempt(kernel, None, gpu, budget, deadline, stats, 0)
+        every = general.decided and not general.findings
+    stats.seconds = time.perf_counter() - started
+    findings = tuple(merged.findings.values())
+    certain = any(solve_report.is_certain(f) for f in findings)
+    reasons = tuple(dict.fromkeys([*merged.reasons, *merged.doubts.values()]))
+    if certain:
+        verdict = Verdict.RACY
+    elif findings or reasons:
+        verdict = Verdict.UNDECIDED
+        possible = (f.reason for f in findings if f.reason)
+        reasons = tuple(dict.fromkeys([*reasons, *possible]))
+    else:
+        verdict = Verdict.RACE_FREE
+    return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions))
+
+
+def _settle_launch(
+    kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, budget: Budget, deadline: float, stats: Stats
+) -> _Attempt:
+    """Closed-form loops first; when that leaves doubts, loops with barriers round by round."""
+    parametric = _attempt(kernel, launch, gpu, budget, deadline, stats, 0)
+    certain = {s for s, f in parametric.findings.items() if solve_report.is_certain(f)}
+    if not parametric.doubts and len(certain) == len(parametric.findings):
+        return parametric
+    unrolled = _attempt(kernel, launch, gpu, budget, deadline, stats, UNROLL)
+    better = len(unrolled.doubts) < len(parametric.doubts) or (
+        not unrolled.doubts and len(unrolled.findings) <= len(parametric.findings)
+    )
+    if not better:
+        return parametric
+    for sites in certain:
+        unrolled.findings.setdefault(sites, parametric.findings[sites])
+        unrolled.doubts.pop(sites, None)
+    return unrolled
+
+
+def _attempt(
+    kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel, budget: Budget, deadline: float,
+    stats: Stats, unroll: int,
+) -> _Attempt:  # fmt: skip
+    attempt = _Attempt()
+    where = setting(kernel, launch, gpu)
+    try:
+        summary = summarise(kernel, where.axes, where.arguments, unroll)
+        attempt.reasons.update(dict.fromkeys(summary.reasons))
+        problems = _problems(kernel, summary, where, gpu, stats)
+    except (TooLarge, TooManyPairs) as error:
+        attempt.reasons[str(error)] = None
+        return attempt
+    except RecursionError:
+        attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
+        return attempt
+    query = Query(kernel, where, summary, budget.query, deadline, stats)
+    for candidate, facts in problems:
+        _decide(candidate, facts, query, attempt, launch)
+    if launch is not None:
+        for finding in solve_report.divergences(query, barriers(summary.events)):
+            attempt.findings[finding.site.range, finding.site.range] = finding
+    return attempt
+
+
+def _problems(
+    kernel: ir.Kernel, summary: Summary, where: Setting, gpu: GpuModel, stats: Stats
+) -> list[tuple[Problem, Term]]:
+    """What arithmetic leaves open, most suspicious first, with the relation's constraints."""
+    lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
+    found: list[tuple[Problem, Term]] = []
+    seen: set[Term] = set()
+    for relation in relations(summary, gpu.warp_size, lock_step):
+        facts = related(where, relation)
+        if facts is t.FALSE:
+            continue
+        for pair in pairs(summary, relation, gpu.warp_size):
+            stats.pairs += 1
+            candidate = problem(pair, where.axes, gpu.warp_size)
+            if refuted(candidate, where.axes):
+                stats.refuted += 1
+                continue
+            key = t.and_(facts, candidate.formula)
+            if key is t.FALSE or key in seen:
+                stats.refuted += 1
+                continue
+            seen.add(key)
+            found.append((candidate, facts))
+    found.sort(key=lambda entry: _suspicion(entry[0]))
+    return found
+
+
+def _suspicion(p: Problem) -> tuple[bool, bool, bool]:
+    """Smaller is more suspicious: shared memory, different expressions, two plain writes."""
+    a, b = p.pair.first, p.pair.second
+    return (a.array.space is not Space.SHARED, a is b or a.offset is b.offset, Mode.READ in (a.mode, b.mode))
+
+
+def _sites(pair: Pair) -> Sites:
+    ranges = sorted((pair.first.site.range, pair.second.site.range))
+    return ranges[0], ranges[1]
+
+
+def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig | None) -> None:
+    sites = _sites(p.pair)
+    known = attempt.findings.get(sites)
+    if known is not None and solve_report.is_certain(known) and not known.same_value:
+        return
+    answer = query.ask(p, facts)
+    if answer.outcome is Outcome.REFUTED:
+        return
+    if answer.outcome is Outcome.UNKNOWN:
+        attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
+        return
+    assumption = pitch_assumption(p, query.where.free)
+    if assumption is not None:
+        condition, text = assumption
+        if query.ask(p, t.and_(facts, condition)).outcome is Outcome.REFUTED:
+            attempt.assumptions[text] = None
+            return
+    finding = solve_report.race_finding(p, facts, answer, query, launch)
+    if finding is None:
+        attempt.doubts[sites] = _doubt(p, "the solver's candidate race could not be replayed")
+    elif known is None or finding.effective_severity <= known.effective_severity:
+        attempt.findings[sites] = finding
+
+
+def _doubt(p: Problem, why: str) -> str:
+    a, b = p.pair.first.site, p.pair.second.site
+    lines = f"line {a.range.start.line}"
+    if a.range != b.range:
+        lines = f"lines {a.range.start.line} and {b.range.start.line}"
+    return f"`{p.pair.first.array.name}` ({lines}): {why}"
+

@@ -1,0 +1,216 @@
+"""One question to Z3: can these two accesses meet?  Answers are final, candidates, or unknown.
+
+The integer theory is asked first (bit operators abstracted: a refutation there holds); where bit
+operators occur, bit-vectors wide enough for every sub-term decide.  Every query has its time-out and
+the kernel its deadline.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from attrs import define, frozen
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Var
+from cuda_lsp.model import Space
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.affine import Problem, shared_level
+from cuda_lsp.static.symbolic_encode import Encoder, Z3, base_name, closure, has_bits, width_for, z3
+from cuda_lsp.static.symbolic_events import Summary
+from cuda_lsp.static.symbolic_launch import Setting
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+
+SMALL = 4096
+"""Witnesses with parameters and block indices up to this are preferred: they replay quickly."""
+
+
+class Outcome(enum.Enum):
+    REFUTED = "refuted"
+    MODEL = "model"
+    UNKNOWN = "unknown"
+
+
+@frozen(eq=False)
+class Answer:
+    """``values``: the model, by symbol or application term (integers; predicates 0 or 1)."""
+
+    outcome: Outcome
+    values: Mapping[Term, int] | None = None
+
+
+REFUTED = Answer(Outcome.REFUTED)
+UNKNOWN = Answer(Outcome.UNKNOWN)
+
+
+class Counter(Protocol):
+    queries: int
+
+
+@define(eq=False)
+class Query:
+    """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: perf_counter."""
+
+    kernel: ir.Kernel
+    where: Setting
+    summary: Summary
+    limit: float
+    deadline: float
+    stats: Counter
+
+    def ask(self, p: Problem, facts: Term) -> Answer:
+        """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.formula), p, shared)
+        return self.solve(formula)
+
+    def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
+        """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
+        if self.summary.assumptions is not None:
+            formula = t.and_(formula, self.summary.assumptions)
+        formula = closure(formula, self.summary, shared)
+        return t.and_(formula, *self._tickets(formula, p))
+
+    def _tickets(self, formula: Term, p: Problem) -> list[Term]:
+        """Two threads' tickets from one counter differ by at least the least step."""
+        taken = [
+            part for part in t.subterms(formula)
+            if part.op is Op.APPLY and base_name(part.args[0]) in self.summary.slots
+        ]  # fmt: skip
+        facts: list[Term] = []
+        for a in taken:
+            for b in taken:
+                if not (a.args[0].endswith("#1") and b.args[0].endswith("#2")):
+                    continue
+                (array, step), (other, other_step) = (
+                    self.summary.slots[base_name(x.args[0])] for x in (a, b)
+                )
+                if array is not other or (array.space is Space.SHARED and not p.pair.relation.same_block):
+                    continue
+                least = t.const(min(step, other_step))
+                apart = t.or_(t.le(t.add(a, least), b), t.le(t.add(b, least), a))
+                facts.append(t.or_(t.not_(t.eq(a.args[2][0], b.args[2][0])), apart))
+        return facts
+
+    def solve(self, formula: Term) -> Answer:
+        if formula is t.FALSE:
+            return REFUTED
+        answer, inexact = self._check(formula, None)
+        if answer.outcome is Outcome.REFUTED or not has_bits(formula):
+            if answer.outcome is Outcome.MODEL and not inexact:
+                return self._smaller(formula, answer, None)
+            return answer
+        width = width_for(formula)
+        exact, _ = self._check(formula, width)
+        return self._smaller(formula, exact, width) if exact.outcome is Outcome.MODEL else exact
+
+    def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
+        """A model with modest parameters and blocks, when there is one."""
+        wide = [
+            part for part, value in (answer.values or {}).items()
+            if part.op is Op.SYMBOL and abs(value) > SMALL
+        ]  # fmt: skip
+        if not wide:
+            return answer
+        limits = (t.and_(t.le(t.const(-SMALL), part), t.le(part, t.const(SMALL))) for part in wide)
+        better, _ = self._check(t.and_(formula, *limits), width)
+        return better if better.outcome is Outcome.MODEL else answer
+
+    def satisfiable(self, formula: Term) -> bool | None:
+        """Whether the formula has a model; None: not decided."""
+        answer = self.solve(formula)
+        return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
+
+    def _check(self, formula: Term, width: int | None) -> tuple[Answer, bool]:
+        if formula is t.FALSE:
+            return REFUTED, False
+        left = min(self.limit, self.deadline - time.perf_counter())
+        if left <= 0.005:
+            return UNKNOWN, False
+        self.stats.queries += 1
+        encoder = Encoder(width)
+        goal = encoder.encode(formula)
+        solver: Any = z3().Solver()
+        solver.set("timeout", int(left * 1000))
+        solver.add(*encoder.constraints, goal)
+        result = solver.check()
+        if result == z3().unsat:
+            return REFUTED, encoder.inexact
+        if result != z3().sat:
+            return UNKNOWN, encoder.inexact
+        return Answer(Outcome.MODEL, _values(solver.model(), encoder)), encoder.inexact
+
+
+def _values(model: Any, encoder: Encoder) -> dict[Term, int]:
+    values: dict[Term, int] = {}
+    for term, variable in encoder.names.items():
+        values[term] = _integer(model.eval(variable, model_completion=True), encoder)
+    return values
+
+
+def _integer(value: Z3, encoder: Encoder) -> int:
+    if z3().is_bool(value):
+        return int(z3().is_true(value))
+    return value.as_long() if encoder.width is None else value.as_signed_long()
+
+
+# ------------------------------------------------------------------------------------------- pitch
+
+
+def pitch_assumption(p: Problem, free: Mapping[str, Var]) -> tuple[Term, str] | None:
+    """"Rows do not overlap": for addresses ``pitch*row + column`` with a free ``pitch``, |Δcolumn| < pitch.
+
+    Returns the condition and its text, or None when no parameter multiplies a thread-dependent term
+    in both addresses alike.
+    """
+    a, b = p.offsets
+    found: list[Term] = []
+    names: list[str] = []
+    for _ in range(3):
+        pitch = _pitch(a, b, free)
+        if pitch is None:
+            break
+        row_a, column_a = _split(a, pitch)
+        row_b, column_b = _split(b, pitch)
+        unit = t.content(row_a) or 1
+        width = t.scale(pitch, unit)
+        gap = t.sub(column_a, column_b)
+        found.append(t.and_(t.lt(gap, width), t.lt(t.scale(gap, -1), width)))
+        names.append(pitch.args[0])
+        a, b = row_a, row_b
+    if not found:
+        return None
+    listed = " and ".join(f"`{name}`" for name in names)
+    return t.and_(*found), f"rows of {listed} elements do not overlap"
+
+
+def _pitch(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """A free parameter that multiplies something of each thread, alike in both addresses."""
+
+    def factors(term: Term) -> dict[Term, None]:
+        result: dict[Term, None] = {}
+        for atoms in t.monomials(term):
+            varies = any(t.level_of(atom) > Level.GRID for atom in atoms)
+            if varies and len(atoms) > 1:
+                result.update({x: None for x in atoms if x.op is Op.SYMBOL and x.args[0] in free})
+        return result
+
+    common = [x for x in factors(a) if x in factors(b)]
+    return common[0] if common else None
+
+
+def _split(term: Term, pitch: Term) -> tuple[Term, Term]:
+    """``(row, column)`` with ``term == pitch*row + column``."""
+    row: dict[tuple[Term, ...], int] = {}
+    column: dict[tuple[Term, ...], int] = {}
+    for atoms, factor in t.monomials(term).items():
+        if pitch in atoms:
+            rest = list(atoms)
+            rest.remove(pitch)
+            row[tuple(rest)] = factor
+        else:
+            column[atoms] = factor
+    return t.from_monomials(row), t.from_monomials(column)

@@ -1,0 +1,286 @@
+"""From a solver's model to a finding: replay, status, condition, message.
+
+Status: ``proved`` when the source fixes all that the race needs, ``conditional`` when it needs values
+that the source does not exclude (the condition is derived, never a dump of the model), ``possible``
+when it rests on data or on an over-approximation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.model import (
+    Code,
+    Dim3,
+    Finding,
+    LaunchConfig,
+    Mode,
+    RaceKind,
+    Related,
+    Site,
+    Space,
+    Status,
+    Witness,
+)
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
+from cuda_lsp.static.solve_condition import condition_of
+from cuda_lsp.static.solve_query import Answer, Outcome, Query
+from cuda_lsp.static.symbolic_encode import base_name
+from cuda_lsp.static.symbolic_events import Access, BarrierEvent
+from cuda_lsp.static.symbolic_intervals import Relation
+from cuda_lsp.static.symbolic_launch import related
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide, replay
+
+
+def is_certain(finding: Finding) -> bool:
+    return finding.status in (Status.PROVED, Status.CONDITIONAL)
+
+
+def race_finding(
+    p: Problem, facts: Term, answer: Answer, query: Query, launch: LaunchConfig | None
+) -> Finding | None:
+    """The finding for a model of the pair, or None when the model does not replay (spurious)."""
+    values = answer.values or {}
+    threads = model_threads(values, query, p.pair.relation)
+    arguments = {n: _symbol_value(n, values) for n in query.where.free}
+    if launch is not None:
+        arguments |= launch.arguments
+    doubt = _data_dependence(p, query, facts)
+    if query.summary.locks:
+        doubt = "a compare-and-swap loop may act as a lock"
+    met: tuple[ThreadAccess, ThreadAccess] | None = None
+    try:
+        runs = [
+            replay(query.kernel, thread, arguments, frozenset((p.pair.first.array, p.pair.second.array)))
+            for thread in threads
+        ]
+        met = _meeting(p, threads, runs, query.where.warp_size)
+        if met is None and doubt is None:
+            return None
+    except NeedsData:
+        doubt = doubt or "what memory holds"
+    except TooLong:
+        doubt = doubt or "a loop too long to replay"
+    if p.pair.first.array is not p.pair.second.array:
+        doubt = "two pointers that may overlap"
+    return _finding(p, facts, query, launch, threads, met, doubt, arguments)
+
+
+def _meeting(
+    p: Problem, threads: Sequence[Thread], runs: Sequence[Run], warp_size: int
+) -> tuple[ThreadAccess, ThreadAccess] | None:
+    a, b = (threads[0], runs[0]), (threads[1], runs[1])
+    return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
+
+
+def _symbol_value(name: str, values: Mapping[Term, int]) -> int:
+    return next((v for term, v in values.items() if term.op is Op.SYMBOL and term.args[0] == name), 0)
+
+
+def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) -> tuple[Thread, Thread]:
+    """The two threads of a model as numbers; what the model leaves open is zero or one."""
+    by_name = {term.args[0]: v for term, v in values.items() if term.op is Op.SYMBOL}
+
+    def number(axis: Axis, thread: int, default: int) -> int:
+        term = query.where.axes[axis]
+        if term.is_const:
+            return term.value
+        name = term.args[0]
+        return by_name.get(f"{name}#{thread}", by_name.get(name, default))
+
+    def triple(axes: Sequence[Axis], thread: int, default: int) -> Dim3:
+        x, y, z = (number(axis, thread, default) for axis in axes)
+        return x, y, z
+
+    def build(thread: int) -> Thread:
+        bid, gdim = triple(BID, thread, 0), triple(GDIM, thread, 1)
+        x, y, z = (max(g, b + 1) for g, b in zip(gdim, bid, strict=True))
+        return Thread(
+            triple(TID, thread, 0), bid, triple(BDIM, thread, 1), (x, y, z), query.where.warp_size
+        )
+
+    first, second = build(1), build(2)
+    return first, second
+
+
+def _data_dependence(p: Problem, query: Query, facts: Term) -> str | None:
+    """What unknown value the pair's formula mentions, for people; None: none."""
+    for part in t.subterms(p.formula):
+        if part.op not in (Op.APPLY, Op.TEST):
+            continue
+        name = base_name(part.args[0])
+        if name in query.summary.facts:
+            continue  # a loop's exit: defined
+        return query.summary.unknowns.get(name, "a value computed from data")
+    return None
+
+
+# ----------------------------------------------------------------------------------------- finding
+
+
+def _finding(
+    p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
+    met: tuple[ThreadAccess, ThreadAccess] | None, doubt: str | None, arguments: Mapping[str, int],
+) -> Finding:  # fmt: skip
+    first, second = p.pair.first, p.pair.second
+    early, late, swapped = _text_order(first, second)
+    kind = _kind(early.mode, late.mode)
+    shown = (threads[1], threads[0]) if swapped else threads
+    condition = None
+    status = Status.POSSIBLE
+    # A race that replays without reading memory does not depend on data.
+    if met is not None and (doubt is None or not query.summary.locks):
+        doubt = None
+        condition = condition_of(p, facts, query)
+        status = Status.PROVED if condition is None else Status.CONDITIONAL
+    witness = None
+    if met is not None:
+        used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
+        blocks = None if shown[0].bid == shown[1].bid else (shown[0].bid, shown[1].bid)
+        start = max(met[0].start, met[1].start)
+        index = _index(first, start)
+        witness = Witness((shown[0].tid, shown[1].tid), blocks, first.array.name, index, used)
+    code = _code(first, p.pair.relation, query.where.warp_size)
+    return Finding(
+        code,
+        status,
+        _message(early, late, kind, witness, condition, doubt, p.pair.relation),
+        query.kernel.name,
+        late.site,
+        (Related(early.site, f"the other access {_verb(early.mode)} here"),),
+        kind=kind,
+        witness=witness,
+        condition=condition or None,
+        reason=doubt,
+        same_value=p.same_value,
+        launch=launch,
+    )
+
+
+def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
+    a, b = first.site.range, second.site.range
+    if (a.start, first.order) <= (b.start, second.order):
+        return first, second, False
+    return second, first, True
+
+
+def _kind(early: Mode, late: Mode) -> RaceKind:
+    if not early.writes:
+        return RaceKind.WAR
+    return RaceKind.WAW if late.writes else RaceKind.RAW
+
+
+def _code(access: Access, relation: Relation, warp_size: int) -> Code:
+    if access.array.space is Space.GLOBAL:
+        return Code.GLOBAL_RACE
+    return Code.WARP_RACE if relation.within is not None and relation.within <= warp_size else Code.SHARED_RACE
+
+
+def _index(access: Access, byte: int) -> tuple[int, ...]:
+    size = getattr(access.array.element, "size", 1) or 1
+    element = byte // size
+    extents = access.array.shape
+    if len(extents) < 2 or any(extent is None for extent in extents[1:]):
+        return (element,)
+    index: list[int] = []
+    for extent in reversed(extents[1:]):
+        assert extent is not None
+        index.append(element % extent)
+        element //= extent
+    return (element, *reversed(index))
+
+
+def _verb(mode: Mode) -> str:
+    return {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates (atomically)"}[mode]
+
+
+def _message(
+    early: Access, late: Access, kind: RaceKind, witness: Witness | None, condition: str | None,
+    doubt: str | None, relation: Relation,
+) -> str:  # fmt: skip
+    name = early.array.name
+    who = "two blocks" if not relation.same_block else "two lanes of one warp" if relation.within else "two threads"
+    if witness is None:
+        what = f"{who} may meet in `{name}`"
+    else:
+        a, b = (_thread(tid) for tid in witness.threads)
+        if witness.blocks is not None:
+            a, b = (f"{x} of block {_thread(block)}" for x, block in zip((a, b), witness.blocks, strict=True))
+        what = f"thread {a} {_verb(early.mode)} and thread {b} {_verb(late.mode)} `{witness}`"
+    text = f"{kind.value} race on `{name}`: {what}"
+    if early.site.range != late.site.range:
+        text += f" (lines {early.site.range.start.line} and {late.site.range.start.line})"
+    text += ", and nothing orders them" if not relation.same_block else ", with no barrier between"
+    if condition:
+        text += f", when {condition}"
+    return text + (f"; depends on {doubt}" if doubt else "")
+
+
+def _thread(tid: Dim3) -> str:
+    x, y, z = tid
+    return f"({x},{y},{z})" if z else f"({x},{y})" if y else str(x)
+
+
+# -------------------------------------------------------------------------------------- divergence
+
+
+def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Finding]:
+    """Barriers that two threads of one block disagree on."""
+    relation = Relation()
+    facts = related(query.where, relation)
+    seen: set[Site] = set()
+    if facts is t.FALSE:
+        return
+    for barrier in found:
+        wide = barrier.scope in (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
+        if not wide or barrier.site in seen or t.level_of(barrier.guard) <= Level.BLOCK:
+            continue
+        shared = shared_level(relation)
+        passes = copy_of(barrier.guard, 1, shared, {})
+        misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
+        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared)
+        if finding is not None:
+            seen.add(barrier.site)
+            yield finding
+
+
+def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Level) -> Finding | None:
+    from cuda_lsp.static.symbolic_encode import closure
+
+    answer = query.solve(closure(formula, query.summary, shared))
+    if answer.outcome is not Outcome.MODEL:
+        return None
+    values = answer.values or {}
+    threads = model_threads(values, query, Relation())
+    arguments = {n: _symbol_value(n, values) for n in query.where.free}
+    launch = query.where.launch
+    if launch is not None:
+        arguments |= launch.arguments
+    try:
+        counts = [
+            sum(b.scope is barrier.scope for b in replay(query.kernel, x, arguments, frozenset()).barriers)
+            for x in threads
+        ]
+    except (NeedsData, TooLong):
+        return Finding(
+            Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
+            f"threads of one block may disagree on reaching {_barrier_text(barrier)}", query.kernel.name,
+            barrier.site, reason="a condition computed from data", launch=launch,
+        )  # fmt: skip
+    if counts[0] == counts[1]:
+        return None
+    fixed = not any(part.op is Op.SYMBOL and part.args[0] in query.where.free for part in t.subterms(formula))
+    a, b = (_thread(x.tid) for x in threads)
+    return Finding(
+        Code.BARRIER_DIVERGENCE, Status.PROVED if fixed else Status.CONDITIONAL,
+        f"thread {a} reaches {_barrier_text(barrier)} and thread {b} of the same block does not",
+        query.kernel.name, barrier.site,
+        condition=None if fixed else "the condition differs between threads", launch=launch,
+    )  # fmt: skip
+
+
+def _barrier_text(barrier: BarrierEvent) -> str:
+    return f"`{barrier.site.text}`" if barrier.site.text else "this barrier"

@@ -1,0 +1,385 @@
+"""A solver's model is not believed: both threads are run again, on plain integers, and must collide.
+
+``replay`` interprets the kernel program for one thread with the operation table's Python evaluators
+(exact machine arithmetic), independent of the symbolic walk.  Memory contents are unknown; a run
+whose control flow or addresses need them stops (``NeedsData``), unless what it would skip holds neither
+barrier, jump nor access of interest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir import ops
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, Axis, BarrierScope, Stmt, Var
+from cuda_lsp.ir.types import INT64, Int, Pointer
+from cuda_lsp.model import Dim3, Mode, Scope, Site, Space
+
+MAX_STEPS = 60_000
+
+
+class NeedsData(Exception):
+    """The run depends on what memory holds, or on a value nobody knows."""
+
+
+class TooLong(Exception):
+    """The run exceeds its budget of statements."""
+
+
+@frozen
+class Place:
+    array: Array
+    offset: int
+
+
+Value = int | Place | None
+"""None: unknown."""
+
+
+@frozen
+class ThreadAccess:
+    """One access of one thread. ``passed``: how many barriers of its log came before."""
+
+    site: Site
+    array: Array
+    start: int  # bytes
+    stop: int
+    mode: Mode
+    passed: int
+    scope: Scope | None
+
+
+@frozen
+class PassedBarrier:
+    scope: BarrierScope
+    size: int | None
+    mask: int | None
+    everyone: bool
+
+
+@frozen
+class Thread:
+    """Where a thread stands: built-in variables as numbers."""
+
+    tid: Dim3
+    bid: Dim3
+    bdim: Dim3
+    gdim: Dim3
+    warp_size: int
+
+    @property
+    def linear(self) -> int:
+        return self.tid[0] + self.bdim[0] * (self.tid[1] + self.bdim[1] * self.tid[2])
+
+    def axis(self, axis: Axis) -> int:
+        if axis is Axis.LANE:
+            return self.linear % self.warp_size
+        if axis is Axis.WARP_SIZE:
+            return self.warp_size
+        group, component = axis.value.split(".")
+        triple = {"threadIdx": self.tid, "blockIdx": self.bid, "blockDim": self.bdim, "gridDim": self.gdim}[group]
+        return triple["xyz".index(component)]
+
+
+@define
+class Run:
+    """What one thread did."""
+
+    accesses: list[ThreadAccess] = field(factory=list)
+    barriers: list[PassedBarrier] = field(factory=list)
+
+
+def replay(
+    kernel: ir.Kernel, thread: Thread, arguments: Mapping[str, int], interesting: frozenset[Array]
+) -> Run:
+    """Runs one thread alone. Raises ``NeedsData`` or ``TooLong``."""
+    pointees = {array.param: array for array in kernel.arrays if array.param is not None}
+    values: dict[Var, Value] = {}
+    for var in kernel.params:
+        if isinstance(var.type, Pointer):
+            array = pointees.get(var)
+            values[var] = Place(array, 0) if array is not None else None
+        elif isinstance(var.type, Int) and var.name in arguments:
+            values[var] = var.type.wrap(arguments[var.name])
+    machine = _Machine(thread, values, interesting)
+    machine.run(kernel.body)
+    return machine.result
+
+
+class _Left(Exception):
+    def __init__(self, label: int) -> None:
+        self.label = label
+
+
+@define
+class _Machine:
+    thread: Thread
+    values: dict[Var, Value]
+    interesting: frozenset[Array]
+    result: Run = field(factory=Run)
+    cells: dict[tuple[Array, int], Value] = field(factory=dict)  # LOCAL memory only
+    steps: int = 0
+
+    def run(self, statements: Sequence[Stmt]) -> None:
+        for s in statements:
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                raise TooLong
+            self._step(s)
+
+    def _step(self, s: Stmt) -> None:
+        match s:
+            case ir.Assign():
+                self.values[s.var] = self.value(s.value)
+            case ir.Load():
+                place = self._access(s.pointer, s.type.size, Mode.READ, s.site)
+                if s.var is not None:
+                    local = place is not None and place.array.space is Space.LOCAL
+                    self.values[s.var] = self.cells.get((place.array, place.offset)) if place and local else None
+            case ir.Store():
+                place = self._access(s.pointer, s.type.size, Mode.WRITE, s.site)
+                if place is not None and place.array.space is Space.LOCAL:
+                    self.cells[place.array, place.offset] = self.value(s.value)
+            case ir.Atomic():
+                self._access(s.pointer, s.type.size, Mode.ATOMIC, s.site, s.scope)
+                if s.var is not None:
+                    self.values[s.var] = None
+            case ir.Copy():
+                size = self.value(s.size)
+                if not isinstance(size, int):
+                    raise NeedsData
+                self._access(s.source, size, Mode.READ, s.site)
+                place = self._access(s.destination, size, Mode.WRITE, s.site)
+                if place is not None and place.array.space is Space.LOCAL:
+                    self.cells = {k: v for k, v in self.cells.items() if k[0] is not place.array}
+            case ir.Barrier():
+                mask = self.value(s.mask) if s.mask is not None else None
+                if s.phase is ir.BarrierPhase.SYNC:
+                    self.result.barriers.append(
+                        PassedBarrier(s.scope, s.size, mask if isinstance(mask, int) else None, s.count is None)
+                    )
+            case ir.If():
+                condition = self.value(s.condition)
+                if condition is None:
+                    self._skip((*s.then, *s.otherwise))
+                else:
+                    self.run(s.then if condition else s.otherwise)
+            case ir.Loop():
+                self._loop(s)
+            case ir.Block():
+                try:
+                    self.run(s.body)
+                except _Left as left:
+                    if left.label != s.label:
+                        raise
+            case ir.Leave():
+                raise _Left(s.label)
+            case ir.Fence() | ir.Assume():
+                pass
+            case ir.Incomplete():
+                if not s.harmless:
+                    raise NeedsData
+
+    def _loop(self, s: ir.Loop) -> None:
+        first = not s.tests_first
+        try:
+            while True:
+                if not first:
+                    self.run(s.test)
+                    condition = self.value(s.condition)
+                    if condition is None:
+                        self._skip((*s.test, *s.body, *s.step))
+                        return
+                    if not condition:
+                        return
+                first = False
+                self.steps += 1
+                if self.steps > MAX_STEPS:
+                    raise TooLong
+                try:
+                    self.run(s.body)
+                except _Left as left:
+                    if left.label != s.continue_label:
+                        raise
+                self.run(s.step)
+        except _Left as left:
+            if left.label != s.label:
+                raise
+
+    def _skip(self, statements: Sequence[Stmt]) -> None:
+        """Passes over statements that may or may not run: allowed when nothing of interest is inside."""
+        for s in statements:
+            match s:
+                case ir.Barrier() | ir.Leave() | ir.Incomplete():
+                    raise NeedsData
+                case ir.Assign() | ir.Load() | ir.Atomic():
+                    if s.var is not None:
+                        self.values[s.var] = None
+                    if isinstance(s, ir.Atomic):
+                        self._uninteresting(s.pointer)
+                    elif isinstance(s, ir.Load):
+                        self._uninteresting(s.pointer)
+                case ir.Store():
+                    self._uninteresting(s.pointer)
+                case ir.Copy():
+                    self._uninteresting(s.source)
+                    self._uninteresting(s.destination)
+                case ir.If():
+                    self._skip((*s.then, *s.otherwise))
+                case ir.Loop():
+                    self._skip((*s.test, *s.body, *s.step))
+                case ir.Block():
+                    self._skip(s.body)
+                case _:
+                    pass
+
+    def _uninteresting(self, pointer: ir.Expr) -> None:
+        while isinstance(pointer, ir.Offset | ir.Cast):
+            pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
+        if isinstance(pointer, ir.Var):
+            held = self.values.get(pointer)
+            array = held.array if isinstance(held, Place) else None
+        else:
+            array = pointer.array if isinstance(pointer, ir.AddressOf) else None
+        if array is None or array in self.interesting:
+            raise NeedsData
+        if array.space is Space.LOCAL:
+            self.cells = {k: v for k, v in self.cells.items() if k[0] is not array}
+
+    def _access(
+        self, pointer: ir.Expr, size: int, mode: Mode, site: Site, scope: Scope | None = None
+    ) -> Place | None:
+        place = self.value(pointer)
+        if not isinstance(place, Place):
+            try:
+                self._uninteresting(pointer)
+            except NeedsData:
+                raise NeedsData from None
+            return None
+        if place.array.space in (Space.SHARED, Space.GLOBAL):
+            self.result.accesses.append(
+                ThreadAccess(
+                    site, place.array, place.offset, place.offset + size, mode, len(self.result.barriers), scope
+                )
+            )
+        return place
+
+    # -- expressions
+
+    def value(self, e: ir.Expr) -> Value:
+        match e:
+            case ir.Const():
+                return e.value if isinstance(e.value, int) and isinstance(e.type, Int) else None
+            case ir.Var():
+                return self.values.get(e)
+            case ir.Builtin():
+                return self.thread.axis(e.axis)
+            case ir.AddressOf():
+                return Place(e.array, 0)
+            case ir.Offset():
+                base, move = self.value(e.pointer), self.value(e.bytes)
+                return Place(base.array, base.offset + move) if isinstance(base, Place) and isinstance(
+                    move, int) else None  # fmt: skip
+            case ir.Select():
+                condition = self.value(e.condition)
+                if not isinstance(condition, int):
+                    return None
+                return self.value(e.then if condition else e.otherwise)
+            case ir.Cast():
+                operand = self.value(e.operand)
+                if isinstance(operand, Place):
+                    return operand if isinstance(e.type, Pointer) else None
+                return e.type.wrap(operand) if isinstance(operand, int) and isinstance(e.type, Int) else None
+            case ir.Unary():
+                operand = self.value(e.operand)
+                if not isinstance(operand, int) or not isinstance(e.operand.type, Int):
+                    return None
+                return ops.UNARY[e.op].python(operand, e.operand.type)
+            case ir.Binary():
+                return self._binary(e)
+            case ir.Intrinsic():
+                return self._intrinsic(e)
+            case ir.Unknown():
+                return None
+
+    def _binary(self, e: ir.Binary) -> Value:
+        a, b = self.value(e.left), self.value(e.right)
+        if e.op is ir.BinaryOp.AND and (a == 0 or b == 0):
+            return 0
+        if e.op is ir.BinaryOp.OR and ((isinstance(a, int) and a) or (isinstance(b, int) and b)):
+            return 1
+        if isinstance(a, Place) and isinstance(b, Place):
+            if a.array is not b.array:
+                return None
+            return ops.BINARY[e.op].python(a.offset, b.offset, INT64)
+        if not isinstance(a, int) or not isinstance(b, int) or not isinstance(e.left.type, Int):
+            return None
+        return ops.BINARY[e.op].python(a, b, e.left.type)
+
+    def _intrinsic(self, e: ir.Intrinsic) -> Value:
+        values = [self.value(operand) for operand in e.operands]
+        known = [v for v in values if isinstance(v, int)]
+        if len(known) != len(values) or not e.operands or not isinstance(e.operands[0].type, Int):
+            return None
+        if e.name in ("min", "umin", "max", "umax"):
+            return (min if "min" in e.name else max)(known)
+        function = ops.INTRINSICS.get(e.name)
+        return function(*known, type=e.operands[0].type) if function is not None else None
+
+
+# -------------------------------------------------------------------------------------- collision
+
+
+def closing_counts(run: Run, other: Thread, mine: Thread, warp_size: int, same_block: bool) -> list[int]:
+    """For each prefix of the barrier log: how many of its barriers order ``mine`` and ``other``."""
+    counts = [0]
+    for barrier in run.barriers:
+        counts.append(counts[-1] + _orders(barrier, mine, other, warp_size, same_block))
+    return counts
+
+
+def _orders(barrier: PassedBarrier, a: Thread, b: Thread, warp_size: int, same_block: bool) -> bool:
+    if barrier.scope is BarrierScope.GRID:
+        return True
+    if not same_block:
+        return False
+    if barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER):
+        return True
+    if barrier.scope is BarrierScope.NAMED:
+        return barrier.everyone
+    size = barrier.size or warp_size if barrier.scope is BarrierScope.TILE else warp_size
+    if a.linear // size != b.linear // size:
+        return False
+    if barrier.mask is None:
+        return True
+    return all(barrier.mask >> (thread.linear % warp_size) & 1 for thread in (a, b))
+
+
+def collide(
+    first: tuple[Thread, Run], second: tuple[Thread, Run], sites: tuple[Site, Site], warp_size: int
+) -> tuple[ThreadAccess, ThreadAccess] | None:
+    """Two conflicting, unordered accesses at the two sites (first thread at the first site), if any."""
+    (a, run_a), (b, run_b) = first, second
+    same_block = a.bid == b.bid
+    passed_a = closing_counts(run_a, b, a, warp_size, same_block)
+    passed_b = closing_counts(run_b, a, b, warp_size, same_block)
+    theirs: dict[tuple[Array, int], list[ThreadAccess]] = {}
+    for access in run_b.accesses:
+        if access.site == sites[1]:
+            theirs.setdefault((access.array, passed_b[access.passed]), []).append(access)
+    for mine in run_a.accesses:
+        if mine.site != sites[0]:
+            continue
+        for access in theirs.get((mine.array, passed_a[mine.passed]), ()):
+            if mine.start < access.stop and access.start < mine.stop and _conflict(mine, access, same_block):
+                return mine, access
+    return None
+
+
+def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
+    if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
+        return not same_block and Scope.BLOCK in (a.scope, b.scope)
+    return (a.mode.writes or b.mode.writes) and (same_block or a.array.space is Space.GLOBAL)
