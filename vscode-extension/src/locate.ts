@@ -1,0 +1,51 @@
+/**
+ * Where the server is: the setting, else the selected Python, else `cuda-lsp` on PATH.
+ *
+ * Knows nothing of VS Code: the machine is passed in, so that the order is tested without an editor.
+ */
+import * as path from "node:path";
+
+/** A command that starts the server over stdio, and how it was found (for the log and the status bar). */
+export interface ServerCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly origin: "setting" | "python" | "path";
+}
+
+/** What `locateServer` asks of the machine. */
+export interface Machine {
+  /** The value of `cuda-lsp.server.command`. */
+  readonly setting: readonly string[];
+  /** The interpreter that the Python extension has selected; undefined without one, or without workspace trust. */
+  selectedPython(): Promise<string | undefined>;
+  /** Whether this interpreter has the package. */
+  hasServer(python: string): Promise<boolean>;
+  /** PATH, split. */
+  readonly searchPath: readonly string[];
+  readonly platform: NodeJS.Platform;
+  isExecutable(file: string): boolean;
+}
+
+/** The command to start, or undefined when no server is installed. */
+export async function locateServer(machine: Machine): Promise<ServerCommand | undefined> {
+  const [program, ...args] = machine.setting;
+  if (program !== undefined && program !== "") {
+    return { program, args, origin: "setting" };
+  }
+  const python = await machine.selectedPython();
+  if (python !== undefined && (await machine.hasServer(python))) {
+    return { program: python, args: ["-m", "cuda_lsp", "serve"], origin: "python" };
+  }
+  const found = onPath("cuda-lsp", machine);
+  return found === undefined ? undefined : { program: found, args: ["serve"], origin: "path" };
+}
+
+/** Relative entries of PATH are skipped: they would let an opened folder supply the program. */
+function onPath(name: string, machine: Machine): string | undefined {
+  const windows = machine.platform === "win32";
+  const flavour = windows ? path.win32 : path.posix;
+  return machine.searchPath
+    .filter((folder) => flavour.isAbsolute(folder))
+    .map((folder) => flavour.join(folder, windows ? `${name}.exe` : name))
+    .find((file) => machine.isExecutable(file));
+}

@@ -1,0 +1,182 @@
+/**
+ * The server's life: find it, start it, restart it, say once when it is missing.
+ *
+ * One `LanguageClient` at a time; a restart makes a new one, so that it may be another program.
+ */
+import * as vscode from "vscode";
+import {
+  type ConfigurationParams,
+  DidChangeConfigurationNotification,
+  LanguageClient,
+  type LanguageClientOptions,
+  type ServerOptions,
+  State,
+  TransportKind,
+} from "vscode-languageclient/node";
+import { type Manifest, settingsFor } from "./configuration";
+import { locateServer, type ServerCommand } from "./locate";
+import { thisMachine } from "./machine";
+import { CancellableProgress } from "./progress";
+import type { Status } from "./status";
+import type { FileStatus } from "./verdict";
+
+const SCHEMES = ["file", "untitled", "vscode-vfs", "vsls"];
+const LANGUAGES = ["cuda-cpp", "cuda"];
+
+export class Server implements vscode.Disposable {
+  private client: LanguageClient | undefined;
+  private readonly progress = new CancellableProgress(() => this.client);
+  private changing: Promise<void> = Promise.resolve();
+  private restarting: Promise<void> | undefined;
+
+  constructor(
+    private readonly safeFolder: vscode.Uri,
+    private readonly log: vscode.LogOutputChannel,
+    private readonly status: Status,
+    private readonly manifest: Manifest,
+  ) {}
+
+  /** Starts or restarts. Two quick calls (trust granted, and a setting with it) restart once. */
+  restart(): Promise<void> {
+    this.restarting ??= this.change(async () => {
+      this.restarting = undefined;
+      await this.stopClient();
+      await this.startClient();
+    });
+    return this.restarting;
+  }
+
+  /** Tells the server what is set now. A server that asks for settings by folder is told to ask again. */
+  async settingsChanged(): Promise<void> {
+    if (this.client?.state === State.Running) {
+      const settings = { "cuda-lsp": settingsFor(this.manifest, undefined) };
+      await this.client.sendNotification(DidChangeConfigurationNotification.type, { settings });
+    }
+  }
+
+  stop(): Promise<void> {
+    return this.change(() => this.stopClient());
+  }
+
+  private change(action: () => Promise<void>): Promise<void> {
+    this.changing = this.changing.then(action).catch((error: unknown) => {
+      this.log.error(String(error));
+    });
+    return this.changing;
+  }
+
+  private async startClient(): Promise<void> {
+    this.status.serverIs("starting");
+    await vscode.workspace.fs.createDirectory(this.safeFolder);
+    const command = await locateServer(thisMachine(this.safeFolder.fsPath));
+    if (command === undefined) {
+      this.status.serverIs("missing");
+      void askToInstall(this.log);
+      return;
+    }
+    this.log.info(`Starting ${[command.program, ...command.args].join(" ")} (found by ${command.origin}; ${vscode.workspace.isTrusted ? "trusted" : "restricted"} workspace)`);
+    const client = this.makeClient(command);
+    this.client = client;
+    try {
+      await client.start();
+    } catch (error) {
+      this.status.serverIs("stopped");
+      this.log.error(String(error));
+      void reportFailedStart(command, this.log);
+    }
+  }
+
+  private makeClient(command: ServerCommand): LanguageClient {
+    const server: ServerOptions = {
+      command: command.program,
+      args: [...command.args],
+      transport: TransportKind.stdio,
+      options: { cwd: this.safeFolder.fsPath },
+    };
+    const options: LanguageClientOptions = {
+      documentSelector: SCHEMES.flatMap((scheme) => LANGUAGES.map((language) => ({ scheme, language }))),
+      outputChannel: this.log,
+      initializationOptions: {
+        trusted: vscode.workspace.isTrusted,
+        settings: settingsFor(this.manifest, undefined),
+      },
+      markdown: { isTrusted: false, supportHtml: false },
+      middleware: {
+        handleWorkDoneProgress: (token, params, next) => {
+          this.progress.handle(token, params, next);
+        },
+        workspace: {
+          configuration: ({ items }: ConfigurationParams) =>
+            items.map(({ section, scopeUri }) =>
+              section === "cuda-lsp"
+                ? settingsFor(this.manifest, scopeUri === undefined ? undefined : vscode.Uri.parse(scopeUri))
+                : null,
+            ),
+        },
+      },
+      initializationFailedHandler: () => false, // start() rejects, and the failure is reported there, once
+    };
+    const client = new LanguageClient("cuda-lsp", "cuda-lsp", server, options);
+    client.onDidChangeState(({ newState }) => {
+      this.clientIs(client, newState);
+    });
+    client.onNotification("cuda-lsp/fileStatus", (status: FileStatus) => {
+      this.status.fileIs(status);
+    });
+    return client;
+  }
+
+  private clientIs(client: LanguageClient, state: State): void {
+    if (client !== this.client) {
+      return; // the last words of a client that has been replaced
+    }
+    if (state === State.Stopped) {
+      this.progress.dispose();
+    }
+    this.status.serverIs(state === State.Running ? "running" : state === State.Starting ? "starting" : "stopped");
+  }
+
+  private async stopClient(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    this.progress.dispose();
+    if (client?.state === State.Running) {
+      await client.dispose();
+    }
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+}
+
+async function askToInstall(log: vscode.LogOutputChannel): Promise<void> {
+  log.warn("No server: cuda-lsp.server.command is empty, the selected Python has no cuda_lsp, PATH has no cuda-lsp.");
+  const install = "How to Install";
+  const choose = "Set Its Path";
+  const answer = await vscode.window.showErrorMessage(
+    "CUDA kernels are not analysed: the program cuda-lsp was not found.",
+    install,
+    choose,
+  );
+  if (answer === install) {
+    await vscode.commands.executeCommand("cuda-lsp.howToInstall");
+  } else if (answer === choose) {
+    await vscode.commands.executeCommand("workbench.action.openSettings", "cuda-lsp.server.command");
+  }
+}
+
+async function reportFailedStart(command: ServerCommand, log: vscode.LogOutputChannel): Promise<void> {
+  const show = "Show the Log";
+  const retry = "Try Again";
+  const answer = await vscode.window.showErrorMessage(
+    `CUDA kernels are not analysed: ${command.program} did not start.`,
+    show,
+    retry,
+  );
+  if (answer === show) {
+    log.show();
+  } else if (answer === retry) {
+    await vscode.commands.executeCommand("cuda-lsp.restart");
+  }
+}
