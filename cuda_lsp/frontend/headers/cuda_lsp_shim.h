@@ -1,0 +1,21 @@
+// CUDA's built-in words, declared for parsing only: no toolkit is needed and no code is generated from them.
+// The extractor knows what the functions mean by name (frontend/builtins.py); here they only get types.
+#ifndef CUDA_LSP_SHIM_H
+#define CUDA_LSP_SHIM_H
+#pragma clang system_header
+
+#include "qualifiers.h"
+#pragma clang force_cuda_host_device begin
+#include "limits_and_types.h"
+#include "vectors.h"
+#include "execution.h"
+#include "atomics.h"
+#include "arithmetic.h"
+#include "standard.h"
+#include "half.h"
+#include "textures.h"
+#include "groups.h"
+#include "libraries.h"
+#include "runtime.h"
+#pragma clang force_cuda_host_device end
+#endif

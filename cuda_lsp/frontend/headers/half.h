@@ -1,0 +1,54 @@
+// half, bfloat16 and fp8. Operators live in namespaces found by argument lookup, so a dependent `a + b` stays an operator.
+namespace __cuda_lsp_narrow {
+#define CUDA_LSP_NARROW(T, T2)                                                                            \
+    struct T {                                                                                             \
+        unsigned short __x;                                                                                \
+        T() = default;                                                                                     \
+        template <class A> constexpr T(A) : __x(0) {}                                                      \
+        operator float() const;                                                                            \
+        T& operator+=(T); T& operator-=(T); T& operator*=(T); T& operator/=(T);                            \
+    };                                                                                                     \
+    T operator+(T, T); T operator-(T, T); T operator*(T, T); T operator/(T, T); T operator-(T);            \
+    bool operator<(T, T); bool operator>(T, T); bool operator<=(T, T); bool operator>=(T, T);              \
+    bool operator==(T, T); bool operator!=(T, T);                                                          \
+    struct __attribute__((aligned(4))) T2 { T x, y; T2() = default; constexpr T2(T a, T b) : x(a), y(b) {} \
+        T2& operator+=(T2); T2& operator-=(T2); T2& operator*=(T2); };                                     \
+    T2 operator+(T2, T2); T2 operator-(T2, T2); T2 operator*(T2, T2); T2 operator/(T2, T2); T2 operator-(T2);
+CUDA_LSP_NARROW(__half, __half2)
+CUDA_LSP_NARROW(__nv_bfloat16, __nv_bfloat162)
+#undef CUDA_LSP_NARROW
+#define CUDA_LSP_NARROW(T) struct T { unsigned char __x; T() = default; template <class A> T(A); operator float() const; };
+CUDA_LSP_NARROW(__nv_fp8_e4m3)
+CUDA_LSP_NARROW(__nv_fp8_e5m2)
+#undef CUDA_LSP_NARROW
+}  // namespace __cuda_lsp_narrow
+using __cuda_lsp_narrow::__half;
+using __cuda_lsp_narrow::__half2;
+using __cuda_lsp_narrow::__nv_bfloat16;
+using __cuda_lsp_narrow::__nv_bfloat162;
+using __cuda_lsp_narrow::__nv_fp8_e4m3;
+using __cuda_lsp_narrow::__nv_fp8_e5m2;
+typedef __half half;
+typedef __half2 half2;
+typedef __nv_bfloat16 nv_bfloat16;
+typedef __nv_bfloat162 nv_bfloat162;
+#define CUDA_LSP_BOTH2(f) __half f(__half, __half); __half2 f(__half2, __half2); __nv_bfloat16 f(__nv_bfloat16, __nv_bfloat16); __nv_bfloat162 f(__nv_bfloat162, __nv_bfloat162);
+#define CUDA_LSP_BOTH1(f) __half f(__half); __half2 f(__half2); __nv_bfloat16 f(__nv_bfloat16); __nv_bfloat162 f(__nv_bfloat162);
+CUDA_LSP_BOTH2(__hadd) CUDA_LSP_BOTH2(__hsub) CUDA_LSP_BOTH2(__hmul) CUDA_LSP_BOTH2(__hdiv) CUDA_LSP_BOTH2(__hadd2) CUDA_LSP_BOTH2(__hsub2)
+CUDA_LSP_BOTH2(__hmul2) CUDA_LSP_BOTH2(__h2div) CUDA_LSP_BOTH2(__hmax) CUDA_LSP_BOTH2(__hmin) CUDA_LSP_BOTH2(__hmax2) CUDA_LSP_BOTH2(__hmin2)
+CUDA_LSP_BOTH1(hexp) CUDA_LSP_BOTH1(hexp2) CUDA_LSP_BOTH1(hlog) CUDA_LSP_BOTH1(hsqrt) CUDA_LSP_BOTH1(hrsqrt) CUDA_LSP_BOTH1(hsin) CUDA_LSP_BOTH1(hcos)
+CUDA_LSP_BOTH1(hrcp) CUDA_LSP_BOTH1(__habs) CUDA_LSP_BOTH1(__hneg) CUDA_LSP_BOTH1(h2exp) CUDA_LSP_BOTH1(h2log) CUDA_LSP_BOTH1(h2sqrt) CUDA_LSP_BOTH1(h2rcp) CUDA_LSP_BOTH1(__hneg2) CUDA_LSP_BOTH1(__habs2)
+#undef CUDA_LSP_BOTH1
+#undef CUDA_LSP_BOTH2
+template <class T> T __hfma(T, T, T); template <class T> T __hfma2(T, T, T);
+template <class T> bool __hgt(T, T); template <class T> bool __hlt(T, T); template <class T> bool __hge(T, T); template <class T> bool __hle(T, T);
+template <class T> bool __heq(T, T); template <class T> bool __hne(T, T); template <class T> bool __hisnan(T); template <class T> T __hgt2(T, T);
+__half __float2half(float); __half __float2half_rn(float); __half __double2half(double); float __half2float(__half); __half __int2half_rn(int); int __half2int_rz(__half); int __half2int_rn(__half);
+__half __ushort_as_half(unsigned short); unsigned short __half_as_ushort(__half); __half __short_as_half(short); short __half_as_short(__half);
+__half2 __float2half2_rn(float); __half2 __floats2half2_rn(float, float); __half2 __float22half2_rn(float2); float2 __half22float2(__half2);
+float __low2float(__half2); float __high2float(__half2); __half __low2half(__half2); __half __high2half(__half2); __half2 __half2half2(__half); __half2 __halves2half2(__half, __half); __half2 make_half2(__half, __half);
+__half2 __low2half2(__half2); __half2 __high2half2(__half2); __half2 __lows2half2(__half2, __half2); __half2 __highs2half2(__half2, __half2); __half2 __lowhigh2highlow(__half2);
+__nv_bfloat16 __float2bfloat16(float); __nv_bfloat16 __float2bfloat16_rn(float); float __bfloat162float(__nv_bfloat16); __nv_bfloat162 __floats2bfloat162_rn(float, float);
+__nv_bfloat162 __float2bfloat162_rn(float); __nv_bfloat162 __halves2bfloat162(__nv_bfloat16, __nv_bfloat16); float2 __bfloat1622float2(__nv_bfloat162); __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16);
+__nv_bfloat162 make_bfloat162(__nv_bfloat16, __nv_bfloat16); float __low2float(__nv_bfloat162); float __high2float(__nv_bfloat162); __nv_bfloat16 __low2bfloat16(__nv_bfloat162); __nv_bfloat16 __high2bfloat16(__nv_bfloat162);
+__nv_bfloat16 __ushort_as_bfloat16(unsigned short); unsigned short __bfloat16_as_ushort(__nv_bfloat16);

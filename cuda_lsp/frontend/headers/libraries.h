@@ -1,0 +1,43 @@
+// cub's block and warp collectives, libcu++ synchronisation, wmma, curand: types only.
+namespace cub {
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_WARP_REDUCTIONS, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY };
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE };
+enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE };
+struct Sum { template <class T> T operator()(T, T) const; }; struct Max { template <class T> T operator()(T, T) const; }; struct Min { template <class T> T operator()(T, T) const; };
+#define CUDA_LSP_COLLECTIVE(name) struct TempStorage { int __words[64]; }; name(TempStorage&); name();
+template <class T, int B, BlockReduceAlgorithm A = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1> struct BlockReduce { CUDA_LSP_COLLECTIVE(BlockReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
+template <class T, int B = 32> struct WarpReduce { CUDA_LSP_COLLECTIVE(WarpReduce) template <class... X> T Sum(X&&...); template <class... X> T Reduce(X&&...); };
+template <class T, int B, BlockScanAlgorithm A = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1> struct BlockScan { CUDA_LSP_COLLECTIVE(BlockScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
+template <class T, int B = 32> struct WarpScan { CUDA_LSP_COLLECTIVE(WarpScan) template <class... X> void ExclusiveSum(X&&...); template <class... X> void InclusiveSum(X&&...); template <class... X> void ExclusiveScan(X&&...); template <class... X> void InclusiveScan(X&&...); };
+template <class T, int B, int I, BlockLoadAlgorithm A = BLOCK_LOAD_DIRECT> struct BlockLoad { CUDA_LSP_COLLECTIVE(BlockLoad) template <class... X> void Load(X&&...); };
+template <class T, int B, int I, BlockStoreAlgorithm A = BLOCK_STORE_DIRECT> struct BlockStore { CUDA_LSP_COLLECTIVE(BlockStore) template <class... X> void Store(X&&...); };
+template <class T, int B, int I = 1, class V = int> struct BlockRadixSort { CUDA_LSP_COLLECTIVE(BlockRadixSort) template <class... X> void Sort(X&&...); template <class... X> void SortDescending(X&&...); };
+#undef CUDA_LSP_COLLECTIVE
+}  // namespace cub
+namespace nvcuda { namespace wmma {
+struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major; enum layout_t { mem_row_major, mem_col_major }; namespace precision { struct tf32; struct u4; struct s4; struct b1; }
+template <class U, int m, int n, int k, class T, class L = void> struct fragment { T x[8]; static const int num_elements = 8; };
+template <class F, class T> void fill_fragment(F&, T); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned, layout_t);
+template <class T, class F> void store_matrix_sync(T*, const F&, unsigned, layout_t); template <class A, class B, class C, class D> void mma_sync(A&, const B&, const C&, const D&); float __float_to_tf32(float);
+} }  // namespace nvcuda::wmma
+namespace cuda {
+enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
+namespace std { using namespace ::std; enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst }; }
+using std::memory_order; using std::memory_order_relaxed; using std::memory_order_acquire; using std::memory_order_release; using std::memory_order_acq_rel; using std::memory_order_seq_cst;
+template <thread_scope S> struct barrier { barrier(); explicit barrier(int); struct arrival_token {}; arrival_token arrive(int = 1); void wait(arrival_token&&) const; void arrive_and_wait(); void arrive_and_drop(); };
+template <thread_scope S> void init(barrier<S>*, int);
+#define CUDA_LSP_OPERATIONS(Q) T load(int = 5) const; void store(T, int = 5) Q; T exchange(T, int = 5) Q; T fetch_add(T, int = 5) Q; T fetch_sub(T, int = 5) Q; T fetch_max(T, int = 5) Q; T fetch_min(T, int = 5) Q; T fetch_and(T, int = 5) Q; T fetch_or(T, int = 5) Q; T fetch_xor(T, int = 5) Q; bool compare_exchange_strong(T&, T, int = 5, int = 5) Q; bool compare_exchange_weak(T&, T, int = 5, int = 5) Q; T operator++() Q; T operator++(int) Q; T operator+=(T) Q; operator T() const;
+template <class T, thread_scope S = thread_scope_system> struct atomic_ref { explicit atomic_ref(T&); CUDA_LSP_OPERATIONS(const) };
+template <class T, thread_scope S = thread_scope_system> struct atomic { T __value; atomic() = default; atomic(T); CUDA_LSP_OPERATIONS() };
+#undef CUDA_LSP_OPERATIONS
+void atomic_thread_fence(int, thread_scope = thread_scope_system);
+template <thread_scope S> struct pipeline { void producer_acquire(); void producer_commit(); void consumer_wait(); void consumer_release(); void quit(); };
+template <thread_scope S, int N> struct pipeline_shared_state {}; pipeline<thread_scope_thread> make_pipeline(); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*);
+template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class... X> void memcpy_async(X&&...); template <size_t N> struct aligned_size_t { aligned_size_t(size_t); operator size_t() const; };
+}  // namespace cuda
+struct curandState { unsigned __words[12]; };
+typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateMtgp32;
+void curand_init(unsigned long long, unsigned long long, unsigned long long, curandState*); unsigned curand(curandState*); uint4 curand4(curandState*);
+float curand_uniform(curandState*); double curand_uniform_double(curandState*); float curand_normal(curandState*); double curand_normal_double(curandState*); float curand_log_normal(curandState*, float, float); unsigned curand_poisson(curandState*, double);
+float2 curand_normal2(curandState*); float4 curand_normal4(curandState*); float4 curand_uniform4(curandState*);

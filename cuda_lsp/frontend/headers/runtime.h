@@ -1,0 +1,20 @@
+// The runtime API as far as launches depend on it; other host calls are not our concern.
+typedef int cudaError_t;
+typedef cudaError_t cudaError;
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+typedef unsigned long long CUdeviceptr;
+struct cudaDeviceProp { char name[256]; size_t totalGlobalMem, sharedMemPerBlock; int warpSize, maxThreadsPerBlock, multiProcessorCount, major, minor, maxThreadsDim[3], maxGridSize[3], cooperativeLaunch; };
+enum { cudaSuccess = 0 };
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
+cudaError_t cudaConfigureCall(dim3, dim3, size_t = 0, cudaStream_t = 0);
+extern "C" unsigned __cudaPushCallConfiguration(dim3, dim3, size_t = 0, void* = 0);
+template <class F> cudaError_t cudaLaunchKernel(F*, dim3, dim3, void**, size_t = 0, cudaStream_t = 0);
+template <class F> cudaError_t cudaLaunchCooperativeKernel(F*, dim3, dim3, void**, size_t = 0, cudaStream_t = 0);
+template <class T> cudaError_t cudaMalloc(T**, size_t); template <class T> cudaError_t cudaMallocManaged(T**, size_t, unsigned = 1); template <class T> cudaError_t cudaMallocHost(T**, size_t);
+cudaError_t cudaFree(void*); cudaError_t cudaFreeHost(void*); cudaError_t cudaMemcpy(void*, const void*, size_t, cudaMemcpyKind); cudaError_t cudaMemcpyAsync(void*, const void*, size_t, cudaMemcpyKind, cudaStream_t = 0); cudaError_t cudaMemset(void*, int, size_t);
+template <class T> cudaError_t cudaMemcpyToSymbol(T&, const void*, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyHostToDevice); template <class T> cudaError_t cudaMemcpyFromSymbol(void*, T&, size_t, size_t = 0, cudaMemcpyKind = cudaMemcpyDeviceToHost);
+cudaError_t cudaDeviceSynchronize(); cudaError_t cudaGetLastError(); cudaError_t cudaPeekAtLastError(); const char* cudaGetErrorString(cudaError_t); cudaError_t cudaStreamSynchronize(cudaStream_t);
+typedef float2 cuComplex;
+typedef float2 cuFloatComplex;
+typedef double2 cuDoubleComplex;

@@ -1,0 +1,60 @@
+// The parts of the C and C++ standard libraries that device code uses, and enough of the rest for signatures.
+struct FILE;
+extern FILE *stdin, *stdout, *stderr;
+extern "C" {
+int printf(const char*, ...); int fprintf(FILE*, const char*, ...); int sprintf(char*, const char*, ...); int snprintf(char*, size_t, const char*, ...);
+void* malloc(size_t); void* calloc(size_t, size_t); void* realloc(void*, size_t); void free(void*); void exit(int) __attribute__((noreturn)); void abort() __attribute__((noreturn));
+void* memcpy(void*, const void*, size_t); void* memmove(void*, const void*, size_t); void* memset(void*, int, size_t); int memcmp(const void*, const void*, size_t);
+size_t strlen(const char*); char* strcpy(char*, const char*); char* strncpy(char*, const char*, size_t); char* strcat(char*, const char*); int strcmp(const char*, const char*); int strncmp(const char*, const char*, size_t);
+int atoi(const char*); double atof(const char*); int rand(); void srand(unsigned);
+}
+inline void* operator new(size_t, void* p) noexcept { return p; }
+namespace std {
+using ::size_t; using ::ptrdiff_t; using ::intptr_t; using ::uintptr_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
+using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::sinh; using ::cosh; using ::tanh; using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10; using ::log1p;
+using ::sqrt; using ::cbrt; using ::floor; using ::ceil; using ::trunc; using ::round; using ::rint; using ::fabs; using ::erf; using ::erfc; using ::pow; using ::atan2; using ::fmod; using ::fmin; using ::fmax; using ::hypot;
+using ::copysign; using ::fma; using ::abs; using ::isnan; using ::isinf; using ::isfinite; using ::signbit; using ::tgamma; using ::lgamma; using ::lround; using ::llround; using ::nearbyint; using ::nextafter; using ::ldexp; using ::frexp; using ::modf;
+using ::printf; using ::memcpy; using ::memmove; using ::memset; using ::memcmp; using ::malloc; using ::free; using ::exit; using ::abort; using ::rand; using ::srand;
+template <class T> struct remove_reference { typedef T type; }; template <class T> struct remove_reference<T&> { typedef T type; }; template <class T> struct remove_reference<T&&> { typedef T type; };
+template <class T> using remove_reference_t = typename remove_reference<T>::type;
+template <class T> struct remove_const { typedef T type; }; template <class T> struct remove_const<const T> { typedef T type; }; template <class T> using remove_const_t = typename remove_const<T>::type;
+template <class T> struct remove_volatile { typedef T type; }; template <class T> struct remove_volatile<volatile T> { typedef T type; };
+template <class T> struct remove_cv { typedef typename remove_const<typename remove_volatile<T>::type>::type type; }; template <class T> using remove_cv_t = typename remove_cv<T>::type;
+template <class T> struct remove_pointer { typedef T type; }; template <class T> struct remove_pointer<T*> { typedef T type; }; template <class T> using remove_pointer_t = typename remove_pointer<T>::type;
+template <class T> struct decay { typedef typename remove_cv<typename remove_reference<T>::type>::type type; }; template <class T> using decay_t = typename decay<T>::type;
+template <class T, T v> struct integral_constant { static constexpr T value = v; typedef T value_type; typedef integral_constant type; constexpr operator T() const { return v; } constexpr T operator()() const { return v; } };
+typedef integral_constant<bool, true> true_type; typedef integral_constant<bool, false> false_type; template <bool b> using bool_constant = integral_constant<bool, b>;
+template <class A, class B> struct is_same : false_type {}; template <class A> struct is_same<A, A> : true_type {}; template <class A, class B> constexpr bool is_same_v = is_same<A, B>::value;
+template <bool, class T = void> struct enable_if {}; template <class T> struct enable_if<true, T> { typedef T type; }; template <bool b, class T = void> using enable_if_t = typename enable_if<b, T>::type;
+template <bool, class A, class B> struct conditional { typedef A type; }; template <class A, class B> struct conditional<false, A, B> { typedef B type; }; template <bool b, class A, class B> using conditional_t = typename conditional<b, A, B>::type;
+#define CUDA_LSP_TRAIT(name, builtin) template <class T> struct name : bool_constant<builtin(T)> {}; template <class T> constexpr bool name##_v = builtin(T);
+CUDA_LSP_TRAIT(is_integral, __is_integral) CUDA_LSP_TRAIT(is_floating_point, __is_floating_point) CUDA_LSP_TRAIT(is_arithmetic, __is_arithmetic) CUDA_LSP_TRAIT(is_signed, __is_signed)
+CUDA_LSP_TRAIT(is_unsigned, __is_unsigned) CUDA_LSP_TRAIT(is_pointer, __is_pointer) CUDA_LSP_TRAIT(is_enum, __is_enum) CUDA_LSP_TRAIT(is_class, __is_class) CUDA_LSP_TRAIT(is_const, __is_const)
+CUDA_LSP_TRAIT(is_trivially_copyable, __is_trivially_copyable)
+#undef CUDA_LSP_TRAIT
+template <class A, class B> struct is_base_of : bool_constant<__is_base_of(A, B)> {}; template <class A, class B> struct is_convertible : bool_constant<__is_convertible_to(A, B)> {}; template <class A, class B> constexpr bool is_convertible_v = __is_convertible_to(A, B);
+template <class T> using make_unsigned_t = __make_unsigned(T); template <class T> using make_signed_t = __make_signed(T); template <class T> struct make_unsigned { typedef __make_unsigned(T) type; }; template <class T> struct make_signed { typedef __make_signed(T) type; };
+template <class T> struct underlying_type { typedef __underlying_type(T) type; }; template <class...> using void_t = void;
+template <class T> T&& declval() noexcept; template <class T> constexpr T&& forward(remove_reference_t<T>& t) { return static_cast<T&&>(t); } template <class T> constexpr remove_reference_t<T>&& move(T&& t) { return static_cast<remove_reference_t<T>&&>(t); }
+template <class T> constexpr void swap(T& a, T& b) { T c = a; a = b; b = c; }
+template <class T> constexpr const T& min(const T& a, const T& b) { return b < a ? b : a; } template <class T> constexpr const T& max(const T& a, const T& b) { return a < b ? b : a; }
+template <class T> constexpr const T& clamp(const T& v, const T& lo, const T& hi) { return v < lo ? lo : hi < v ? hi : v; }
+template <class T, size_t N> struct array { typedef T value_type; T __items[N ? N : 1]; constexpr T& operator[](size_t i) { return __items[i]; } constexpr const T& operator[](size_t i) const { return __items[i]; } constexpr size_t size() const { return N; } constexpr T* data() { return __items; } constexpr const T* data() const { return __items; } constexpr T* begin() { return __items; } constexpr T* end() { return __items + N; } constexpr const T* begin() const { return __items; } constexpr const T* end() const { return __items + N; } };
+template <class A, class B> struct pair { typedef A first_type; typedef B second_type; A first; B second; constexpr pair() : first(), second() {} constexpr pair(const A& a, const B& b) : first(a), second(b) {} }; template <class A, class B> constexpr pair<A, B> make_pair(A a, B b) { return {a, b}; }
+template <class T> struct initializer_list { const T* __first; size_t __count; constexpr const T* begin() const { return __first; } constexpr const T* end() const { return __first + __count; } constexpr size_t size() const { return __count; } };
+template <class T> struct plus { constexpr T operator()(T a, T b) const { return a + b; } }; template <class T> struct multiplies { constexpr T operator()(T a, T b) const { return a * b; } }; template <class T> struct less { constexpr bool operator()(const T& a, const T& b) const { return a < b; } }; template <class T> struct greater { constexpr bool operator()(const T& a, const T& b) const { return b < a; } };
+template <class T> struct numeric_limits;
+#define CUDA_LSP_LIMITS(T, low, high, bits, sign) template <> struct numeric_limits<T> { static constexpr bool is_specialized = true, is_signed = sign, is_integer = true, has_infinity = false; static constexpr int digits = bits; static constexpr T min() { return low; } static constexpr T lowest() { return low; } static constexpr T max() { return high; } };
+CUDA_LSP_LIMITS(bool, false, true, 1, false) CUDA_LSP_LIMITS(char, CHAR_MIN, CHAR_MAX, 7, true) CUDA_LSP_LIMITS(signed char, SCHAR_MIN, SCHAR_MAX, 7, true) CUDA_LSP_LIMITS(unsigned char, 0, UCHAR_MAX, 8, false)
+CUDA_LSP_LIMITS(short, SHRT_MIN, SHRT_MAX, 15, true) CUDA_LSP_LIMITS(unsigned short, 0, USHRT_MAX, 16, false) CUDA_LSP_LIMITS(int, INT_MIN, INT_MAX, 31, true) CUDA_LSP_LIMITS(unsigned, 0, UINT_MAX, 32, false)
+CUDA_LSP_LIMITS(long, LONG_MIN, LONG_MAX, 63, true) CUDA_LSP_LIMITS(unsigned long, 0, ULONG_MAX, 64, false) CUDA_LSP_LIMITS(long long, LLONG_MIN, LLONG_MAX, 63, true) CUDA_LSP_LIMITS(unsigned long long, 0, ULLONG_MAX, 64, false)
+#undef CUDA_LSP_LIMITS
+#define CUDA_LSP_LIMITS(T, P) template <> struct numeric_limits<T> { static constexpr bool is_specialized = true, is_signed = true, is_integer = false, has_infinity = true; static constexpr T min() { return P##_MIN; } static constexpr T lowest() { return -P##_MAX; } static constexpr T max() { return P##_MAX; } static constexpr T epsilon() { return P##_EPSILON; } static constexpr T infinity() { return __builtin_inf(); } static constexpr T quiet_NaN() { return __builtin_nan(""); } };
+CUDA_LSP_LIMITS(float, FLT) CUDA_LSP_LIMITS(double, DBL)
+#undef CUDA_LSP_LIMITS
+template <class T> struct allocator {};
+template <class T, class A = allocator<T>> struct vector { typedef T value_type; typedef T* iterator; typedef const T* const_iterator; vector(); explicit vector(size_t); vector(size_t, const T&); vector(initializer_list<T>); template <class I> vector(I, I); T& operator[](size_t); const T& operator[](size_t) const; size_t size() const; bool empty() const; T* data(); const T* data() const; T* begin(); T* end(); const T* begin() const; const T* end() const; void push_back(const T&); template <class... X> void emplace_back(X&&...); void resize(size_t); void resize(size_t, const T&); void reserve(size_t); void clear(); T& back(); T& front(); T& at(size_t); };
+struct string { string(); string(const char*); const char* c_str() const; size_t size() const; size_t length() const; string& operator+=(const string&); char& operator[](size_t); }; string operator+(const string&, const string&); bool operator==(const string&, const string&); template <class T> string to_string(T);
+struct ostream { template <class T> ostream& operator<<(const T&); ostream& operator<<(ostream& (*)(ostream&)); }; extern ostream cout, cerr; ostream& endl(ostream&);
+template <class F> struct function;
+}  // namespace std

@@ -1,0 +1,374 @@
+"""A light snapshot of libclang's syntax tree: what the lowering reads, and nothing else.
+
+One ctypes visit per function makes plain Python nodes; types, declarations and constants are asked
+for lazily and cached for the life of one parse.  The Python binding's own cursors cost about ten
+times as much and do not expose operators.  Nothing here knows CUDA's meaning.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_longlong, c_size_t, c_uint, c_ulonglong, c_void_p
+from pathlib import Path
+from typing import Any
+
+from clang import cindex
+
+from cuda_lsp.model import Position, SourceRange
+
+
+class RawCursor(ctypes.Structure):
+    """CXCursor of clang-c/Index.h."""
+
+    _fields_ = [("kind", c_int), ("xdata", c_int), ("data", c_void_p * 3)]
+    kind: int
+    data: Any
+
+
+class RawType(ctypes.Structure):
+    """CXType."""
+
+    _fields_ = [("kind", c_int), ("data", c_void_p * 2)]
+    kind: int
+    data: Any
+
+
+class RawString(ctypes.Structure):
+    """CXString."""
+
+    _fields_ = [("data", c_void_p), ("flags", c_uint)]
+
+
+class RawLocation(ctypes.Structure):
+    """CXSourceLocation."""
+
+    _fields_ = [("ptr", c_void_p * 2), ("int_data", c_uint)]
+
+
+class RawRange(ctypes.Structure):
+    """CXSourceRange."""
+
+    _fields_ = [("ptr", c_void_p * 2), ("begin", c_uint), ("end", c_uint)]
+
+
+Visitor = ctypes.CFUNCTYPE(c_int, RawCursor, RawCursor, c_void_p)
+FieldVisitor = ctypes.CFUNCTYPE(c_int, RawCursor, c_void_p)
+
+_PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
+    ("clang_visitChildren", c_uint, [RawCursor, Visitor, c_void_p]),
+    ("clang_Type_visitFields", c_uint, [RawType, FieldVisitor, c_void_p]),
+    ("clang_getCursorType", RawType, [RawCursor]),
+    ("clang_getCanonicalType", RawType, [RawType]),
+    ("clang_getUnqualifiedType", RawType, [RawType]),
+    ("clang_getPointeeType", RawType, [RawType]),
+    ("clang_getArrayElementType", RawType, [RawType]),
+    ("clang_getArraySize", c_longlong, [RawType]),
+    ("clang_Type_getSizeOf", c_longlong, [RawType]),
+    ("clang_Type_getAlignOf", c_longlong, [RawType]),
+    ("clang_isConstQualifiedType", c_uint, [RawType]),
+    ("clang_isVolatileQualifiedType", c_uint, [RawType]),
+    ("clang_isRestrictQualifiedType", c_uint, [RawType]),
+    ("clang_getTypeDeclaration", RawCursor, [RawType]),
+    ("clang_getEnumDeclIntegerType", RawType, [RawCursor]),
+    ("clang_getTypeSpelling", RawString, [RawType]),
+    ("clang_getResultType", RawType, [RawType]),
+    ("clang_getCursorSpelling", RawString, [RawCursor]),
+    ("clang_getCursorReferenced", RawCursor, [RawCursor]),
+    ("clang_getCursorDefinition", RawCursor, [RawCursor]),
+    ("clang_getCursorSemanticParent", RawCursor, [RawCursor]),
+    ("clang_getCanonicalCursor", RawCursor, [RawCursor]),
+    ("clang_getSpecializedCursorTemplate", RawCursor, [RawCursor]),
+    ("clang_getCursorBinaryOperatorKind", c_int, [RawCursor]),
+    ("clang_getCursorUnaryOperatorKind", c_int, [RawCursor]),
+    ("clang_getCursorExtent", RawRange, [RawCursor]),
+    ("clang_getCursorLocation", RawLocation, [RawCursor]),
+    ("clang_getRangeStart", RawLocation, [RawRange]),
+    ("clang_getRangeEnd", RawLocation, [RawRange]),
+    (
+        "clang_getFileLocation",
+        None,
+        [RawLocation, POINTER(c_void_p), POINTER(c_uint), POINTER(c_uint), POINTER(c_uint)],
+    ),
+    ("clang_getFileName", RawString, [c_void_p]),
+    ("clang_getFileContents", c_void_p, [c_void_p, c_void_p, POINTER(c_size_t)]),
+    ("clang_Location_isInSystemHeader", c_int, [RawLocation]),
+    ("clang_getCString", c_char_p, [RawString]),
+    ("clang_disposeString", None, [RawString]),
+    ("clang_Cursor_getNumArguments", c_int, [RawCursor]),
+    ("clang_Cursor_getArgument", RawCursor, [RawCursor, c_uint]),
+    ("clang_Cursor_Evaluate", c_void_p, [RawCursor]),
+    ("clang_EvalResult_getKind", c_int, [c_void_p]),
+    ("clang_EvalResult_isUnsignedInt", c_uint, [c_void_p]),
+    ("clang_EvalResult_getAsLongLong", c_longlong, [c_void_p]),
+    ("clang_EvalResult_getAsUnsigned", c_ulonglong, [c_void_p]),
+    ("clang_EvalResult_getAsDouble", c_double, [c_void_p]),
+    ("clang_EvalResult_dispose", None, [c_void_p]),
+    ("clang_Cursor_getStorageClass", c_int, [RawCursor]),
+    ("clang_Cursor_getOffsetOfField", c_longlong, [RawCursor]),
+    ("clang_Cursor_isBitField", c_uint, [RawCursor]),
+    ("clang_Cursor_getNumTemplateArguments", c_int, [RawCursor]),
+    ("clang_Cursor_getTemplateArgumentValue", c_longlong, [RawCursor, c_uint]),
+    ("clang_Cursor_getTemplateArgumentKind", c_int, [RawCursor, c_uint]),
+    ("clang_Cursor_getTemplateArgumentType", RawType, [RawCursor, c_uint]),
+    ("clang_CXXMethod_isStatic", c_uint, [RawCursor]),
+    ("clang_CXXMethod_isVirtual", c_uint, [RawCursor]),
+)
+
+_RECURSE, _CONTINUE = 2, 1
+
+
+def _load() -> Any:
+    """A private handle on the library, so that our prototypes do not disturb the binding's."""
+    library = ctypes.CDLL(str(cindex.conf.get_filename() if cindex.Config.loaded else cindex.conf.lib._name))
+    for name, result, arguments in _PROTOTYPES:
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_LIB: list[Any] = []
+
+
+def library() -> Any:
+    """libclang with typed prototypes, loaded once."""
+    if not _LIB:
+        _LIB.append(_load())
+    return _LIB[0]
+
+
+def raw_cursor(cursor: Any) -> RawCursor:
+    """A binding's cursor as ours (the two structures have one layout)."""
+    if isinstance(cursor, RawCursor):
+        return cursor
+    return RawCursor.from_buffer_copy(bytes(cursor))
+
+
+class Node:
+    """One cursor of the tree with its children, in libclang's order."""
+
+    __slots__ = ("children", "cursor", "key", "kind", "type_")
+
+    def __init__(self, cursor: RawCursor, key: tuple[int, int]) -> None:
+        self.cursor = cursor
+        self.kind: int = cursor.kind
+        self.key = key
+        self.children: list[Node] = []
+        self.type_: Any = None  # filled by extract_types
+
+    def __repr__(self) -> str:
+        return f"Node({self.kind}, {len(self.children)})"
+
+
+class Declaration:
+    """What a reference names. Two references to one entity share the object within a parse."""
+
+    __slots__ = ("ast", "attributes_", "cursor", "key", "kind", "name_", "system_", "type_")
+
+    def __init__(self, ast: Ast, cursor: RawCursor, key: int) -> None:
+        self.ast = ast
+        self.cursor = cursor
+        self.key = key
+        self.kind: int = cursor.kind
+        self.name_: str | None = None
+        self.attributes_: frozenset[int] | None = None
+        self.system_: bool | None = None
+        self.type_: Any = None
+
+    @property
+    def name(self) -> str:
+        if self.name_ is None:
+            self.name_ = self.ast.spelling(self.cursor)
+        return self.name_
+
+    @property
+    def attributes(self) -> frozenset[int]:
+        """Kinds of the direct children (attributes have kinds of their own)."""
+        if self.attributes_ is None:
+            self.attributes_ = frozenset(child.kind for child in self.ast.children(self.cursor))
+        return self.attributes_
+
+    @property
+    def in_system_header(self) -> bool:
+        if self.system_ is None:
+            lib = self.ast.lib
+            self.system_ = bool(lib.clang_Location_isInSystemHeader(lib.clang_getCursorLocation(self.cursor)))
+        return self.system_
+
+    def __repr__(self) -> str:
+        return f"Declaration({self.name})"
+
+
+class Ast:
+    """Snapshots and lookups of one parse. Must not outlive a reparse of its translation unit."""
+
+    def __init__(self, tu: Any) -> None:
+        self.lib = library()
+        self.tu = tu
+        handle = getattr(tu, "obj", None) or getattr(tu, "_as_parameter_", None) or tu.from_param()
+        self._tu_handle = ctypes.cast(handle, c_void_p)
+        self._bodies: dict[int, Node] = {}
+        self._declarations: dict[int, Declaration] = {}
+        self._paths: dict[int, Path] = {}
+        self._files: dict[int, bytes] = {}
+        self._extents: dict[tuple[int, int], tuple[SourceRange, int, int, int]] = {}
+        self.types: dict[Any, Any] = {}  # extract_types' cache
+        self.functions: dict[int, Any] = {}  # calls' cache
+        self.nodes = 0
+
+    # ------------------------------------------------------------------------------- structure
+
+    def snapshot(self, cursor: RawCursor) -> Node:
+        """The whole subtree of ``cursor``."""
+        root = Node(cursor, _key(cursor))
+        stack: list[Node] = [root]
+        count = 0
+
+        def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
+            nonlocal count
+            count += 1
+            data = parent.data
+            key = (data[0] or 0, data[1] or 0)
+            while len(stack) > 1 and stack[-1].key != key:
+                stack.pop()
+            data = cursor.data
+            node = Node(cursor, (data[0] or 0, data[1] or 0))
+            stack[-1].children.append(node)
+            stack.append(node)
+            return _RECURSE
+
+        self.lib.clang_visitChildren(cursor, Visitor(visit), None)
+        self.nodes += count
+        return root
+
+    def children(self, cursor: RawCursor) -> list[RawCursor]:
+        found: list[RawCursor] = []
+
+        def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
+            found.append(cursor)
+            return _CONTINUE
+
+        self.lib.clang_visitChildren(cursor, Visitor(visit), None)
+        return found
+
+    def body(self, declaration: Declaration) -> Node:
+        """The subtree of a function's definition (cached)."""
+        node = self._bodies.get(declaration.key)
+        if node is None:
+            node = self._bodies[declaration.key] = self.snapshot(declaration.cursor)
+        return node
+
+    def declaration(self, cursor: RawCursor) -> Declaration | None:
+        key = cursor.data[0]
+        if not key or 70 <= cursor.kind <= 73:  # CXCursor_Invalid…
+            return None
+        known = self._declarations.get(key)
+        if known is None:
+            known = self._declarations[key] = Declaration(self, cursor, key)
+        return known
+
+    def referenced(self, node: Node) -> Declaration | None:
+        return self.declaration(self.lib.clang_getCursorReferenced(node.cursor))
+
+    def definition(self, declaration: Declaration) -> Declaration | None:
+        return self.declaration(self.lib.clang_getCursorDefinition(declaration.cursor))
+
+    def parent(self, declaration: Declaration) -> Declaration | None:
+        return self.declaration(self.lib.clang_getCursorSemanticParent(declaration.cursor))
+
+    def arguments(self, node: Node) -> list[RawCursor]:
+        count = self.lib.clang_Cursor_getNumArguments(node.cursor)
+        return [self.lib.clang_Cursor_getArgument(node.cursor, i) for i in range(max(0, count))]
+
+    # ------------------------------------------------------------------------------- properties
+
+    def spelling(self, cursor: RawCursor) -> str:
+        return self.string(self.lib.clang_getCursorSpelling(cursor))
+
+    def string(self, raw: RawString) -> str:
+        text = self.lib.clang_getCString(raw)
+        result = text.decode(errors="replace") if text else ""
+        self.lib.clang_disposeString(raw)
+        return result
+
+    def evaluate(self, cursor: RawCursor) -> int | float | None:
+        """The value that clang's constant evaluator finds; None: not a constant number."""
+        lib = self.lib
+        result = lib.clang_Cursor_Evaluate(cursor)
+        if not result:
+            return None
+        kind = lib.clang_EvalResult_getKind(result)
+        value: int | float | None = None
+        if kind == 1:
+            unsigned = lib.clang_EvalResult_isUnsignedInt(result)
+            value = (
+                lib.clang_EvalResult_getAsUnsigned(result)
+                if unsigned
+                else lib.clang_EvalResult_getAsLongLong(result)
+            )
+        elif kind == 2:
+            value = lib.clang_EvalResult_getAsDouble(result)
+        lib.clang_EvalResult_dispose(result)
+        return value
+
+    # ------------------------------------------------------------------------------- source
+
+    def place(self, location: RawLocation) -> tuple[int, int, int, int]:
+        """(file handle, line, byte column, byte offset) of a location, macros seen from outside."""
+        file, line, column, offset = c_void_p(), c_uint(), c_uint(), c_uint()
+        self.lib.clang_getFileLocation(location, byref(file), byref(line), byref(column), byref(offset))
+        return file.value or 0, line.value, column.value, offset.value
+
+    def path(self, file: int) -> Path:
+        path = self._paths.get(file)
+        if path is None:
+            path = self._paths[file] = Path(self.string(self.lib.clang_getFileName(file)) if file else "")
+        return path
+
+    def contents(self, file: int) -> bytes:
+        data = self._files.get(file)
+        if data is None:
+            size = c_size_t()
+            pointer = (
+                self.lib.clang_getFileContents(self._tu_handle, file, byref(size)) if file else None
+            )
+            data = self._files[file] = ctypes.string_at(pointer, size.value) if pointer else b""
+        return data
+
+    def extent(self, node: Node) -> tuple[SourceRange, int, int, int]:
+        """The range of a node, its file, and its byte offsets there."""
+        known = self._extents.get(node.key) if node.key[1] else None
+        if known is not None:
+            return known
+        lib = self.lib
+        extent = lib.clang_getCursorExtent(node.cursor)
+        file, line, column, start = self.place(lib.clang_getRangeStart(extent))
+        end_file, end_line, end_column, end = self.place(lib.clang_getRangeEnd(extent))
+        if end_file != file or end < start:
+            end_line, end_column, end = line, column, start
+        data = self.contents(file)
+        if end == start and data:  # a macro's name, or its argument
+            length = 1
+            while data[start : start + length + 1].replace(b"_", b"a").isalnum() and start + length < len(data):
+                length += 1
+            end, end_column = start + length, end_column + length
+        first = Position(line, _points(data, start, column))
+        last = Position(end_line, _points(data, end, end_column))
+        result = (SourceRange(self.path(file), first, last), file, start, end)
+        self._extents[node.key] = result
+        return result
+
+    def text(self, node: Node) -> str:
+        """The source of a node, on one line."""
+        _, file, start, end = self.extent(node)
+        text = self.contents(file)[start:end].decode(errors="replace")
+        return text if "\n" not in text else " ".join(text.split())
+
+
+def _key(cursor: RawCursor) -> tuple[int, int]:
+    return cursor.data[0] or 0, cursor.data[1] or 0
+
+
+def _points(data: bytes, offset: int, column: int) -> int:
+    """A byte column as a column in code points."""
+    line = data[offset - column + 1 : offset]
+    return column if line.isascii() else len(line.decode(errors="replace")) + 1
