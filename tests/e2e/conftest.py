@@ -1,4 +1,4 @@
-"""What the tests in real editors share: the kernel, the server's command, where editors and screenshots are."""
+"""What the tests in real editors share: the kernel, the server's command, where editors are."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EDITORS = Path(os.environ.get("CUDA_LSP_E2E", Path.home() / ".cache/cuda-lsp-e2e"))
 INSTALL = "run scripts/install-editors.sh"
 
-#: Boyer, Skadron and Weimer (2008), figure 1, without the barrier: the read on line 8 races with the store on line 7.
+#: Boyer, Skadron and Weimer (2008), figure 1, without the barrier: line 8's read races with line 7's store.
 FIGURE1 = """\
 // Every thread stores its id, then reads its right neighbour's.
 

@@ -159,6 +159,7 @@ async function figure1(page) {
   report.ui.textWithBarrier = await text(page);
   mark("barrier typed");
   report.ui.statusRepaired = await waitForStatus(page, /race-free|undecided/);
+  await page.waitForFunction(() => getComputedStyle(document.querySelector(".tab.active .monaco-icon-label"), "::after").content === "none");
   await shoot(page, "3-repaired");
 
   await page.keyboard.press("Shift+Home");

@@ -1,0 +1,62 @@
+-- cuda-lsp for Neovim 0.7 and newer: starts the server for CUDA files.
+--
+--   require('cuda_lsp').setup()                                        -- `cuda-lsp` on PATH
+--   require('cuda_lsp').setup({ cmd = { '/opt/venv/bin/cuda-lsp', 'serve' } })
+--
+-- Neovim 0.11 and newer can do without this file: lsp/cuda_lsp.lua beside it and vim.lsp.enable('cuda_lsp').
+local M = {}
+
+local MARKERS = { 'cuda-lsp.toml', 'compile_commands.json', '.git' }
+
+-- The nearest folder above the file that holds a marker, else the file's own. (vim.fs is newer than 0.7.)
+local function root_of(file)
+  local folder = vim.fn.fnamemodify(file, ':p:h')
+  for _, marker in ipairs(MARKERS) do
+    local found = vim.fn.finddir(marker, folder .. ';')
+    if found == '' then found = vim.fn.findfile(marker, folder .. ';') end
+    if found ~= '' then return vim.fn.fnamemodify(found, ':p:s?/$??:h') end
+  end
+  return folder
+end
+
+-- Neovim 0.8 and newer share one server among the buffers of a folder.
+local function start(config, buffer)
+  if vim.lsp.start then
+    vim.lsp.start(config, { bufnr = buffer })
+    return
+  end
+  local key = config.root_dir
+  local id = M.clients[key]
+  if not id or not vim.lsp.get_client_by_id(id) then
+    id = vim.lsp.start_client(config)
+    M.clients[key] = id
+  end
+  if id then vim.lsp.buf_attach_client(buffer, id) end
+end
+
+M.clients = {}
+
+-- options: cmd, settings (see the server's documentation), trusted (false: nothing is ever compiled or run),
+-- on_attach, capabilities.
+function M.setup(options)
+  options = options or {}
+  local group = vim.api.nvim_create_augroup('cuda_lsp', { clear = true })
+  vim.api.nvim_create_autocmd('FileType', {
+    group = group,
+    pattern = 'cuda',
+    callback = function(event)
+      local settings = options.settings or vim.empty_dict()
+      start({
+        name = 'cuda-lsp',
+        cmd = options.cmd or { 'cuda-lsp', 'serve' },
+        root_dir = root_of(vim.api.nvim_buf_get_name(event.buf)),
+        init_options = { trusted = options.trusted ~= false, settings = settings },
+        settings = { ['cuda-lsp'] = settings },
+        capabilities = options.capabilities,
+        on_attach = options.on_attach,
+      }, event.buf)
+    end,
+  })
+end
+
+return M

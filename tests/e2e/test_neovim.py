@@ -1,0 +1,145 @@
+"""Real Neovim in a real terminal, with the configuration of editors/nvim and the real server.
+
+Debian 12's 0.7 (``start_client``) and Debian 13's 0.10 (``vim.lsp.start``). Keys go through the
+terminal; what the editor knows is read through its own remote interface.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import EDITORS, FIGURE1, READ, ROOT, SERVER, STORE_LINE, need
+from terminal import TIMEOUT_S, Terminal
+
+NEWER = EDITORS / "debian13-neovim"
+INIT = """\
+vim.opt.runtimepath:prepend('{plugin}')
+vim.o.swapfile = false
+vim.o.number = true
+vim.o.signcolumn = 'yes'
+vim.o.updatetime = 100
+vim.o.termguicolors = true
+vim.cmd('filetype plugin indent on | syntax on')
+if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
+vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
+require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}') }})
+"""
+DIAGNOSTICS = """\
+map(luaeval("vim.diagnostic.get(0)"), {_, d -> {"line": d.lnum + 1, "col": d.col, "end": d.end_col, \
+"severity": d.severity, "message": d.message, "source": get(d, "source", ""), \
+"code": get(d, "code", ""), "lsp": get(get(d, "user_data", {}), "lsp", {})}})"""
+
+# The text of floating windows.
+FLOATS = """\
+map(filter(nvim_list_wins(), {_, w -> get(nvim_win_get_config(w), "relative", "") != ""}), \
+{_, w -> join(nvim_buf_get_lines(nvim_win_get_buf(w), 0, -1, v:false), "\\n")})"""
+
+Diagnostic = dict[str, Any]
+
+
+class Neovim:
+    """One running Neovim with Figure 1 open."""
+
+    def __init__(self, program: str, runtime: Path | None, folder: Path) -> None:
+        self.file = folder / "figure1.cu"
+        self.file.write_text(FIGURE1)
+        init = folder / "init.lua"
+        init.write_text(INIT.format(plugin=ROOT / "editors/nvim", command=json.dumps(SERVER)))
+        self._pipe = (
+            Path(tempfile.mkdtemp()) / "nvim"
+        )  # a socket's path holds 107 bytes: pytest's may not fit
+        self._program = program
+        self._environment = {
+            "LC_ALL": "C.UTF-8",
+            "TERM": "screen-256color",
+            **{f"XDG_{kind}_HOME": str(folder) for kind in ("CONFIG", "DATA", "STATE", "CACHE")},
+            **({"VIMRUNTIME": str(runtime)} if runtime else {}),
+        }
+        command = [program, "-u", init, "-i", "NONE", "--listen", self._pipe, self.file]
+        self.terminal = Terminal(command, self._environment, folder)
+        self._until(self._pipe.exists, "Neovim to listen")
+
+    def evaluate(self, expression: str) -> Any:
+        command = [self._program, "--server", str(self._pipe), "--remote-expr", f"json_encode({expression})"]
+        environment = {**os.environ, **self._environment}
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment)
+        # 0.7 answers on the error stream
+        said = answer.stdout.strip() or answer.stderr.strip()
+        assert answer.returncode == 0, said
+        return json.loads(said)
+
+    def diagnostics(self) -> list[Diagnostic]:
+        return [d for d in self.evaluate(DIAGNOSTICS) if d["source"] == "cuda-lsp"]
+
+    def wait_for_diagnostics(self, wanted: bool) -> list[Diagnostic]:
+        self._until(lambda: bool(self.diagnostics()) is wanted, "a finding" if wanted else "no finding")
+        return self.diagnostics()
+
+    def wait_for_float(self) -> str:
+        """The text of the hover window, once there is one."""
+        self._until(lambda: self.evaluate(FLOATS), "a floating window")
+        return "\n".join(self.evaluate(FLOATS))
+
+    def lines(self) -> list[str]:
+        return self.evaluate('getline(1, "$")')
+
+    def _until(self, condition: Any, what: str) -> None:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"waited {TIMEOUT_S:.0f} s for {what}:\n{self.terminal.screen()}")
+            time.sleep(0.03)
+
+
+@pytest.fixture(params=["0.7", "0.10"])
+def neovim(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Neovim]:
+    need("tmux", "tmux")
+    if request.param == "0.7":
+        program, runtime = need("nvim", "Neovim"), None
+    else:
+        program, runtime = need(NEWER / "usr/bin/nvim", "Neovim 0.10"), NEWER / "usr/share/nvim/runtime"
+    editor = Neovim(program, runtime, tmp_path)
+    yield editor
+    editor.terminal.close()
+
+
+def test_barrier_typed_and_deleted_moves_the_race(
+    neovim: Neovim, artifacts: Path, request: pytest.FixtureRequest
+) -> None:
+    version = "nvim-" + request.node.callspec.params["neovim"]
+    terminal = neovim.terminal
+
+    (race,) = neovim.wait_for_diagnostics(True)
+    assert race["code"] == "shared-race" or race["lsp"].get("code") == "shared-race"
+    assert race["severity"] == 1
+    assert race["line"] == STORE_LINE + 1
+    assert neovim.lines()[STORE_LINE][race["col"] : race["end"]] == READ
+    terminal.wait_for(r"E .*out\[id\]")
+    terminal.photograph(artifacts / f"{version}-1-race.svg")
+
+    terminal.type(f":call cursor({STORE_LINE + 1}, {race['col'] + 1})\r")
+    terminal.type(":lua vim.lsp.buf.hover()\r")
+    hover = neovim.wait_for_float()
+    assert "thread" in hover and "s[" in hover
+    terminal.photograph(artifacts / f"{version}-2-witness.svg")
+
+    terminal.type(f":{STORE_LINE}\r")
+    terminal.type("o__syncthreads();")
+    terminal.press("Escape")
+    neovim.wait_for_diagnostics(False)
+    assert neovim.lines()[STORE_LINE] == "    __syncthreads();"
+    terminal.wait_for(r"__syncthreads\(\);")
+    terminal.photograph(artifacts / f"{version}-3-repaired.svg")
+
+    terminal.type("dd")
+    (back,) = neovim.wait_for_diagnostics(True)
+    assert (back["line"], back["col"]) == (race["line"], race["col"])
+    terminal.type(":qa!\r")
