@@ -86,7 +86,13 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
 
 
 def _overlap(
-    first: Access, second: Access, a: Term, b: Term, shared: Level, one: dict[Term, Term], two: dict[Term, Term]
+    first: Access,
+    second: Access,
+    a: Term,
+    b: Term,
+    shared: Level,
+    one: dict[Term, Term],
+    two: dict[Term, Term],
 ) -> Term:
     if first.array is not second.array:
         return t.TRUE  # may alias: nothing is known of their distance

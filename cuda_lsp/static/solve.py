@@ -72,10 +72,10 @@ class SolverResult:
 class _Attempt:
     """One pass over a kernel under one setting."""
 
-    findings: dict[Sites, Finding] = field(factory=dict)
-    doubts: dict[Sites, str] = field(factory=dict)
-    reasons: dict[str, None] = field(factory=dict)
-    assumptions: dict[str, None] = field(factory=dict)
+    findings: dict[Sites, Finding] = field(factory=dict[Sites, Finding])
+    doubts: dict[Sites, str] = field(factory=dict[Sites, str])
+    reasons: dict[str, None] = field(factory=dict[str, None])
+    assumptions: dict[str, None] = field(factory=dict[str, None])
 
     @property
     def decided(self) -> bool:
@@ -179,7 +179,7 @@ def _problems(
     """What arithmetic leaves open, most suspicious first, with the relation's constraints."""
     lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
     found: list[tuple[Problem, Term]] = []
-    seen: set[Term] = set()
+    seen: set[tuple[Sites, Term]] = set()
     for relation in relations(summary, gpu.warp_size, lock_step):
         facts = related(where, relation)
         if facts is t.FALSE:
@@ -190,8 +190,9 @@ def _problems(
             if refuted(candidate, where.axes):
                 stats.refuted += 1
                 continue
-            key = t.and_(facts, candidate.formula)
-            if key is t.FALSE or key in seen:
+            formula = t.and_(facts, candidate.formula)
+            key = (_sites(pair), formula)
+            if formula is t.FALSE or key in seen:
                 stats.refuted += 1
                 continue
             seen.add(key)

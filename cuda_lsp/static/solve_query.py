@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Var
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, shared_level
-from cuda_lsp.static.symbolic_encode import Encoder, Z3, base_name, closure, has_bits, width_for, z3
+from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
@@ -36,10 +36,14 @@ class Outcome(enum.Enum):
 
 @frozen(eq=False)
 class Answer:
-    """``values``: the model, by symbol or application term (integers; predicates 0 or 1)."""
+    """``values``: the model, by symbol or application term (integers; predicates 0 or 1).
+
+    ``cells``: what it says of unknown functions of one operand (memory): (name, operand) → value.
+    """
 
     outcome: Outcome
     values: Mapping[Term, int] | None = None
+    cells: Mapping[tuple[str, int], int] = field(factory=dict[tuple[str, int], int])
 
 
 REFUTED = Answer(Outcome.REFUTED)
@@ -141,7 +145,8 @@ class Query:
             return REFUTED, encoder.inexact
         if result != z3().sat:
             return UNKNOWN, encoder.inexact
-        return Answer(Outcome.MODEL, _values(solver.model(), encoder)), encoder.inexact
+        model = solver.model()
+        return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
 
 
 def _values(model: Any, encoder: Encoder) -> dict[Term, int]:
@@ -149,6 +154,16 @@ def _values(model: Any, encoder: Encoder) -> dict[Term, int]:
     for term, variable in encoder.names.items():
         values[term] = _integer(model.eval(variable, model_completion=True), encoder)
     return values
+
+
+def _cells(model: Any, encoder: Encoder) -> dict[tuple[str, int], int]:
+    cells: dict[tuple[str, int], int] = {}
+    for term, variable in encoder.names.items():
+        if term.op is Op.APPLY and len(term.args[2]) == 1:
+            operand = encoder.encode(term.args[2][0])
+            where = _integer(model.eval(operand, model_completion=True), encoder)
+            cells[term.args[0], where] = _integer(model.eval(variable, model_completion=True), encoder)
+    return cells
 
 
 def _integer(value: Z3, encoder: Encoder) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.ir.program import Array, Axis, BarrierScope
 from cuda_lsp.model import (
     Code,
     Dim3,
@@ -32,6 +32,7 @@ from cuda_lsp.static.symbolic_events import Access, BarrierEvent
 from cuda_lsp.static.symbolic_intervals import Relation
 from cuda_lsp.static.symbolic_launch import related
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_walk import memory_name
 from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide, replay
 
 
@@ -48,25 +49,63 @@ def race_finding(
     arguments = {n: _symbol_value(n, values) for n in query.where.free}
     if launch is not None:
         arguments |= launch.arguments
-    doubt = _data_dependence(p, query, facts)
+    doubt = _data_dependence(p, query)
     if query.summary.locks:
         doubt = "a compare-and-swap loop may act as a lock"
     met: tuple[ThreadAccess, ThreadAccess] | None = None
+    contents: str | None = None
+    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [
-            replay(query.kernel, thread, arguments, frozenset((p.pair.first.array, p.pair.second.array)))
-            for thread in threads
-        ]
+        runs = [replay(query.kernel, thread, arguments, arrays) for thread in threads]
         met = _meeting(p, threads, runs, query.where.warp_size)
         if met is None and doubt is None:
             return None
     except NeedsData:
         doubt = doubt or "what memory holds"
+        met = _meeting_with_contents(p, threads, arguments, arrays, answer, query)
+        contents = _input_contents(p, query) if met is not None else None
     except TooLong:
         doubt = doubt or "a loop too long to replay"
     if p.pair.first.array is not p.pair.second.array:
-        doubt = "two pointers that may overlap"
-    return _finding(p, facts, query, launch, threads, met, doubt, arguments)
+        met, doubt = None, "two pointers that may overlap"
+    return _finding(p, facts, query, launch, threads, met, doubt, arguments, contents)
+
+
+def _meeting_with_contents(
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], arrays: frozenset[Array],
+    answer: Answer, query: Query,
+) -> tuple[ThreadAccess, ThreadAccess] | None:  # fmt: skip
+    """The collision when read-only input arrays hold what the model says (zero elsewhere)."""
+
+    def memory(array: Array, offset: int) -> int | None:
+        name = memory_name(array)
+        return answer.cells.get((name, offset), 0) if name in query.summary.unknowns else None
+
+    try:
+        runs = [replay(query.kernel, thread, arguments, arrays, memory) for thread in threads]
+    except (NeedsData, TooLong):
+        return None
+    return _meeting(p, threads, runs, query.where.warp_size)
+
+
+def _input_contents(p: Problem, query: Query) -> str | None:
+    """The input array that an address depends on, when only one of the two addresses does.
+
+    ``bins[tid] = 0`` against ``bins[data[i]] += 1`` races for almost any data. Where both addresses are
+    data (a scatter through an index array), a permutation would be fine: that stays ``possible``.
+    """
+    if p.pair.first.array.space is not Space.SHARED:
+        return None
+    named = [_inputs(access.offset, query) for access in (p.pair.first, p.pair.second)]
+    if bool(named[0]) == bool(named[1]):
+        return None
+    return next(iter(named[0] or named[1]))
+
+
+def _inputs(offset: Term, query: Query) -> list[str]:
+    names = {memory_name(array): array.name for array in query.kernel.arrays if array.param is not None}
+    applied = [part.args[0] for part in t.subterms(offset) if part.op is Op.APPLY]
+    return [names[name] for name in applied if name in names]
 
 
 def _meeting(
@@ -106,7 +145,7 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def _data_dependence(p: Problem, query: Query, facts: Term) -> str | None:
+def _data_dependence(p: Problem, query: Query) -> str | None:
     """What unknown value the pair's formula mentions, for people; None: none."""
     for part in t.subterms(p.formula):
         if part.op not in (Op.APPLY, Op.TEST):
@@ -124,6 +163,7 @@ def _data_dependence(p: Problem, query: Query, facts: Term) -> str | None:
 def _finding(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
     met: tuple[ThreadAccess, ThreadAccess] | None, doubt: str | None, arguments: Mapping[str, int],
+    contents: str | None = None,
 ) -> Finding:  # fmt: skip
     first, second = p.pair.first, p.pair.second
     early, late, swapped = _text_order(first, second)
@@ -131,8 +171,10 @@ def _finding(
     shown = (threads[1], threads[0]) if swapped else threads
     condition = None
     status = Status.POSSIBLE
-    # A race that replays without reading memory does not depend on data.
-    if met is not None and (doubt is None or not query.summary.locks):
+    if met is not None and contents is not None and not query.summary.locks:
+        doubt = None
+        condition, status = f"`{contents}` holds certain values", Status.CONDITIONAL
+    elif met is not None and (doubt is None or _replays_without_memory(p, query, threads, arguments)):
         doubt = None
         condition = condition_of(p, facts, query)
         status = Status.PROVED if condition is None else Status.CONDITIONAL
@@ -158,6 +200,20 @@ def _finding(
         same_value=p.same_value,
         launch=launch,
     )
+
+
+def _replays_without_memory(
+    p: Problem, query: Query, threads: tuple[Thread, Thread], arguments: Mapping[str, int]
+) -> bool:
+    """The collision happens whatever memory holds."""
+    if query.summary.locks:
+        return False
+    arrays = frozenset((p.pair.first.array, p.pair.second.array))
+    try:
+        runs = [replay(query.kernel, thread, arguments, arrays) for thread in threads]
+    except (NeedsData, TooLong):
+        return False
+    return _meeting(p, threads, runs, query.where.warp_size) is not None
 
 
 def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:

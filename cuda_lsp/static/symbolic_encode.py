@@ -7,6 +7,7 @@ value.  Defining facts of loop exits are added for every exit that a formula men
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -24,9 +25,7 @@ MAX_EXPONENT = 31
 
 
 def z3() -> Any:
-    import z3 as module
-
-    return module
+    return importlib.import_module("z3")
 
 
 def base_name(name: str) -> str:
@@ -69,10 +68,10 @@ class Encoder:
     """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits."""
 
     width: int | None = None
-    constraints: list[Z3] = field(factory=list)
-    names: dict[Term, Z3] = field(factory=dict)
-    _done: dict[Term, Z3] = field(factory=dict)
-    _applications: dict[str, list[tuple[tuple[Term, ...], Z3]]] = field(factory=dict)
+    constraints: list[Z3] = field(factory=list[Z3])
+    names: dict[Term, Z3] = field(factory=dict[Term, Z3])
+    _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
+    _applications: dict[str, list[tuple[list[Z3], Z3]]] = field(factory=dict[str, list[tuple[list[Z3], Z3]]])
     inexact: bool = False
     """Something was abstracted: a model is only a candidate."""
 
@@ -101,11 +100,12 @@ class Encoder:
         return variable
 
     def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
+        mine = [self.encode(operand) for operand in operands]  # before looking at others: they may nest
         for others, other in self._applications.setdefault(function, []):
-            if len(others) == len(operands):
-                same = [self.encode(a) == self.encode(b) for a, b in zip(operands, others, strict=True)]
+            if len(others) == len(mine):
+                same = [a == b for a, b in zip(mine, others, strict=True)]
                 self.constraints.append(z3().Implies(z3().And(*same), value == other))
-        self._applications[function].append((operands, value))
+        self._applications[function].append((mine, value))
         return value
 
     # -- operations

@@ -92,9 +92,9 @@ class Summary:
     """
 
     events: tuple[Event, ...]
-    facts: Mapping[str, Fact] = field(factory=dict)
-    unknowns: Mapping[str, str] = field(factory=dict)
-    slots: Mapping[str, tuple[Array, int]] = field(factory=dict)
+    facts: Mapping[str, Fact] = field(factory=dict[str, Fact])
+    unknowns: Mapping[str, str] = field(factory=dict[str, str])
+    slots: Mapping[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
     tainted: frozenset[str] = frozenset()
     reasons: tuple[str, ...] = ()
     assumptions: Term | None = None

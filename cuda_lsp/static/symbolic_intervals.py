@@ -127,7 +127,7 @@ class _Pairing:
     relation: Relation
     warp_size: int
     tainted: frozenset[str]
-    found: list[Pair] = field(factory=list)
+    found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
 
     def process(

@@ -31,7 +31,7 @@ class Setting:
     arguments: Mapping[Var, Value]
     bounds: Term
     warp_size: int
-    free: Mapping[str, Var] = field(factory=dict)  # scalar parameters without a value, by name
+    free: Mapping[str, Var] = field(factory=dict[str, Var])  # scalar parameters without a value, by name
 
 
 def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Setting:
@@ -51,7 +51,12 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
 
 
 def _block_axis(
-    i: int, launch: LaunchConfig | None, gpu: GpuModel, used: set[Axis], axes: dict[Axis, Term], bounds: list[Term]
+    i: int,
+    launch: LaunchConfig | None,
+    gpu: GpuModel,
+    used: set[Axis],
+    axes: dict[Axis, Term],
+    bounds: list[Term],
 ) -> None:
     if launch is not None:
         extent = launch.block[i]
@@ -103,7 +108,7 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
 def _arguments(
     kernel: ir.Kernel, launch: LaunchConfig | None
 ) -> tuple[dict[Var, Value], dict[str, Var]]:
-    known = launch.arguments if launch is not None else {}
+    known: Mapping[str, int] = launch.arguments if launch is not None else {}
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
     arguments: dict[Var, Value] = {}
     free: dict[str, Var] = {}

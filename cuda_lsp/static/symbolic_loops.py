@@ -200,7 +200,8 @@ def _resolve(
             open_marks = {marks[v] for v in pending}
             open_places = {places[v] for v in pending if v in places}
             value = _substituted(after[var], closed, marks, places)
-            form = _closed_form(k, entry.values[var], marks[var], places.get(var), value, open_marks, open_places)
+            place = places.get(var)
+            form = _closed_form(k, entry.values[var], marks[var], place, value, open_marks, open_places)
             if form is not None:
                 closed[var] = form
                 pending.remove(var)
@@ -296,6 +297,12 @@ def _substitute_value(value: Value, mapping: Mapping[Term, Term]) -> Value:
     )
 
 
+def _place_set(
+    places: Mapping[Var, Array | HeaderPlace | None], var: Var
+) -> set[Array | HeaderPlace | None]:
+    return {places[var]} if var in places else set()
+
+
 def _toggles(
     pending: Sequence[Var], marks: Mapping[Var, Term],
     places: Mapping[Var, Array | HeaderPlace | None], after: Mapping[Var, Value],
@@ -306,7 +313,7 @@ def _toggles(
     for var in pending:
         if var in used:
             continue
-        group = [v for v in pending if _mentions(after[var], {marks[v]}, {places.get(v, v)})]
+        group = [v for v in pending if _mentions(after[var], {marks[v]}, _place_set(places, v))]
         group = list(dict.fromkeys([var, *group]))
         start = {v: after[v] for v in group}
         twice = {v: _substituted(after[v], start, marks, places) for v in group}
@@ -336,7 +343,7 @@ def _levels(
             value = _substituted(after[var], closed, marks, places)
             level = max(levels[var], _value_level(value))
             for other in pending:
-                if _mentions(value, {marks[other]}, {places.get(other, other)}):
+                if _mentions(value, {marks[other]}, _place_set(places, other)):
                     level = max(level, levels[other])
             levels[var] = level
     return levels
@@ -416,7 +423,12 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header) -> None:
 
 
 def _exit_facts(
-    k: Term, runs: Term, leaving: Term, exit_round: Term, rename: Mapping[Term, Term], formals: tuple[Term, ...]
+    k: Term,
+    runs: Term,
+    leaving: Term,
+    exit_round: Term,
+    rename: Mapping[Term, Term],
+    formals: tuple[Term, ...],
 ) -> Fact:
     last = t.sub(exit_round, t.ONE)
     ran = t.and_(t.substitute(runs, {k: last}), t.not_(t.substitute(leaving, {k: last})))

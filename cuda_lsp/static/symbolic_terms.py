@@ -239,7 +239,7 @@ def floor_div(a: Term, divisor: int) -> Term:
     if divisor == 1:
         return a
     whole, rest = _split_multiple(a, divisor)
-    if 0 <= rest.lo and rest.hi < divisor:
+    if rest.lo >= 0 and rest.hi < divisor:
         return whole
     if rest.op is Op.FLOOR_DIV and whole is ZERO:
         return floor_div(rest.args[0], rest.args[1] * divisor)
@@ -253,7 +253,7 @@ def floor_div(a: Term, divisor: int) -> Term:
 def floor_mod(a: Term, divisor: int) -> Term:
     """``a mod divisor`` in ``[0, divisor)`` for a positive constant."""
     _, rest = _split_multiple(a, divisor)
-    if 0 <= rest.lo and rest.hi < divisor:
+    if rest.lo >= 0 and rest.hi < divisor:
         return rest
     if rest.is_const:
         return const(rest.value % divisor)
@@ -368,7 +368,7 @@ def _bit_range(a: Term, b: Term) -> tuple[float, float]:
 def shift_left(a: Term, b: Term) -> Term:
     if b.is_const:
         return scale(a, 1 << min(max(b.value, 0), 64))
-    if a.is_const and 0 <= b.lo and b.hi <= 63:
+    if a.is_const and b.lo >= 0 and b.hi <= 63:
         return power(a, 2, b, growing=True)
     low = 0 if a.lo >= 0 and b.lo >= 0 else -INFINITY
     return _intern(Op.SHL, (a, b), (a, b), low, INFINITY)
@@ -399,7 +399,7 @@ def power(start: Term, factor: int, exponent: Term, *, growing: bool) -> Term:
 def intrinsic(name: str, type: Any, operands: tuple[Term, ...], lo: float, hi: float) -> Term:
     """A pure function of ``ir.ops.INTRINSICS``; folded when its operands are constants."""
     if all(operand.is_const for operand in operands):
-        return const(INTRINSICS[name](*(o.value for o in operands), type=type))
+        return const(INTRINSICS[name](tuple(o.value for o in operands), type))
     return _intern(Op.INTRINSIC, (name, type, operands), operands, lo, hi)
 
 
@@ -478,6 +478,10 @@ def eq(a: Term, b: Term) -> Term:
     shared = -shared if sums[first] < 0 else shared
     difference = from_monomials({m: c // shared for m, c in {**sums, (): constant}.items()})
     return _intern(Op.EQ, (difference,), (difference,), 0, 1)
+
+
+def _eq_zero(a: Term) -> Term:
+    return eq(a, ZERO)
 
 
 def not_(a: Term) -> Term:
@@ -625,9 +629,9 @@ _BUILDERS: Mapping[Op, Callable[..., Term]] = {
     Op.BXOR: bit_xor,
     Op.SHL: shift_left,
     Op.SHR: shift_right,
-    Op.ITE: lambda c, a, b: ite(c, a, b),
-    Op.LE: lambda a: _le_zero(a),
-    Op.EQ: lambda a: eq(a, ZERO),
+    Op.ITE: ite,
+    Op.LE: _le_zero,
+    Op.EQ: _eq_zero,
     Op.NOT: not_,
     Op.AND: and_,
     Op.OR: or_,
@@ -703,7 +707,10 @@ def _show_comparison(difference: Term, sign: str) -> str:
         return f"{show(from_monomials(right))} {flipped} {constant}"
     if constant == 1 and sign == "<=" and left:
         return f"{show(from_monomials(left))} < {show(from_monomials(right))}"
-    (right if constant < 0 or (not right) else left)[()] = abs(constant) if right or constant < 0 else -constant
+    if constant < 0 or not right:
+        right[()] = abs(constant) if right or constant < 0 else -constant
+    else:
+        left[()] = constant
     return f"{show(from_monomials(left))} {sign} {show(from_monomials(right))}"
 
 

@@ -42,10 +42,10 @@ class TooLarge(Exception):
 class State:
     """What the generic thread knows at one point of the program."""
 
-    values: dict[Var, Value] = field(factory=dict)
+    values: dict[Var, Value] = field(factory=dict[Var, Value])
     alive: Term = t.TRUE  # has not left the enclosing blocks, given the path
-    versions: dict[Array, tuple[int, Level]] = field(factory=dict)
-    local: dict[Array, dict[Term, Value]] = field(factory=dict)
+    versions: dict[Array, tuple[int, Level]] = field(factory=dict[Array, tuple[int, Level]])
+    local: dict[Array, dict[Term, Value]] = field(factory=dict[Array, dict[Term, Value]])
 
     def copy(self) -> State:
         local = {array: dict(cells) for array, cells in self.local.items()}
@@ -62,15 +62,15 @@ class Walker:
     state: State = field(factory=State)
     path: Term = t.TRUE
     assumed: Term = t.TRUE
-    events: list[Event] = field(factory=list)
+    events: list[Event] = field(factory=list[Event])
     iterators: tuple[Term, ...] = ()
-    facts: dict[str, Fact] = field(factory=dict)
-    unknowns: dict[str, str] = field(factory=dict)
-    slots: dict[str, tuple[Array, int]] = field(factory=dict)
-    tainted: set[str] = field(factory=set)
-    tainted_arrays: set[Array] = field(factory=set)
-    reasons: dict[str, None] = field(factory=dict)
-    left: dict[int, list[tuple[Term, State]]] = field(factory=dict)
+    facts: dict[str, Fact] = field(factory=dict[str, Fact])
+    unknowns: dict[str, str] = field(factory=dict[str, str])
+    slots: dict[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
+    tainted: set[str] = field(factory=set[str])
+    tainted_arrays: set[Array] = field(factory=set[Array])
+    reasons: dict[str, None] = field(factory=dict[str, None])
+    left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
     written: frozenset[Array] = frozenset()
     fenced: bool = False
     locks: bool = False
@@ -267,10 +267,10 @@ class Walker:
         return total if total is not None else self.fresh("a value read from memory", Level.THREAD, type)
 
     def _local_content(self, places: PointerValue, default: Value) -> Value:
-        if len(places.targets) == 1 and isinstance(places.targets[0].array, Array):
-            target = places.targets[0]
-            return self.state.local.get(target.array, {}).get(target.offset, default)  # type: ignore[arg-type]
-        return default
+        if len(places.targets) != 1:
+            return default
+        array, offset = places.targets[0].array, places.targets[0].offset
+        return self.state.local.get(array, {}).get(offset, default) if isinstance(array, Array) else default
 
     def _cell(self, array: Array | HeaderPlace | None, offset: Term, type: Type) -> Value:
         if array is None or isinstance(array, HeaderPlace):
@@ -283,13 +283,13 @@ class Walker:
             if known is not None:
                 return known
         if array not in self.written:
-            name, level, operands = f"{array.name}#{array.id}", Level.GRID, (offset,)
+            name, level, operands = memory_name(array), Level.GRID, (offset,)
             level = Level.BLOCK if array.space is Space.SHARED else level
             level = Level.THREAD if array.space is Space.LOCAL else level
         else:
             number, level = self.state.versions.get(array, (0, Level.BLOCK))
             level = Level.THREAD if array.space is Space.LOCAL else level
-            name, operands = f"{array.name}#{array.id}@{number}", (offset, *self.iterators)
+            name, operands = f"{memory_name(array)}@{number}", (offset, *self.iterators)
         if not isinstance(type, Int):
             name += f":{type}"
         self.unknowns[name] = f"the contents of `{array.name}`"
@@ -309,10 +309,10 @@ class Walker:
         self.overwrite(places)
         if known is not None and self._is_tainted(known):
             self.tainted_arrays.update(x.array for x in places.targets if isinstance(x.array, Array))
-        if len(places.targets) == 1 and isinstance(places.targets[0].array, Array):
+        if len(places.targets) == 1:
             target = places.targets[0]
-            if target.array.space is Space.LOCAL:  # type: ignore[union-attr]
-                self.state.local.setdefault(target.array, {})[target.offset] = value  # type: ignore[arg-type]
+            if isinstance(target.array, Array) and target.array.space is Space.LOCAL:
+                self.state.local.setdefault(target.array, {})[target.offset] = value
 
     def _is_tainted(self, value: Term) -> bool:
         return any(p.op is Op.APPLY and p.args[0] in self.tainted for p in t.subterms(value))
@@ -394,6 +394,11 @@ class Walker:
                 self.state.versions[array] = (self.number(), level)
 
 
+def memory_name(array: Array) -> str:
+    """The function that a read-only array's contents are: byte offset → value."""
+    return f"{array.name}[{array.id}]"
+
+
 def _apart(a: Term, b: Term) -> bool:
     """Scalars of a record are stored by their own offsets: distinct ones 4 bytes apart are distinct."""
     return a.is_const and b.is_const and abs(a.value - b.value) >= 4
@@ -443,7 +448,7 @@ def summarise(
 ) -> Summary:
     """The kernel under the launch that ``axes`` and ``arguments`` describe. Raises ``TooLarge``."""
     written = written_arrays(kernel.body)
-    if EVERY_ARRAY <= written:
+    if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
     walker = Walker(axes, arguments, unroll, written=written)
     walker.walk(kernel.body)

@@ -8,14 +8,14 @@ barrier, jump nor access of interest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, Stmt, Var
-from cuda_lsp.ir.types import INT64, Int, Pointer
+from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Dim3, Mode, Scope, Site, Space
 
 MAX_STEPS = 60_000
@@ -88,14 +88,21 @@ class Thread:
 class Run:
     """What one thread did."""
 
-    accesses: list[ThreadAccess] = field(factory=list)
-    barriers: list[PassedBarrier] = field(factory=list)
+    accesses: list[ThreadAccess] = field(factory=list[ThreadAccess])
+    barriers: list[PassedBarrier] = field(factory=list[PassedBarrier])
 
 
 def replay(
-    kernel: ir.Kernel, thread: Thread, arguments: Mapping[str, int], interesting: frozenset[Array]
+    kernel: ir.Kernel,
+    thread: Thread,
+    arguments: Mapping[str, int],
+    interesting: frozenset[Array],
+    memory: Callable[[Array, int], int | None] = lambda array, offset: None,
 ) -> Run:
-    """Runs one thread alone. Raises ``NeedsData`` or ``TooLong``."""
+    """Runs one thread alone. ``memory``: what integers (array, byte offset) hold, None: not known.
+
+    Raises ``NeedsData`` or ``TooLong``.
+    """
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
     values: dict[Var, Value] = {}
     for var in kernel.params:
@@ -104,7 +111,7 @@ def replay(
             values[var] = Place(array, 0) if array is not None else None
         elif isinstance(var.type, Int) and var.name in arguments:
             values[var] = var.type.wrap(arguments[var.name])
-    machine = _Machine(thread, values, interesting)
+    machine = _Machine(thread, values, interesting, memory)
     machine.run(kernel.body)
     return machine.result
 
@@ -119,8 +126,9 @@ class _Machine:
     thread: Thread
     values: dict[Var, Value]
     interesting: frozenset[Array]
+    memory: Callable[[Array, int], int | None]
     result: Run = field(factory=Run)
-    cells: dict[tuple[Array, int], Value] = field(factory=dict)  # LOCAL memory only
+    cells: dict[tuple[Array, int], Value] = field(factory=dict[tuple[Array, int], Value])  # LOCAL memory only
     steps: int = 0
 
     def run(self, statements: Sequence[Stmt]) -> None:
@@ -137,8 +145,7 @@ class _Machine:
             case ir.Load():
                 place = self._access(s.pointer, s.type.size, Mode.READ, s.site)
                 if s.var is not None:
-                    local = place is not None and place.array.space is Space.LOCAL
-                    self.values[s.var] = self.cells.get((place.array, place.offset)) if place and local else None
+                    self.values[s.var] = self._held(place, s.type) if place is not None else None
             case ir.Store():
                 place = self._access(s.pointer, s.type.size, Mode.WRITE, s.site)
                 if place is not None and place.array.space is Space.LOCAL:
@@ -183,6 +190,11 @@ class _Machine:
                 if not s.harmless:
                     raise NeedsData
 
+    def _held(self, place: Place, type: Type) -> Value:
+        if place.array.space is Space.LOCAL:
+            return self.cells.get((place.array, place.offset))
+        return self.memory(place.array, place.offset) if isinstance(type, Int) else None
+
     def _loop(self, s: ir.Loop) -> None:
         first = not s.tests_first
         try:
@@ -218,9 +230,7 @@ class _Machine:
                 case ir.Assign() | ir.Load() | ir.Atomic():
                     if s.var is not None:
                         self.values[s.var] = None
-                    if isinstance(s, ir.Atomic):
-                        self._uninteresting(s.pointer)
-                    elif isinstance(s, ir.Load):
+                    if isinstance(s, ir.Atomic) or isinstance(s, ir.Load):
                         self._uninteresting(s.pointer)
                 case ir.Store():
                     self._uninteresting(s.pointer)
@@ -327,7 +337,7 @@ class _Machine:
         if e.name in ("min", "umin", "max", "umax"):
             return (min if "min" in e.name else max)(known)
         function = ops.INTRINSICS.get(e.name)
-        return function(*known, type=e.operands[0].type) if function is not None else None
+        return function(tuple(known), e.operands[0].type) if function is not None else None
 
 
 # -------------------------------------------------------------------------------------- collision

@@ -7,6 +7,7 @@ results are delivered by callback from one dispatcher thread per process, in the
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import multiprocessing
 import pickle
@@ -48,10 +49,8 @@ def _serve(pipe: Connection) -> None:
     """Body of a solver process: warm up, then answer tasks until the pipe closes."""
     import sys
 
-    import z3
-
     sys.setrecursionlimit(20_000)
-    z3.Solver().check()
+    importlib.import_module("z3").Solver().check()
     pipe.send("ready")
     while True:
         try:

@@ -185,3 +185,33 @@ class Notation:
         where = SourceRange(_PATH, Position(1, 1), Position(self.line + 1, 1))
         block = ir.Block(0, body)
         return ir.Kernel("k", where, tuple(self.params), tuple(self.arrays), (block,))
+
+
+def listing(statements: tuple[ir.Stmt, ...], indent: str = "") -> str:
+    """The program as text, one statement a line with its line number, for failure messages."""
+    from cuda_lsp.ir.ops import pretty
+
+    text = ""
+    for s in statements:
+        site = getattr(s, "site", None)
+        head = f"{site.range.start.line if site else '':>3} {indent}"
+        match s:
+            case ir.Assign():
+                text += f"{head}{s.var!r} = {pretty(s.value, repr)}\n"
+            case ir.Load():
+                text += f"{head}read {pretty(s.pointer, repr)}\n"
+            case ir.Store():
+                text += f"{head}write {pretty(s.pointer, repr)}\n"
+            case ir.If():
+                text += f"{head}if {pretty(s.condition, repr)}\n{listing(s.then, indent + '  ')}"
+                if s.otherwise:
+                    text += f"{head}else\n{listing(s.otherwise, indent + '  ')}"
+            case ir.Loop():
+                text += f"{head}loop {pretty(s.condition, repr)}\n{listing((*s.body, *s.step), indent + '  ')}"
+            case ir.Block():
+                text += listing(s.body, indent)
+            case ir.Barrier():
+                text += f"{head}{s.site.text}\n"
+            case _:
+                text += f"{head}{type(s).__name__}\n"
+    return text

@@ -1,0 +1,135 @@
+"""Generated kernels: the solver agrees with running every pair of threads on plain integers.
+
+The reference is exhaustive: each thread of the block is replayed alone (``witness.replay``, exact machine
+arithmetic, no symbols) and every two threads' accesses are compared. Both must name the same lines.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kernel_notation import TID, E, Notation, listing, wrap
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.model import Code, GpuModel, LaunchConfig, LaunchSource, Status, Verdict
+from cuda_lsp.static.solve import Budget, refine_kernel
+from cuda_lsp.static.witness import Thread, collide, replay
+
+GPU = GpuModel("small", (9, 0), warp_size=4)
+THREADS = 8
+LAUNCH = LaunchConfig((THREADS, 1, 1), (1, 1, 1), source=LaunchSource.FILE)
+
+
+def brute_force(kernel: ir.Kernel, arguments: dict[str, int] | None = None) -> set[tuple[int, int]]:
+    """Line pairs at which two threads of the one block race."""
+    threads = [Thread((x, 0, 0), (0, 0, 0), LAUNCH.block, (1, 1, 1), GPU.warp_size) for x in range(THREADS)]
+    arrays = frozenset(kernel.arrays)
+    runs = [(thread, replay(kernel, thread, arguments or {}, arrays)) for thread in threads]
+    sites = {a.site.range.start.line: a.site for _, run in runs for a in run.accesses}
+    found: set[tuple[int, int]] = set()
+    for (i, a), (j, b) in itertools.product(sites.items(), repeat=2):
+        if i <= j and any(collide(x, y, (a, b), GPU.warp_size) for x, y in itertools.permutations(runs, 2)):
+            found.add((i, j))
+    return found
+
+
+def lines(finding) -> tuple[int, int]:
+    pair = sorted((finding.site.range.start.line, finding.related[0].site.range.start.line))
+    return pair[0], pair[1]
+
+
+# ------------------------------------------------------------------------------------- generator
+
+
+@st.composite
+def index(draw, names, depth=2) -> E:
+    kind = draw(st.sampled_from(["tid", "const", "name", "add", "mul", "sub", "mod", "div", "xor", "and", "shift"]))
+    if depth == 0 or kind in ("tid", "const", "name"):
+        if kind == "const":
+            return wrap(draw(st.integers(0, 6)))
+        return draw(st.sampled_from([TID, TID, *names]))
+    a = draw(index(names, depth=depth - 1))
+    if kind in ("add", "sub", "xor"):
+        b = draw(index(names, depth=depth - 1))
+        return {"add": a + b, "sub": a - b, "xor": a ^ b}[kind]
+    c = draw(st.integers(1, 4))
+    return {"mul": a * c, "mod": a % (2 * c), "div": a // c, "and": a & c, "shift": a >> (c % 3)}[kind]
+
+
+@st.composite
+def condition(draw, names) -> E:
+    a, b = draw(index(names, depth=1)), draw(index(names, depth=1))
+    return draw(st.sampled_from([a < b, a.eq(b), a <= 3, a.ne(2), (a % 2).eq(0)]))
+
+
+@st.composite
+def statements(draw, n: Notation, s, names, depth, barriers) -> list:
+    result = []
+    for _ in range(draw(st.integers(1, 3))):
+        kinds = ["read", "write", "write"]
+        if barriers:
+            kinds += ["sync", "sync"]
+        if depth:
+            kinds += ["if", "loop", "let"]
+        kind = draw(st.sampled_from(kinds))
+        if kind == "read":
+            result.append(n.read(s, draw(index(names))))
+        elif kind == "write":
+            result.append(n.write(s, draw(index(names))))
+        elif kind == "sync":
+            result.append(draw(st.sampled_from([n.sync, n.sync, n.syncwarp]))())
+        elif kind == "let":
+            v = n.var(f"v{n.ids}")
+            result.append(n.let(v, draw(index(names))))
+            names = [*names, E(v)]
+        elif kind == "if":
+            then = draw(statements(n, s, names, depth - 1, False))
+            other = draw(statements(n, s, names, depth - 1, False)) if draw(st.booleans()) else []
+            result.append(n.when(draw(condition(names)), *then, otherwise=tuple(other)))
+        else:
+            result += draw(loop(n, s, names, depth, barriers))
+    return result
+
+
+@st.composite
+def loop(draw, n: Notation, s, names, depth, barriers) -> list:
+    i = n.var(f"i{n.ids}")
+    shape = draw(st.sampled_from(["up", "down", "halve", "double", "thread"]))
+    uniform = shape != "thread"
+    body = draw(statements(n, s, [*names, E(i)], depth - 1, barriers and uniform))
+    if shape == "up":
+        start, test, step = 0, E(i) < draw(st.integers(0, 4)), E(i) + draw(st.integers(1, 2))
+    elif shape == "down":
+        start, test, step = draw(st.integers(0, 4)), E(i) > 0, E(i) - 1
+    elif shape == "halve":
+        start, test, step = draw(st.sampled_from([4, 8, 5])), E(i) > 0, E(i) >> 1
+    elif shape == "double":
+        start, test, step = 1, E(i) < draw(st.sampled_from([4, 8])), E(i) * 2
+    else:
+        start, test, step = TID, E(i) < draw(st.integers(4, 20)), E(i) + THREADS
+    return [n.let(i, start), n.loop(test, [n.let(i, step)], *body)]
+
+
+@st.composite
+def kernels(draw) -> ir.Kernel:
+    n = Notation()
+    s = n.shared("s", 64)
+    return n.kernel(*draw(statements(n, s, [], 2, True)))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(kernels())
+def test_the_solver_and_exhaustive_replay_name_the_same_lines(kernel):
+    expected = brute_force(kernel)
+    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=20, query=5))
+    races = [f for f in result.findings if f.code is not Code.BARRIER_DIVERGENCE]
+    said = f"{result.verdict} {result.reasons} {[f.message for f in result.findings]}\n{listing(kernel.body)}"
+    assert all(f.status is Status.PROVED for f in races), said
+    found = {lines(f) for f in races}
+    assert found <= expected, said
+    if result.verdict is Verdict.RACE_FREE:
+        assert not expected, said
+    if not result.reasons:
+        assert found == expected, said
