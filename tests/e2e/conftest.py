@@ -33,7 +33,7 @@ STORE_LINE = 7
 READ = "s[(id + 1) % nt]"
 STORE = "s[id]"
 
-SERVER = [sys.executable, str(Path(__file__).with_name("stub_server.py"))]
+SERVER = [sys.executable, "-m", "cuda_lsp", "serve"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

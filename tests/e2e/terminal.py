@@ -63,11 +63,13 @@ class Terminal:
     def photograph(self, path: Path) -> None:
         """The screen with its colours, as SVG, once it no longer changes."""
         seen = ""
-        while seen != (seen := self._tmux("capture-pane", "-pe")):
+        while seen != (seen := self._tmux("capture-pane", "-peN")):
             time.sleep(0.1)
         console = Console(width=COLUMNS, record=True, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
         console.print(Text.from_ansi(seen), no_wrap=True)
-        console.save_svg(str(path), title=path.stem, theme=_DARK)
+        picture = console.export_svg(title=path.stem, theme=_DARK)
+        # rich names a font on a server: the viewer's own monospace will do
+        path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), encoding="utf-8")
 
     def close(self) -> None:
         subprocess.run(["tmux", "-L", self._socket, "kill-server"], capture_output=True, timeout=10)

@@ -103,6 +103,20 @@ def test_restricted_mode_analyses_and_trust_reaches_the_server(facts: Facts) -> 
     assert facts["trustSeen"][-1] is True
 
 
+def test_a_server_that_does_not_start_is_said_and_old_findings_go(ui: Facts) -> None:
+    assert "stopped" in ui["statusStopped"]
+    assert ui["squigglesStopped"] == 0
+
+
+def test_a_missing_server_is_said_once_with_the_way_to_install_it(ui: Facts) -> None:
+    assert "How to Install" in ui["missing"]
+    assert ui["toasts"] == 1
+
+
+def test_naming_a_server_in_the_settings_starts_it(ui: Facts) -> None:
+    assert "racy" in ui["statusBack"]
+
+
 def test_the_window_talks_to_nobody_outside(facts: Facts) -> None:
     assert facts["outside"] == []
 

@@ -5,14 +5,13 @@
  * work is shown as a notification here; everything else goes the client's own way.
  */
 import * as vscode from "vscode";
-import {
-  type BaseLanguageClient,
-  type HandleWorkDoneProgressSignature,
-  type ProgressToken,
-  type WorkDoneProgressBegin,
-  WorkDoneProgressCancelNotification,
-  type WorkDoneProgressEnd,
-  type WorkDoneProgressReport,
+import type {
+  BaseLanguageClient,
+  HandleWorkDoneProgressSignature,
+  ProgressToken,
+  WorkDoneProgressBegin,
+  WorkDoneProgressEnd,
+  WorkDoneProgressReport,
 } from "vscode-languageclient/node";
 
 interface Running {
@@ -24,7 +23,7 @@ interface Running {
 export class CancellableProgress implements vscode.Disposable {
   private readonly running = new Map<ProgressToken, Running>();
 
-  constructor(private readonly client: () => BaseLanguageClient | undefined) {}
+  constructor(private readonly client: () => Pick<BaseLanguageClient, "sendNotification"> | undefined) {}
 
   /** For `Middleware.handleWorkDoneProgress`. */
   handle(
@@ -52,7 +51,7 @@ export class CancellableProgress implements vscode.Disposable {
     const options = { location: vscode.ProgressLocation.Notification, cancellable: true, title: begin.title };
     void vscode.window.withProgress(options, (notification, cancellation) => {
       cancellation.onCancellationRequested(() => {
-        void this.client()?.sendNotification(WorkDoneProgressCancelNotification.type, { token });
+        void this.client()?.sendNotification("window/workDoneProgress/cancel", { token });
       });
       return new Promise<void>((finish) => {
         const running = { notification, finish, percentage: 0 };

@@ -4,6 +4,9 @@ import { fileURLToPath } from "node:url";
 import { transform } from "esbuild";
 
 export async function resolve(specifier, context, next) {
+  if (specifier === "vscode") {
+    return { url: new URL("./vscode-window.mjs", import.meta.url).href, format: "module", shortCircuit: true };
+  }
   if (specifier.startsWith(".") && context.parentURL) {
     const url = new URL(`${specifier}.ts`, context.parentURL);
     if (existsSync(fileURLToPath(url))) return { url: url.href, format: "module", shortCircuit: true };

@@ -16,6 +16,7 @@ const common = ["--config", path.join(config.scratch, "config.yaml"), "--user-da
 const environment = {
   ...process.env,
   HOME: config.scratch,
+  PATH: process.env.PATH.split(":").filter((folder) => !fs.existsSync(path.join(folder, "cuda-lsp"))).join(":"),
   XDG_CONFIG_HOME: config.scratch,
   EXTENSIONS_GALLERY: '{"serviceUrl":""}',
   CUDA_LSP_E2E_INHOST: JSON.stringify({ file: config.inhostFile, storeLine: config.storeLine, report: inhostReport }),
@@ -27,17 +28,22 @@ const mark = (step) => {
   report.seconds[step] = (Date.now() - started) / 1000;
 };
 
+// What the editor sends goes to the server through tee, so that a test can read it.
+const SERVER = ["sh", "-c", 'tee -a "$0" | "$@"', config.wire, ...config.server];
+
+/** Settings of machine scope count only from here in a remote window, and every code-server window is one. */
+function setServer(command) {
+  fs.writeFileSync(path.join(data, "Machine/settings.json"), JSON.stringify({ "cuda-lsp.server.command": command }));
+}
+
 function writeProfile() {
   const write = (file, content) => {
     fs.mkdirSync(path.dirname(file), { recursive: true });
     fs.writeFileSync(file, content);
   };
   write(path.join(config.scratch, "config.yaml"), "auth: none\n");
-  // Settings of machine scope count only from here in a remote window, and every code-server window is one.
-  write(path.join(data, "Machine/settings.json"), JSON.stringify({
-    // What the editor sends goes to the server through tee, so that a test can read it.
-    "cuda-lsp.server.command": ["sh", "-c", 'tee -a "$0" | "$@"', config.wire, ...config.server],
-  }));
+  fs.mkdirSync(path.join(data, "Machine"));
+  setServer(SERVER);
   write(path.join(data, "User/settings.json"), JSON.stringify({
     "security.workspace.trust.startupPrompt": "never",
     "security.workspace.trust.banner": "never",
@@ -119,6 +125,7 @@ async function workbench(browser, url) {
     await page.goto(address(url, path.dirname(config.file), { openFile: config.file }));
     await figure1(page);
     await trust(page);
+    await withoutServer(page);
   } catch (error) {
     await page.screenshot({ path: path.join(config.artifacts, "vscode-failed.png") });
     throw error;
@@ -180,6 +187,26 @@ async function trust(page) {
   await until("a trusted server", () => trustSent().at(-1));
   report.trustSeen = trustSent();
   mark("trusted");
+}
+
+/** The server's command changes under a running editor: to one that fails, to none, and back. */
+async function withoutServer(page) {
+  const toast = (text) => page.locator(".notification-toast", { hasText: text });
+  await page.keyboard.press("Escape"); // closes the trust editor
+  setServer(["/nonexistent/cuda-lsp", "serve"]);
+  await toast("did not start").waitFor();
+  report.ui.statusStopped = await waitForStatus(page, /stopped/);
+  report.ui.squigglesStopped = await page.locator(ERROR).count();
+  await toast("did not start").locator(".codicon-notifications-clear").click();
+  setServer([]);
+  await toast("was not found").waitFor();
+  report.ui.missing = await toast("was not found").innerText();
+  await shoot(page, "5-not-installed");
+  report.ui.toasts = await page.locator(".notification-toast").count();
+  setServer(SERVER);
+  await page.waitForSelector(ERROR);
+  report.ui.statusBack = await waitForStatus(page, /racy/);
+  mark("server lost and found");
 }
 
 async function hover(page) {
