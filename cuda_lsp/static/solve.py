@@ -15,7 +15,7 @@ from threading import Lock
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
+from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
 from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
@@ -111,17 +111,16 @@ def _refine(
         merged.assumptions.update(attempt.assumptions)
     every = False
     if merged.decided and not merged.findings and (not launches or launches[0].assumed):
-        general = _attempt(kernel, None, gpu, budget, deadline, stats, 0)
-        every = general.decided and not general.findings
+        every = _holds_for_every_launch(kernel, gpu, budget, deadline, stats)
     stats.seconds = time.perf_counter() - started
     findings = tuple(merged.findings.values())
-    certain = any(solve_report.is_certain(f) for f in findings)
+    certain = any(solve_report.is_certain(f) and f.code is not Code.BARRIER_DIVERGENCE for f in findings)
     reasons = tuple(dict.fromkeys([*merged.reasons, *merged.doubts.values()]))
     if certain:
         verdict = Verdict.RACY
     elif findings or reasons:
         verdict = Verdict.UNDECIDED
-        possible = (f.reason for f in findings if f.reason)
+        possible = (f.reason or "a barrier that not all threads reach" for f in findings)
         reasons = tuple(dict.fromkeys([*reasons, *possible]))
     else:
         verdict = Verdict.RACE_FREE
@@ -149,7 +148,7 @@ def _settle_launch(
 
 
 def _attempt(
-    kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel, budget: Budget, deadline: float,
+    kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, budget: Budget, deadline: float,
     stats: Stats, unroll: int,
 ) -> _Attempt:  # fmt: skip
     attempt = _Attempt()
@@ -167,10 +166,29 @@ def _attempt(
     query = Query(kernel, where, summary, budget.query, deadline, stats)
     for candidate, facts in problems:
         _decide(candidate, facts, query, attempt, launch)
-    if launch is not None:
-        for finding in solve_report.divergences(query, barriers(summary.events)):
-            attempt.findings[finding.site.range, finding.site.range] = finding
+    for finding in solve_report.divergences(query, barriers(summary.events)):
+        attempt.findings[finding.site.range, finding.site.range] = finding
     return attempt
+
+
+def _holds_for_every_launch(
+    kernel: ir.Kernel, gpu: GpuModel, budget: Budget, deadline: float, stats: Stats
+) -> bool:
+    """Race-free for every block and grid of the target (along the axes that the kernel mentions)."""
+    where = setting(kernel, None, gpu)
+    try:
+        summary = summarise(kernel, where.axes, where.arguments)
+        problems = _problems(kernel, summary, where, gpu, stats)
+    except (TooLarge, TooManyPairs, RecursionError):
+        return False
+    query = Query(kernel, where, summary, budget.query, deadline, stats)
+    return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
+
+
+def _refutable(p: Problem, facts: Term, query: Query) -> bool:
+    assumption = pitch_assumption(p, query.where.free)
+    facts = t.and_(facts, assumption[0]) if assumption is not None else facts
+    return query.ask(p, facts).outcome is Outcome.REFUTED
 
 
 def _problems(
@@ -212,7 +230,7 @@ def _sites(pair: Pair) -> Sites:
     return ranges[0], ranges[1]
 
 
-def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig | None) -> None:
+def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig) -> None:
     sites = _sites(p.pair)
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:

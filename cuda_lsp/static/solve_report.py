@@ -232,7 +232,8 @@ def _kind(early: Mode, late: Mode) -> RaceKind:
 def _code(access: Access, relation: Relation, warp_size: int) -> Code:
     if access.array.space is Space.GLOBAL:
         return Code.GLOBAL_RACE
-    return Code.WARP_RACE if relation.within is not None and relation.within <= warp_size else Code.SHARED_RACE
+    in_warp = relation.within is not None and relation.within <= warp_size
+    return Code.WARP_RACE if in_warp else Code.SHARED_RACE
 
 
 def _index(access: Access, byte: int) -> tuple[int, ...]:
@@ -258,7 +259,9 @@ def _message(
     doubt: str | None, relation: Relation,
 ) -> str:  # fmt: skip
     name = early.array.name
-    who = "two blocks" if not relation.same_block else "two lanes of one warp" if relation.within else "two threads"
+    who = "two lanes of one warp" if relation.within else "two threads"
+    if not relation.same_block:
+        who = "two blocks"
     if witness is None:
         what = f"{who} may meet in `{name}`"
     else:

@@ -176,9 +176,9 @@ class _Pairing:
             return
         if any(_certain(s, earlier, later) for s in entry.separators):
             return
-        if not self.relation.same_block and self._is_tainted(later.guard):
-            if entry.published or self._is_tainted(earlier.guard):
-                return  # the last block done: only it passes the ticket's test
+        across_blocks = not self.relation.same_block and self._is_tainted(later.guard)
+        if across_blocks and (entry.published or self._is_tainted(earlier.guard)):
+            return  # the last block done: only it passes the ticket's test
         self.found.append(Pair(earlier, later, entry.separators, self.relation))
         if len(self.found) > MAX_PAIRS:
             raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
@@ -199,7 +199,8 @@ class _Pairing:
             return True
         if barrier.scope is BarrierScope.NAMED:
             return barrier.everyone
-        return self.relation.within is not None and group_size(barrier, self.warp_size) >= self.relation.within
+        within = self.relation.within
+        return within is not None and group_size(barrier, self.warp_size) >= within
 
     def _close(
         self, barrier: BarrierEvent, guard: Term, mapping: Mapping[Term, Term], opened: list[_Open]
@@ -252,10 +253,7 @@ class _Pairing:
         aged = [evolve(e, old=e.old or emit_new) for e in end]
         after_next = self.process(loop.events, following, list(aged), False, condition)
         next_runs = t.substitute(loop.runs, following)
-        survivors = [
-            e for e in after_next[: len(after_next)]
-            if _is_from(e, aged) and not any(t.implies(next_runs, s.guard) and s.mask is None for s in e.separators)
-        ]  # fmt: skip
+        survivors = [e for e in after_next if _is_from(e, aged) and not _surely_closed(e, next_runs)]
         if survivors:  # some round may pass no barrier: they meet every later round as well
             later = self._iterator(loop, Level.GRID)
             far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
@@ -276,6 +274,11 @@ def _is_from(entry: _Open, aged: Sequence[_Open]) -> bool:
     return any(entry.access is e.access for e in aged)
 
 
+def _surely_closed(entry: _Open, runs: Term) -> bool:
+    """Some barrier after the entry is passed in every round that runs."""
+    return any(s.mask is None and t.implies(runs, s.guard) for s in entry.separators)
+
+
 def _renamed(entry: _Open, mapping: Mapping[Term, Term]) -> _Open:
     memo: dict[Term, Term] = {}
     a = entry.access
@@ -284,7 +287,9 @@ def _renamed(entry: _Open, mapping: Mapping[Term, Term]) -> _Open:
         size=t.substitute(a.size, mapping, memo), value=a.value and t.substitute(a.value, mapping, memo),
     )  # fmt: skip
     separators = tuple(
-        Separator(t.substitute(s.guard, mapping, memo), s.both, s.mask and t.substitute(s.mask, mapping, memo))
+        evolve(
+            s, guard=t.substitute(s.guard, mapping, memo), mask=s.mask and t.substitute(s.mask, mapping, memo)
+        )
         for s in entry.separators
     )
     return evolve(entry, access=moved, separators=separators)

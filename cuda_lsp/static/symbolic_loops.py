@@ -352,7 +352,8 @@ def _levels(
 def _value_level(value: Value) -> Level:
     if isinstance(value, Term):
         return t.level_of(value)
-    return max((max(t.level_of(x.condition), t.level_of(x.offset)) for x in value.targets), default=Level.GRID)
+    levels = (t.level_of(part) for x in value.targets for part in (x.condition, x.offset))
+    return max(levels, default=Level.GRID)
 
 
 def _havoc(

@@ -271,16 +271,18 @@ class Evaluator:
 
     def _compare_pointers(self, e: Binary) -> Term:
         a, b = self.value(e.left), self.value(e.right)
-        if isinstance(a, PointerValue) and isinstance(b, PointerValue):
-            if len(a.targets) == len(b.targets) == 1:
-                x, y = a.targets[0], b.targets[0]
-                if x.array is not None and x.array is y.array:
-                    return _COMPARISONS[e.op](x.offset, y.offset)
-                if (x.array is None) != (y.array is None) and e.op in (BinaryOp.EQ, BinaryOp.NE):
-                    # against null: a named array has an address (a parameter may still be null)
-                    known = y.array if x.array is None else x.array
-                    null = t.test(f"{known!r} is null", Level.GRID, ())
-                    return null if e.op is BinaryOp.EQ else t.not_(null)
+        if not isinstance(a, PointerValue) or not isinstance(b, PointerValue):
+            return self._unknown_test()
+        if len(a.targets) != 1 or len(b.targets) != 1:
+            return self._unknown_test()
+        x, y = a.targets[0], b.targets[0]
+        if x.array is not None and x.array is y.array:
+            return _COMPARISONS[e.op](x.offset, y.offset)
+        if (x.array is None) != (y.array is None) and e.op in (BinaryOp.EQ, BinaryOp.NE):
+            # against null: one unknown answer for each array
+            known = y.array if x.array is None else x.array
+            null = t.test(f"{known!r} is null", Level.GRID, ())
+            return null if e.op is BinaryOp.EQ else t.not_(null)
         return self._unknown_test()
 
     def _data(self, e: Expr) -> Term:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, Summary, TicketEvent
+from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, LoopEvent, Summary, TicketEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import (
     NOWHERE,
@@ -45,7 +45,9 @@ class State:
     values: dict[Var, Value] = field(factory=dict[Var, Value])
     alive: Term = t.TRUE  # has not left the enclosing blocks, given the path
     versions: dict[Array, tuple[int, Level]] = field(factory=dict[Array, tuple[int, Level]])
-    local: dict[Array, dict[Term, Value]] = field(factory=dict[Array, dict[Term, Value]])
+    local: dict[Array, dict[Term, tuple[int, Value]]] = field(
+        factory=dict[Array, dict[Term, tuple[int, Value]]]
+    )
 
     def copy(self) -> State:
         local = {array: dict(cells) for array, cells in self.local.items()}
@@ -249,11 +251,8 @@ class Walker:
                 continue
             guard = t.and_(self.guard, target.condition)
             if guard is not t.FALSE:
-                order = self.number()
-                self.events.append(
-                    Access(array, target.offset, size, mode, t.and_(guard, self.assumed), site, order,
-                           scope, value)  # fmt: skip
-                )
+                guard, order = t.and_(guard, self.assumed), self.number()
+                self.events.append(Access(array, target.offset, size, mode, guard, site, order, scope, value))
         return places
 
     def _content(self, places: PointerValue, type: Type) -> Value:
@@ -270,7 +269,8 @@ class Walker:
         if len(places.targets) != 1:
             return default
         array, offset = places.targets[0].array, places.targets[0].offset
-        return self.state.local.get(array, {}).get(offset, default) if isinstance(array, Array) else default
+        known = self.state.local.get(array, {}).get(offset) if isinstance(array, Array) else None
+        return known[1] if known is not None else default
 
     def _cell(self, array: Array | HeaderPlace | None, offset: Term, type: Type) -> Value:
         if array is None or isinstance(array, HeaderPlace):
@@ -280,8 +280,8 @@ class Walker:
             return t.apply(name, Level.THREAD, (*self.iterators, *operand), *type_range(type))
         if array.space is Space.LOCAL:
             known = self.state.local.get(array, {}).get(offset)
-            if known is not None:
-                return known
+            if known is not None and known[0] == type.size:
+                return known[1]
         if array not in self.written:
             name, level, operands = memory_name(array), Level.GRID, (offset,)
             level = Level.BLOCK if array.space is Space.SHARED else level
@@ -306,29 +306,27 @@ class Walker:
         value = self.evaluator().value(s.value)
         known = value if isinstance(value, Term) else None
         places = self._access(s.pointer, t.const(s.type.size), Mode.WRITE, s.site, value=known)
-        self.overwrite(places)
+        self.overwrite(places, s.type.size)
         if known is not None and self._is_tainted(known):
             self.tainted_arrays.update(x.array for x in places.targets if isinstance(x.array, Array))
         if len(places.targets) == 1:
             target = places.targets[0]
             if isinstance(target.array, Array) and target.array.space is Space.LOCAL:
-                self.state.local.setdefault(target.array, {})[target.offset] = value
+                self.state.local.setdefault(target.array, {})[target.offset] = (s.type.size, value)
 
     def _is_tainted(self, value: Term) -> bool:
         return any(p.op is Op.APPLY and p.args[0] in self.tainted for p in t.subterms(value))
 
-    def overwrite(self, places: PointerValue) -> None:
-        """After a store there, earlier reads of the arrays say nothing of later ones."""
+    def overwrite(self, places: PointerValue, size: int | None) -> None:
+        """After a store of ``size`` bytes there, earlier reads of the arrays say nothing of later ones."""
         for target in places.targets:
-            if isinstance(target.array, Array):
-                self.state.versions[target.array] = (self.number(), Level.THREAD)
-                cells = self.state.local.get(target.array, {})
-                if not target.offset.is_const:
-                    cells.clear()
-                else:  # cells at other constant offsets (at least 16 bytes away: any scalar) survive
-                    for other in [o for o in cells if not o.is_const or abs(o.value - target.offset.value) < 16]:
-                        if other is target.offset or not _apart(other, target.offset):
-                            del cells[other]
+            if not isinstance(target.array, Array):
+                continue
+            self.state.versions[target.array] = (self.number(), Level.THREAD)
+            cells = self.state.local.get(target.array, {})
+            for other, (width, _) in list(cells.items()):
+                if size is None or not _apart(other, width, target.offset, size):
+                    del cells[other]
 
     def _atomic(self, s: ir.Atomic) -> None:
         mode = Mode.ATOMIC
@@ -339,7 +337,7 @@ class Walker:
         if s.op in ("cas", "exch") and self.iterators:
             self.locks = True
         if s.op != "load":
-            self.overwrite(places)
+            self.overwrite(places, s.type.size)
         if s.var is None:
             return
         name = f"atomic{self.number()}"
@@ -365,7 +363,7 @@ class Walker:
         size = self.evaluator().integer(s.size)
         self._access(s.source, size, Mode.READ, s.site)
         places = self._access(s.destination, size, Mode.WRITE, s.site)
-        self.overwrite(places)
+        self.overwrite(places, None)
         for target in places.targets:
             if isinstance(target.array, Array):
                 self.state.local.pop(target.array, None)
@@ -399,12 +397,12 @@ def memory_name(array: Array) -> str:
     return f"{array.name}[{array.id}]"
 
 
-def _apart(a: Term, b: Term) -> bool:
-    """Scalars of a record are stored by their own offsets: distinct ones 4 bytes apart are distinct."""
-    return a.is_const and b.is_const and abs(a.value - b.value) >= 4
+def _apart(a: Term, size_a: int, b: Term, size_b: int) -> bool:
+    gap = t.sub(b, a)
+    return gap.lo >= size_a or gap.hi <= -size_b
 
 
-def written_arrays(statements: Sequence[Stmt], walker_value: Evaluator | None = None) -> frozenset[Array]:
+def written_arrays(statements: Sequence[Stmt]) -> frozenset[Array]:
     """Arrays that stores, atomics and copies may write; all of the kernel's when that is not plain."""
     found: set[Array] = set()
     stack: list[Stmt] = list(statements)
@@ -469,8 +467,6 @@ def summarise(
 
 
 def _accesses(events: Sequence[Event]) -> list[Access]:
-    from cuda_lsp.static.symbolic_events import LoopEvent
-
     found: list[Access] = []
     for event in events:
         if isinstance(event, Access):
@@ -479,5 +475,3 @@ def _accesses(events: Sequence[Event]) -> list[Access]:
             found += _accesses(event.events)
     return found
 
-
-__all__ = ["State", "TooLarge", "Walker", "evolve", "summarise", "written_arrays"]

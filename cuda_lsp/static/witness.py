@@ -80,8 +80,8 @@ class Thread:
         if axis is Axis.WARP_SIZE:
             return self.warp_size
         group, component = axis.value.split(".")
-        triple = {"threadIdx": self.tid, "blockIdx": self.bid, "blockDim": self.bdim, "gridDim": self.gdim}[group]
-        return triple["xyz".index(component)]
+        triples = {"threadIdx": self.tid, "blockIdx": self.bid, "blockDim": self.bdim, "gridDim": self.gdim}
+        return triples[group]["xyz".index(component)]
 
 
 @define
@@ -128,7 +128,9 @@ class _Machine:
     interesting: frozenset[Array]
     memory: Callable[[Array, int], int | None]
     result: Run = field(factory=Run)
-    cells: dict[tuple[Array, int], Value] = field(factory=dict[tuple[Array, int], Value])  # LOCAL memory only
+    cells: dict[tuple[Array, int], tuple[int, Value]] = field(  # LOCAL memory: size, value
+        factory=dict[tuple[Array, int], tuple[int, Value]]
+    )
     steps: int = 0
 
     def run(self, statements: Sequence[Stmt]) -> None:
@@ -149,7 +151,7 @@ class _Machine:
             case ir.Store():
                 place = self._access(s.pointer, s.type.size, Mode.WRITE, s.site)
                 if place is not None and place.array.space is Space.LOCAL:
-                    self.cells[place.array, place.offset] = self.value(s.value)
+                    self._keep(place, s.type.size, self.value(s.value))
             case ir.Atomic():
                 self._access(s.pointer, s.type.size, Mode.ATOMIC, s.site, s.scope)
                 if s.var is not None:
@@ -163,11 +165,10 @@ class _Machine:
                 if place is not None and place.array.space is Space.LOCAL:
                     self.cells = {k: v for k, v in self.cells.items() if k[0] is not place.array}
             case ir.Barrier():
-                mask = self.value(s.mask) if s.mask is not None else None
+                value = self.value(s.mask) if s.mask is not None else None
+                mask = value if isinstance(value, int) else None
                 if s.phase is ir.BarrierPhase.SYNC:
-                    self.result.barriers.append(
-                        PassedBarrier(s.scope, s.size, mask if isinstance(mask, int) else None, s.count is None)
-                    )
+                    self.result.barriers.append(PassedBarrier(s.scope, s.size, mask, s.count is None))
             case ir.If():
                 condition = self.value(s.condition)
                 if condition is None:
@@ -192,8 +193,16 @@ class _Machine:
 
     def _held(self, place: Place, type: Type) -> Value:
         if place.array.space is Space.LOCAL:
-            return self.cells.get((place.array, place.offset))
+            size, value = self.cells.get((place.array, place.offset), (0, None))
+            return value if size == type.size else None
         return self.memory(place.array, place.offset) if isinstance(type, Int) else None
+
+    def _keep(self, place: Place, size: int, value: Value) -> None:
+        """LOCAL memory after a store: what it overlaps is gone."""
+        for (array, start), (width, _) in list(self.cells.items()):
+            if array is place.array and start < place.offset + size and place.offset < start + width:
+                del self.cells[array, start]
+        self.cells[place.array, place.offset] = (size, value)
 
     def _loop(self, s: ir.Loop) -> None:
         first = not s.tests_first
@@ -230,7 +239,7 @@ class _Machine:
                 case ir.Assign() | ir.Load() | ir.Atomic():
                     if s.var is not None:
                         self.values[s.var] = None
-                    if isinstance(s, ir.Atomic) or isinstance(s, ir.Load):
+                    if not isinstance(s, ir.Assign):
                         self._uninteresting(s.pointer)
                 case ir.Store():
                     self._uninteresting(s.pointer)
@@ -270,11 +279,9 @@ class _Machine:
                 raise NeedsData from None
             return None
         if place.array.space in (Space.SHARED, Space.GLOBAL):
-            self.result.accesses.append(
-                ThreadAccess(
-                    site, place.array, place.offset, place.offset + size, mode, len(self.result.barriers), scope
-                )
-            )
+            stop, passed = place.offset + size, len(self.result.barriers)
+            done = ThreadAccess(site, place.array, place.offset, stop, mode, passed, scope)
+            self.result.accesses.append(done)
         return place
 
     # -- expressions

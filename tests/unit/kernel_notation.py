@@ -9,14 +9,14 @@ from pathlib import Path
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, BinaryOp, Var
-from cuda_lsp.ir.types import BOOL, FLOAT32, INT32, INT64, Pointer, Type
+from cuda_lsp.ir.types import BOOL, FLOAT32, INT32, INT64, UINT32, Pointer, Type
 from cuda_lsp.model import Position, Scope, Site, SourceRange, Space
 
 _COMPARE = {BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE}
 
 
 class E:
-    """An int32 expression (or a condition)."""
+    """An int32 or uint32 expression (or a condition)."""
 
     def __init__(self, node: ir.Expr) -> None:
         self.node = node
@@ -25,6 +25,9 @@ class E:
         a, b = self.node, wrap(other).node
         if flip:
             a, b = b, a
+        if a.type != b.type:  # C's usual conversions among int, unsigned and bool
+            either = UINT32 if UINT32 in (a.type, b.type) else INT32
+            a, b = (x if x.type == either else ir.Cast(x, either) for x in (a, b))
         return E(ir.Binary(op, a, b, BOOL if op in _COMPARE or op in (BinaryOp.AND, BinaryOp.OR) else a.type))
 
     def __add__(self, o: object) -> E:
@@ -100,6 +103,9 @@ def wrap(value: object) -> E:
 def builtin(axis: Axis) -> E:
     return E(ir.Cast(ir.Builtin(axis), INT32))
 
+
+UTID = E(ir.Builtin(Axis.TID_X))
+"""threadIdx.x as it is: unsigned."""
 
 TID, TIDY, BID, BIDY = map(builtin, (Axis.TID_X, Axis.TID_Y, Axis.BID_X, Axis.BID_Y))
 BDIM, GDIM, LANE = map(builtin, (Axis.BDIM_X, Axis.GDIM_X, Axis.LANE))
@@ -179,7 +185,8 @@ class Notation:
         return self.when(condition, ir.Leave(0, self.site()))
 
     def loop(self, condition: E, step: list[ir.Stmt], *body: ir.Stmt) -> ir.Loop:
-        return ir.Loop(self._id() + 1000, self._id() + 1000, (), condition.node, body, tuple(step), self.site())
+        label, again = self._id() + 1000, self._id() + 1000
+        return ir.Loop(label, again, (), condition.node, body, tuple(step), self.site())
 
     def kernel(self, *body: ir.Stmt) -> ir.Kernel:
         where = SourceRange(_PATH, Position(1, 1), Position(self.line + 1, 1))
@@ -207,7 +214,8 @@ def listing(statements: tuple[ir.Stmt, ...], indent: str = "") -> str:
                 if s.otherwise:
                     text += f"{head}else\n{listing(s.otherwise, indent + '  ')}"
             case ir.Loop():
-                text += f"{head}loop {pretty(s.condition, repr)}\n{listing((*s.body, *s.step), indent + '  ')}"
+                text += f"{head}loop {pretty(s.condition, repr)}\n"
+                text += listing((*s.body, *s.step), indent + "  ")
             case ir.Block():
                 text += listing(s.body, indent)
             case ir.Barrier():

@@ -20,11 +20,13 @@ def refine(kernel, block=(256, 1, 1), grid=None, source=LaunchSource.FILE, gpu=G
 def figure1(n: Notation, barrier: bool) -> ir.Kernel:
     s, out = n.shared("s", 256), n.globals("out")
     between = [n.sync()] if barrier else []
-    return n.kernel(n.write(s, TID, TID), *between, n.read(s, (TID + 1) % BDIM), n.write(out, BID * BDIM + TID))
+    result = n.write(out, BID * BDIM + TID)
+    return n.kernel(n.write(s, TID, TID), *between, n.read(s, (TID + 1) % BDIM), result)
 
 
 def reduction(n: Notation, drop: int) -> ir.Kernel:
-    size, s, g, out, stride = n.param("n"), n.shared("s", 256), n.globals("g"), n.globals("out"), n.var("stride")
+    size, s, stride = n.param("n"), n.shared("s", 256), n.var("stride")
+    g, out = n.globals("g"), n.globals("out")
     i = BID * BDIM + TID
     body = [n.when(i < size, n.read(g, i)), n.write(s, TID), *barrier(n, drop, 1), n.let(stride, BDIM // 2)]
     half = n.when(stride > TID, n.read(s, TID + stride), n.read(s, TID), n.write(s, TID))
@@ -55,7 +57,8 @@ def matmul(n: Notation, drop: int) -> ir.Kernel:
     size, a_in, out = n.param("N"), n.globals("A"), n.globals("C")
     a, b, m, k = n.shared("a", 16, 16), n.shared("b", 16, 16), n.var("m"), n.var("k")
     row, col = BIDY * 16 + TIDY, BID * 16 + TID
-    inner = [n.read(a_in, row * size + E(m) * 16 + TID), n.write(a, TIDY * 16 + TID), n.write(b, TIDY * 16 + TID)]
+    own = TIDY * 16 + TID
+    inner = [n.read(a_in, row * size + E(m) * 16 + TID), n.write(a, own), n.write(b, own)]
     inner += [*barrier(n, drop, 1), n.let(k, 0)]
     inner += [n.loop(E(k) < 16, [n.let(k, E(k) + 1)], n.read(a, TIDY * 16 + k), n.read(b, E(k) * 16 + TID))]
     inner += barrier(n, drop, 2)

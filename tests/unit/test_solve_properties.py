@@ -10,7 +10,7 @@ import itertools
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from kernel_notation import TID, E, Notation, listing, wrap
+from kernel_notation import TID, UTID, E, Notation, listing, wrap
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, LaunchSource, Status, Verdict
@@ -45,11 +45,12 @@ def lines(finding) -> tuple[int, int]:
 
 @st.composite
 def index(draw, names, depth=2) -> E:
-    kind = draw(st.sampled_from(["tid", "const", "name", "add", "mul", "sub", "mod", "div", "xor", "and", "shift"]))
+    leaves = ["tid", "const", "name"]
+    kind = draw(st.sampled_from([*leaves, "add", "mul", "sub", "mod", "div", "xor", "and", "shift"]))
     if depth == 0 or kind in ("tid", "const", "name"):
         if kind == "const":
             return wrap(draw(st.integers(0, 6)))
-        return draw(st.sampled_from([TID, TID, *names]))
+        return draw(st.sampled_from([TID, TID, UTID, *names]))
     a = draw(index(names, depth=depth - 1))
     if kind in ("add", "sub", "xor"):
         b = draw(index(names, depth=depth - 1))
@@ -65,14 +66,12 @@ def condition(draw, names) -> E:
 
 
 @st.composite
-def statements(draw, n: Notation, s, names, depth, barriers) -> list:
+def statements(draw, n: Notation, s, names, depth, barriers, labels=(), changing=()) -> list:
+    """``names``: expressions to build on. ``labels``: of jumps. ``changing``: variables to set."""
     result = []
     for _ in range(draw(st.integers(1, 3))):
-        kinds = ["read", "write", "write"]
-        if barriers:
-            kinds += ["sync", "sync"]
-        if depth:
-            kinds += ["if", "loop", "let"]
+        kinds = ["read", "write", "write"] + ["sync"] * 2 * barriers + ["jump"] * bool(labels)
+        kinds += ["set"] * bool(changing) + ["if", "loop", "let"] * bool(depth)
         kind = draw(st.sampled_from(kinds))
         if kind == "read":
             result.append(n.read(s, draw(index(names))))
@@ -80,25 +79,32 @@ def statements(draw, n: Notation, s, names, depth, barriers) -> list:
             result.append(n.write(s, draw(index(names))))
         elif kind == "sync":
             result.append(draw(st.sampled_from([n.sync, n.sync, n.syncwarp]))())
+        elif kind == "jump":
+            result.append(n.when(draw(condition(names)), ir.Leave(draw(st.sampled_from(labels)), n.site())))
+        elif kind == "set":
+            v = draw(st.sampled_from(changing))
+            result.append(n.let(v, draw(st.sampled_from([draw(index(names)), 1 - E(v), E(v) + 1, E(v) ^ 2]))))
         elif kind == "let":
             v = n.var(f"v{n.ids}")
             result.append(n.let(v, draw(index(names))))
-            names = [*names, E(v)]
+            names, changing = [*names, E(v)], (*changing, v)
         elif kind == "if":
-            then = draw(statements(n, s, names, depth - 1, False))
-            other = draw(statements(n, s, names, depth - 1, False)) if draw(st.booleans()) else []
-            result.append(n.when(draw(condition(names)), *then, otherwise=tuple(other)))
+            then = draw(statements(n, s, names, depth - 1, False, labels, changing))
+            other = draw(st.booleans()) and draw(statements(n, s, names, depth - 1, False, labels, changing))
+            result.append(n.when(draw(condition(names)), *then, otherwise=tuple(other or ())))
         else:
-            result += draw(loop(n, s, names, depth, barriers))
+            result += draw(loop(n, s, names, depth, barriers, labels, changing))
     return result
 
 
 @st.composite
-def loop(draw, n: Notation, s, names, depth, barriers) -> list:
+def loop(draw, n: Notation, s, names, depth, barriers, labels, changing) -> list:
     i = n.var(f"i{n.ids}")
     shape = draw(st.sampled_from(["up", "down", "halve", "double", "thread"]))
-    uniform = shape != "thread"
-    body = draw(statements(n, s, [*names, E(i)], depth - 1, barriers and uniform))
+    inner = barriers and shape != "thread"
+    label, again = n._id() + 1000, n._id() + 1000
+    jumps = () if inner else (*labels, label, again)
+    body = draw(statements(n, s, [*names, E(i)], depth - 1, inner, jumps, changing))
     if shape == "up":
         start, test, step = 0, E(i) < draw(st.integers(0, 4)), E(i) + draw(st.integers(1, 2))
     elif shape == "down":
@@ -109,27 +115,61 @@ def loop(draw, n: Notation, s, names, depth, barriers) -> list:
         start, test, step = 1, E(i) < draw(st.sampled_from([4, 8])), E(i) * 2
     else:
         start, test, step = TID, E(i) < draw(st.integers(4, 20)), E(i) + THREADS
-    return [n.let(i, start), n.loop(test, [n.let(i, step)], *body)]
+    init, advance = n.let(i, start), n.let(i, step)
+    first = draw(st.sampled_from([True, True, True, False]))
+    return [init, ir.Loop(label, again, (), test.node, tuple(body), (advance,), n.site(), tests_first=first)]
 
 
 @st.composite
-def kernels(draw) -> ir.Kernel:
+def kernels(draw, free=False, jumps=False) -> ir.Kernel:
     n = Notation()
     s = n.shared("s", 64)
-    return n.kernel(*draw(statements(n, s, [], 2, True)))
+    names = [n.param("n")] if free else []
+    labels = (0,) if jumps else ()
+    return n.kernel(*draw(statements(n, s, names, 2, not jumps, labels)))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(kernels())
-def test_the_solver_and_exhaustive_replay_name_the_same_lines(kernel):
+def races(result):
+    return [f for f in result.findings if f.code is not Code.BARRIER_DIVERGENCE]
+
+
+def said(kernel, result) -> str:
+    messages = [f"{f.status.value} {f.message}" for f in result.findings]
+    return f"{result.verdict} {result.reasons} {messages}\n{listing(kernel.body)}"
+
+
+def check_against_brute_force(kernel) -> None:
     expected = brute_force(kernel)
     result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=20, query=5))
-    races = [f for f in result.findings if f.code is not Code.BARRIER_DIVERGENCE]
-    said = f"{result.verdict} {result.reasons} {[f.message for f in result.findings]}\n{listing(kernel.body)}"
-    assert all(f.status is Status.PROVED for f in races), said
-    found = {lines(f) for f in races}
-    assert found <= expected, said
+    certain = {lines(f) for f in races(result) if f.status is Status.PROVED}
+    assert certain <= expected, said(kernel, result)
     if result.verdict is Verdict.RACE_FREE:
-        assert not expected, said
+        assert not expected, said(kernel, result)
     if not result.reasons:
-        assert found == expected, said
+        assert certain == expected, said(kernel, result)
+
+
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@EXAMPLES
+@given(kernels())
+def test_the_solver_and_exhaustive_replay_name_the_same_lines(kernel):
+    check_against_brute_force(kernel)
+
+
+@EXAMPLES
+@given(kernels(jumps=True))
+def test_they_agree_on_kernels_with_jumps(kernel):
+    check_against_brute_force(kernel)
+
+
+@EXAMPLES
+@given(kernels(free=True))
+def test_a_proof_holds_for_every_value_of_a_parameter(kernel):
+    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=20, query=2))
+    found = {lines(f) for f in races(result)}
+    for n in (-3, 0, 1, 2, 3, 5, 8, 9, 64):
+        expected = brute_force(kernel, {"n": n})
+        if result.verdict is Verdict.RACE_FREE or not result.reasons:
+            assert expected <= found, f"n = {n}: {expected}\n{said(kernel, result)}"
