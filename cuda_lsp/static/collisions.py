@@ -1,0 +1,259 @@
+"""Pairs of accesses that touch the same bytes from different agents: threads of a block, or blocks.
+
+First a linear test per group (scatter the writers, gather everybody), which clears almost every
+group; only what it flags is joined exactly, per pair of source sites.  Byte ranges of different widths
+are cut into units of their greatest common divisor.  Order inside a warp is decided on the pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from cuda_lsp.model import Mode, Scope
+from cuda_lsp.static.clocks import WARP
+from cuda_lsp.static.trace import Access, spread_out
+from cuda_lsp.static.values import Flags
+
+Ints = NDArray[np.int64]
+_MAX_SPAN = 1 << 22
+_MAX_PAIRS = 3_000_000
+_FIRST_UNITS = 16
+
+
+@frozen(eq=False)
+class Entries:
+    """Single-lane accesses, one row per touched unit of memory; all fields ``(rows,)``.
+
+    ``access``: index into the group. ``instance``: which execution of the instruction (vectorised rounds).
+    """
+
+    unit: Ints
+    lane: Ints
+    access: Ints
+    instance: Ints
+    sure: Flags
+
+
+@frozen(eq=False)
+class Collision:
+    """Two single-lane accesses that collide. ``unit_bytes``: first common byte, from the array's start."""
+
+    first: Access
+    second: Access
+    lanes: tuple[int, int]
+    byte: int
+    sure: bool
+    same_warp: bool  # every colliding pair of these two sites is of one warp
+    same_instruction: bool
+
+
+Ordered = Callable[[Access, Access, Ints, Ints], Flags]
+"""Whether pairs (lanes of the first access, of the second) are ordered by warp barriers."""
+
+
+@frozen(eq=False)
+class Group:
+    """Accesses to one array that no barrier separates, as seen by one kind of agent.
+
+    ``lanes``: the stretch of lanes looked at. ``agent``: agent of each lane, ``(lanes,)``.
+    """
+
+    accesses: Sequence[Access]
+    lanes: slice
+    agent: Ints
+    between_blocks: bool
+    threads: int
+    lock_step: bool
+
+
+class TooManyPairs(Exception):
+    """The exact join would take too long."""
+
+
+def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[Collision]:
+    """One collision per unordered pair of sites of ``group`` (known offsets only).
+
+    ``compatible(a, b)``: False when the two can never both happen unordered. Raises TooManyPairs.
+    """
+    accesses = group.accesses
+    if not any(a.mode.writes for a in accesses):
+        return []
+    unit_bytes, entries = _entries(group)
+    suspicious = _suspicious(group, entries)
+    if suspicious is None:
+        return []
+    keep = np.isin(entries.unit, suspicious)
+    rows = Entries(*(column[keep] for column in (
+        entries.unit, entries.lane, entries.access, entries.instance, entries.sure)))  # fmt: skip
+    return _by_site_pairs(group, rows, unit_bytes, compatible)
+
+
+def _entries(group: Group) -> tuple[int, Entries]:
+    columns: list[tuple[Ints, Ints, Ints, Flags]] = []
+    for a in group.accesses:
+        may = a.may[..., group.lanes]
+        assert not isinstance(a.offset, int) or a.offset is not None
+        offset = spread_out(a.offset, a.may.shape)[..., group.lanes]  # type: ignore[arg-type]
+        if may.all():
+            at = np.arange(may.size)
+        else:
+            at = np.flatnonzero(may)
+        width = may.shape[-1]
+        offset_flat = offset.reshape(-1)[at]
+        sure = np.ones(len(at), bool) if a.must is a.may else a.must[..., group.lanes].reshape(-1)[at]
+        columns.append((offset_flat, at % width, at // width, sure))
+    sizes = [a.size for a in group.accesses]
+    unit = _unit(sizes, [c[0] for c in columns])
+    parts: list[tuple[Ints, Ints, Ints, Ints, Flags]] = []
+    for i, (a, (offset, lane, instance, sure)) in enumerate(zip(group.accesses, columns, strict=True)):
+        n = a.size // unit
+        units = offset // unit
+        if n > 1:
+            units = (units[:, None] + np.arange(n)).reshape(-1)
+            lane, instance, sure = (np.repeat(c, n) for c in (lane, instance, sure))
+        parts.append((units, lane, np.full(len(units), i), instance, sure))
+    joined = [np.concatenate(c) for c in zip(*parts, strict=True)]
+    return unit, Entries(joined[0], joined[1], joined[2], joined[3], joined[4].astype(bool))
+
+
+def _unit(sizes: list[int], offsets: list[Ints]) -> int:
+    size = sizes[0]
+    if all(s == size for s in sizes) and not any((o % size).any() for o in offsets):
+        return size
+    unit = math.gcd(*sizes)
+    for o in offsets:
+        unit = math.gcd(unit, int(np.gcd.reduce(o, initial=0)))
+    return max(unit, 1)
+
+
+def _suspicious(group: Group, entries: Entries) -> Ints | None:
+    """Units where agents conflict before warp order is considered; None: nowhere."""
+    unit, lane = entries.unit, entries.lane
+    if len(unit) == 0:
+        return None
+    low = int(unit.min())
+    span = int(unit.max()) - low + 1
+    if span > _MAX_SPAN:
+        _, index = np.unique(unit, return_inverse=True)
+        span = len(unit)
+    else:
+        index = unit - low
+    agent = group.agent[lane]
+    kinds = np.array([_kind(a, group.between_blocks) for a in group.accesses])[entries.access]
+    writes, atomics, reads = kinds == 1, kinds == 2, kinds == 0
+    bad: list[Ints] = []
+    writer = np.full(span, -1)
+    writer[index[writes]] = agent[writes]
+    owner = writer[index]
+    bad.append(unit[(owner >= 0) & (owner != agent)])
+    if atomics.any() and reads.any():
+        updater = np.full(span, -1)
+        updater[index[atomics]] = agent[atomics]
+        shared = np.zeros(span, bool)
+        shared[index[atomics][updater[index[atomics]] != agent[atomics]]] = True
+        owner = updater[index]
+        bad.append(unit[reads & (owner >= 0) & ((owner != agent) | shared[index])])
+    found = np.unique(np.concatenate(bad))
+    return found if len(found) else None
+
+
+def _kind(a: Access, between_blocks: bool) -> int:
+    """0 read, 1 plain write, 2 atomic; an atomic of block scope does not reach other blocks."""
+    if a.mode is Mode.ATOMIC:
+        return 1 if between_blocks and a.scope is Scope.BLOCK else 2
+    return int(a.mode is Mode.WRITE)
+
+
+def _by_site_pairs(
+    group: Group, rows: Entries, unit_bytes: int, compatible: Callable[[Access, Access], bool]
+) -> list[Collision]:
+    names = [(a.site.range, a.mode) for a in group.accesses]
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    site = np.array([number[n] for n in names])[rows.access]
+    kinds = {number[n]: _kind(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
+    order = np.lexsort((rows.unit, site))
+    sorted_rows = Entries(*(c[order] for c in (rows.unit, rows.lane, rows.access, rows.instance, rows.sure)))
+    edges = np.searchsorted(site[order], np.arange(len(number) + 1))
+    result: list[Collision] = []
+    for p in range(len(number)):
+        for q in range(p, len(number)):
+            if {kinds[p], kinds[q]} in ({0}, {2}):
+                continue
+            first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
+            found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
+            if found is not None:
+                result.append(found)
+    return result
+
+
+def _join(
+    group: Group, rows: Entries, first: slice, second: slice, unit_bytes: int,
+    compatible: Callable[[Access, Access], bool],
+) -> Collision | None:  # fmt: skip
+    units = rows.unit[second]
+    start = np.searchsorted(units, rows.unit[first], "left")
+    count = np.searchsorted(units, rows.unit[first], "right") - start
+    total = int(count.sum())
+    if total == 0:
+        return None
+    if total > _MAX_PAIRS:
+        few = np.cumsum(count) <= _MAX_PAIRS // 4
+        found = _best(group, rows, first, second, start * few, count * few, unit_bytes, compatible)
+        if found is None:
+            raise TooManyPairs(f"{total} pairs of threads share words")
+        return found
+    return _best(group, rows, first, second, start, count, unit_bytes, compatible)
+
+
+def _best(
+    group: Group, rows: Entries, first: slice, second: slice, start: Ints, count: Ints, unit_bytes: int,
+    compatible: Callable[[Access, Access], bool],
+) -> Collision | None:  # fmt: skip
+    i = np.repeat(np.arange(len(count)), count) + first.start
+    within = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
+    j = np.repeat(start, count) + within + second.start
+    lane_i, lane_j = rows.lane[i], rows.lane[j]
+    good = group.agent[lane_i] != group.agent[lane_j]
+    i, j = i[good], j[good]
+    if len(i) == 0:
+        return None
+    same_instruction = (rows.access[i] == rows.access[j]) & (rows.instance[i] == rows.instance[j])
+    base = group.lanes.start or 0
+    good = np.ones(len(i), bool)
+    same_warp = np.zeros(len(i), bool)
+    if not group.between_blocks:
+        same_warp = rows.lane[i] // WARP == rows.lane[j] // WARP
+        if group.lock_step:
+            good &= ~same_warp | same_instruction
+    code = rows.access[i] * len(group.accesses) + rows.access[j]
+    for pair in np.unique(code):
+        a, b = (group.accesses[k] for k in divmod(int(pair), len(group.accesses)))
+        mine = code == pair
+        if not compatible(a, b):
+            good[mine] = False
+        elif not group.between_blocks and a.warp is not b.warp:
+            good[mine] &= ~(same_warp[mine] & _ordered(a, b, rows.lane[i[mine]] + base, rows.lane[j[mine]] + base))
+    if not good.any():
+        return None
+    i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
+    sure = rows.sure[i] & rows.sure[j]
+    rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, ~sure))[0]
+    a, b = group.accesses[rows.access[i[rank]]], group.accesses[rows.access[j[rank]]]
+    lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
+    every = bool(same_warp.all())
+    byte = int(rows.unit[i[rank]]) * unit_bytes
+    return Collision(a, b, lanes, byte, bool(sure[rank]), every, bool(same_instruction[rank]))
+
+
+def _ordered(a: Access, b: Access, lanes_a: Ints, lanes_b: Ints) -> Flags:
+    """Ordered by warp barriers; ``a.warp`` and ``b.warp`` differ."""
+    if a.warp is None or b.warp is None:
+        return np.zeros(len(lanes_a), bool)
+    if a.sequence < b.sequence:
+        return b.warp.knows(lanes_b, lanes_a, a.warp)
+    return a.warp.knows(lanes_a, lanes_b, b.warp)

@@ -1,0 +1,97 @@
+"""Concrete execution of a kernel for one launch: all threads of one or a few blocks at once, in NumPy.
+
+``execute`` is the whole interface: a kernel, a launch and values for its scalar parameters in; a
+``Trace`` of accesses, barriers and doubts out.  What the budget cuts is in ``Trace.undecided``.  Nothing
+here judges the trace: see ``races``, ``banks``, ``barriers``, ``bounds``, ``coalescing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from weakref import WeakKeyDictionary
+
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.types import Pointer
+from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Space
+from cuda_lsp.static.evaluate import Evaluator
+from cuda_lsp.static.machine import Machine, OutOfBudget
+from cuda_lsp.static.slicing import Slice, slice_kernel
+from cuda_lsp.static.trace import Budget, Path, Trace
+from cuda_lsp.static.values import Address, Spread
+
+_facts: WeakKeyDictionary[Kernel, Slice] = WeakKeyDictionary()
+
+
+def execute(
+    kernel: Kernel,
+    launch: LaunchConfig,
+    arguments: Mapping[str, int],
+    gpu: GpuModel,
+    budget: Budget | None = None,
+    *,
+    blocks: tuple[Dim3, ...] | None = None,
+) -> Trace:
+    """Execute ``kernel`` under ``launch``.
+
+    ``arguments``: parameter name → value; a scalar parameter without one is unknown data, the same in all
+    threads. ``blocks``: the blockIdx triples to execute; by default block 0 alone, or with its neighbours
+    in x and y when the kernel writes global memory (races between blocks).
+    """
+    limits = budget or Budget()
+    facts = facts_of(kernel)
+    executed = blocks or default_blocks(facts, launch)
+    trace = Trace(kernel, launch, gpu, executed)
+    trace.warp_synchronous = kernel.directives.warp_synchronous or not gpu.independent_threads
+    pending: list[tuple[bool, ...]] = [()]
+    while pending:
+        if len(trace.paths) >= limits.paths:
+            trace.not_decided("too many conditions that depend on data decide which barriers are reached")
+            break
+        planned = pending.pop()
+        path = _execute_path(facts, trace, arguments, limits, planned)
+        trace.paths.append(path)
+        taken = tuple(outcome for outcome, _ in path.choices)
+        pending.extend((*taken[:i], False) for i in range(len(planned), len(taken)) if taken[i])
+    return trace
+
+
+def facts_of(kernel: Kernel) -> Slice:
+    """The launch-independent facts of ``kernel``, computed once."""
+    known = _facts.get(kernel)
+    if known is None:
+        known = _facts[kernel] = slice_kernel(kernel)
+    return known
+
+
+def default_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
+    """Block 0, and its neighbours when blocks can meet in global memory."""
+    if not any(a.space is Space.GLOBAL for a in facts.written) and not facts.wild:
+        return ((0, 0, 0),)
+    x, y, z = _grid(launch)
+    neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
+    return ((0, 0, 0), *neighbours)
+
+
+def _grid(launch: LaunchConfig) -> Dim3:
+    return launch.grid if launch.grid is not None else (2, 1, 1)
+
+
+def _execute_path(
+    facts: Slice, trace: Trace, arguments: Mapping[str, int], limits: Budget, planned: tuple[bool, ...]
+) -> Path:
+    evaluator = Evaluator(facts, trace.launch, _grid(trace.launch), trace.blocks, trace.gpu.warp_size)
+    owners = {a.param.id: a for a in trace.kernel.arrays if a.param is not None}
+    for var in trace.kernel.params:
+        if var.id in owners:
+            evaluator.env[var.id] = Address(owners[var.id], 0)
+        elif var.name in arguments and not isinstance(var.type, Pointer):
+            evaluator.env[var.id] = arguments[var.name]
+        else:
+            reason = f"the argument {var.name}"
+            evaluator.env[var.id] = evaluator.data(("parameter", var.id), reason, Spread.GRID)
+    machine = Machine(facts, trace, evaluator, limits, planned)
+    try:
+        machine.run(trace.kernel.body, machine.everyone)
+    except OutOfBudget as limit:
+        trace.not_decided(f"the execution was cut: {limit}")
+    return machine.path

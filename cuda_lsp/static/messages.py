@@ -1,0 +1,67 @@
+"""The wording of findings: what two threads do, at which element, when, and what would order them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuda_lsp.ir.program import Array
+from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
+
+_VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates"}
+
+
+def element(array: Array, byte: int) -> tuple[int, ...]:
+    """The indices of the element that holds ``byte``; the flat element index when the shape is unknown."""
+    flat = byte // max(array.element.size, 1)
+    inner = array.shape[1:]
+    if not array.shape or any(n is None or n <= 0 for n in inner):
+        return (flat,)
+    result: list[int] = []
+    for extent in reversed([n for n in inner if n is not None]):
+        flat, rest = divmod(flat, extent)
+        result.append(rest)
+    return (flat, *reversed(result))
+
+
+def subscript(array: Array, byte: int) -> str:
+    return array.name + "".join(f"[{i}]" for i in element(array, byte))
+
+
+def thread(index: Dim3, block: Dim3 | None = None) -> str:
+    text = f"thread ({index[0]},{index[1]},{index[2]})"
+    return text if block is None else f"{text} of block ({block[0]},{block[1]},{block[2]})"
+
+
+def doing(mode: Mode, site: Site) -> str:
+    return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
+
+
+def race(
+    kind: RaceKind, where: str, threads: tuple[str, str], actions: tuple[str, str], values: Mapping[str, int],
+    remedy: str,
+) -> str:  # fmt: skip
+    """``RAW race on s[1]: thread (0,0,0) reads s[(id + 1) % nt] while thread (1,0,0) writes s[id]; …``."""
+    when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
+    return f"{kind.value} race on {where}: {threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}; {remedy}"
+
+
+def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
+    """What is missing between the two accesses."""
+    if between_blocks:
+        return "nothing orders threads of different blocks"
+    if same_instruction:
+        return "they execute the same statement at the same time"
+    if warp:
+        return "no __syncwarp() orders the lanes of this warp"
+    if loop_carried:
+        return "no barrier orders them from one loop round to the next"
+    return "no barrier orders them"
+
+
+def bank_conflict(site: Site, report: BankReport) -> str:
+    extra = report.wavefronts - report.ideal
+    text = site.text or "this access"
+    message = f"{report.ways}-way bank conflict: {text} takes {report.wavefronts} wavefronts instead of {report.ideal}"
+    if report.atomic_ways > 1:
+        message += f"; up to {report.atomic_ways} lanes of a warp update one address"
+    return message if extra > 0 or report.atomic_ways > 1 else f"{text}: no bank conflict"

@@ -1,0 +1,331 @@
+"""Data races in a trace: unordered accesses by different threads to overlapping bytes, one a write.
+
+Definitions: ``docs/semantics.md``.  Known addresses are compared exactly (``collisions``); addresses that
+depend on data are compared by what is known of them (bounds, distinct tickets) and can only give
+possible races.  Every witness is evaluated again before it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import evolve, frozen
+
+from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
+from cuda_lsp.static import messages
+from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
+from cuda_lsp.static.data_collisions import data_collision
+from cuda_lsp.static.trace import Access, Path, Trace, spread_out
+from cuda_lsp.static.values import Data, Lanes
+
+
+@frozen(eq=False)
+class Race:
+    """A pair of accesses that races; ``collision`` is its witness, None when addresses are data."""
+
+    first: Access
+    second: Access
+    status: Status
+    between_blocks: bool
+    collision: Collision | None = None
+    reason: str | None = None
+    decided: int = 0
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.first.array.id, *sorted((self.first.site.range, self.second.site.range)))
+
+
+def find_races(trace: Trace, *, merged_barrier: Site | None = None) -> tuple[Race, ...]:
+    """Every pair of source sites that races, at most once each, surest first.
+
+    ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided is
+    added to ``trace.undecided``.
+    """
+    best: dict[object, Race] = {}
+    in_paths: dict[object, int] = defaultdict(int)
+    for path in trace.paths:
+        here: dict[object, Race] = {}
+        for race in _path_races(trace, path, merged_barrier):
+            old = here.get(race.key)
+            if old is None or _rank(race) < _rank(old):
+                here[race.key] = race
+        for key, race in here.items():
+            in_paths[key] += 1
+            if key not in best or _rank(race) < _rank(best[key]):
+                best[key] = race
+    result = [_settled(trace, race, in_paths[key]) for key, race in best.items()]
+    return tuple(sorted(result, key=_rank))
+
+
+def _rank(race: Race) -> tuple[object, ...]:
+    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[kind_of(race)[0]]
+    a, b = sorted((race.first.sequence, race.second.sequence))
+    return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
+
+
+def _settled(trace: Trace, race: Race, paths: int) -> Race:
+    """A race on one way through an unknown condition only is possible, on all of them it is proved."""
+    if race.status is Status.PROVED and race.decided and paths < len(trace.paths):
+        choices = next((p.choices for p in trace.paths if race.first in p.accesses), [])
+        reason = choices[race.decided - 1][1] if choices else "a condition that depends on data"
+        return evolve(race, status=Status.POSSIBLE, reason=reason)
+    return race
+
+
+# ---------------------------------------------------------------------------------------- groups
+
+
+def _path_races(trace: Trace, path: Path, merged: Site | None) -> Iterator[Race]:
+    by_array: dict[int, list[Access]] = defaultdict(list)
+    for a in path.accesses:
+        by_array[a.array.id].append(a)
+    merge = _interval_map(path, merged)
+    for accesses in by_array.values():
+        if not any(a.mode.writes for a in accesses):
+            continue
+        for block in range(len(trace.blocks)):
+            yield from _within_block(trace, accesses, block, merge)
+        if accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1:
+            yield from _between_blocks(trace, path, accesses)
+
+
+def _interval_map(path: Path, merged: Site | None) -> dict[tuple[int, int], int]:
+    """(block, interval) → the interval it melts into when the barriers at ``merged`` are absent."""
+    result: dict[tuple[int, int], int] = {}
+    if merged is None:
+        return result
+    for event in path.barriers:
+        if event.barrier.site.range == merged.range:
+            for block, interval in enumerate(event.clock):
+                result[block, interval + 1] = result.get((block, interval), interval)
+    return result
+
+
+def _within_block(
+    trace: Trace, accesses: list[Access], block: int, merge: dict[tuple[int, int], int]
+) -> Iterator[Race]:
+    threads = trace.threads
+    lanes = slice(block * threads, (block + 1) * threads)
+    groups: dict[int, list[Access]] = defaultdict(list)
+    for a in accesses:
+        interval = a.clock[block]
+        groups[merge.get((block, interval), interval)].append(a)
+    seen: set[object] = set()
+    for members in groups.values():
+        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        signature = tuple([a.signature for a in distinct])
+        if signature in seen or not any(a.mode.writes for a in distinct):
+            continue
+        seen.add(signature)
+        known = [a for a in distinct if not isinstance(a.offset, Data)]
+        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous)
+        yield from _known(trace, group, None)
+        yield from _unknown(trace, distinct, lanes, group.agent, False)
+
+
+def _between_blocks(trace: Trace, path: Path, accesses: list[Access]) -> Iterator[Race]:
+    agent = np.arange(trace.lanes) // trace.threads
+    intervals: dict[int, list[Access]] = defaultdict(list)
+    for a in accesses:
+        intervals[a.grid_clock].append(a)
+    for members in intervals.values():
+        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        known = [a for a in distinct if not isinstance(a.offset, Data)]
+        group = Group(known, slice(0, trace.lanes), agent, True, trace.threads, False)
+        yield from _known(trace, group, path)
+        yield from _unknown(trace, distinct, group.lanes, agent, True, path)
+
+
+def _known(trace: Trace, group: Group, path: Path | None) -> Iterator[Race]:
+    if not group.accesses:
+        return
+    try:
+        found = collide(group, lambda a, b: compatible(a, b, path))
+    except TooManyPairs as reason:
+        trace.not_decided(f"array {group.accesses[0].array.name}: {reason}")
+        return
+    for c in found:
+        doubts = [d for d in (c.first.doubt, c.second.doubt) if d is not None]
+        decided = max(c.first.decided, c.second.decided)
+        if c.sure:
+            yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided)
+        elif any(d.weak for d in doubts):
+            trace.not_decided(_unsure_pair(c.first, c.second, next(d.reason for d in doubts if d.weak)))
+        else:
+            reason = doubts[0].reason if doubts else "a condition that depends on data"
+            yield Race(c.first, c.second, Status.POSSIBLE, group.between_blocks, c, reason, decided)
+
+
+def _unknown(
+    trace: Trace, accesses: list[Access], lanes: slice, agent: Lanes, between: bool, path: Path | None = None
+) -> Iterator[Race]:
+    for i, a in enumerate(accesses):
+        for b in accesses[i:]:
+            if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
+                continue
+            if not _conflict(a, b, between) or not compatible(a, b, path):
+                continue
+            doubt = data_collision(a, b, lanes, agent, between, trace)
+            if doubt is None:
+                continue
+            if doubt.weak:
+                trace.not_decided(_unsure_pair(a, b, doubt.reason))
+            else:
+                yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+
+
+def _unsure_pair(a: Access, b: Access, reason: str) -> str:
+    lines = sorted({a.site.range.start.line, b.site.range.start.line})
+    where = " and ".join(f"line {n}" for n in lines)
+    return f"{where}: whether threads meet in {a.array.name} depends on {reason}"
+
+
+def _conflict(a: Access, b: Access, between: bool) -> bool:
+    if a.mode is Mode.READ and b.mode is Mode.READ:
+        return False
+    both = a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC
+    block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
+    return not both or block
+
+
+def compatible(a: Access, b: Access, path: Path | None) -> bool:
+    """Whether two accesses can both happen with nothing of the ticket pattern ordering them.
+
+    ``path`` is given for pairs of different blocks: guards are per block, and the block that drew the last
+    ticket runs after every other block's fence (*last block done*, CUDA C++ Programming Guide, memory
+    fence functions).
+    """
+    if path is None:
+        outcomes = dict(a.guards)
+        return all(outcomes.get(serial, outcome) == outcome for serial, outcome in b.guards)
+    if a.last_of is not None and a.last_of == b.last_of:
+        return False
+    for last, other in ((a, b), (b, a)):
+        if last.last_of is None:
+            continue
+        for ticket in path.tickets:
+            fenced = ticket.fence_sequence is not None and other.sequence < ticket.fence_sequence
+            if ticket.family == last.last_of and fenced:
+                return False
+    return True
+
+
+# -------------------------------------------------------------------------------------- findings
+
+
+def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
+    """The kind by order of program text, and the two accesses in that order."""
+    first, second = race.first, race.second
+    if (second.site.range.start, second.sequence) < (first.site.range.start, first.sequence):
+        first, second = second, first
+    if first.mode.writes and second.mode.writes:
+        return RaceKind.WAW, first, second
+    return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
+
+
+def race_findings(trace: Trace) -> tuple[Finding, ...]:
+    """All races as findings: the squiggle is on the later access in the text, the other is related.
+
+    A race at addresses that depend on data carries no witness. Every other witness has been checked.
+    """
+    found = (_finding(trace, race) for race in find_races(trace))
+    return tuple(f for f in found if f is not None)
+
+
+def _finding(trace: Trace, race: Race) -> Finding | None:
+    kind, first, second = kind_of(race)
+    shown, other = second, first
+    space_code = Code.SHARED_RACE if first.array.space is Space.SHARED else Code.GLOBAL_RACE
+    related = (Related(other.site, f"the other access: {messages.doing(other.mode, other.site)}"),)
+    common = {
+        "kernel": trace.kernel.name, "site": shown.site, "related": related, "kind": kind,
+        "launch": trace.launch, "reason": race.reason,
+    }  # fmt: skip
+    c = race.collision
+    if c is None:
+        text = (
+            f"possible {kind.value} race on {first.array.name}: one thread {messages.doing(second.mode, second.site)} "
+            f"while another {messages.doing(first.mode, first.site)}; whether they meet depends on {race.reason}"
+        )
+        return Finding(code=space_code, status=race.status, message=text, **common)  # type: ignore[arg-type]
+    if not _recheck(c):
+        trace.not_decided(f"a witness on {first.array.name} did not hold when evaluated again")
+        return None
+    lanes = dict(zip((id(c.first), id(c.second)), c.lanes, strict=True))
+    lane_first, lane_second = (c.lanes if first is c.first else c.lanes[::-1]) if first is not second else c.lanes
+    del lanes
+    warp = c.same_warp and not c.same_instruction and not race.between_blocks and trace.threads > 32
+    code = Code.WARP_RACE if warp and not trace.warp_synchronous else space_code
+    blocks = (trace.block(lane_first), trace.block(lane_second)) if race.between_blocks else None
+    values = _values(first, lane_first)
+    carried = second.sequence > first.sequence and second.site.range == first.site.range
+    carried = carried or (second.sequence < first.sequence)
+    witness = Witness(
+        (trace.thread(lane_first), trace.thread(lane_second)), blocks, first.array.name,
+        messages.element(first.array, c.byte), values,
+    )  # fmt: skip
+    names = (
+        messages.thread(witness.threads[1], blocks[1] if blocks else None),
+        messages.thread(witness.threads[0], blocks[0] if blocks else None),
+    )
+    same = kind is RaceKind.WAW and _same_value(first, second, lane_first, lane_second)
+    message = messages.race(
+        kind, messages.subscript(first.array, c.byte), names,
+        (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), values,
+        messages.remedy(race.between_blocks, warp, c.same_instruction, carried),
+    )  # fmt: skip
+    if race.reason:
+        message += f" (depends on {race.reason})"
+    if same:
+        message += " (both write the same value)"
+    return Finding(  # type: ignore[arg-type]
+        code=code, status=race.status, message=message, witness=witness, same_value=same, **common
+    )
+
+
+def _positions(a: Access, lane: int) -> Lanes:
+    """Indices of the rounds in which ``lane`` may execute ``a``, flattened over the rounds' axes."""
+    flat = np.reshape(a.may, (-1, a.may.shape[-1]))[:, lane]
+    return np.flatnonzero(flat)
+
+
+def _bytes_of(a: Access, lane: int) -> Lanes:
+    assert not isinstance(a.offset, Data)
+    offsets = np.reshape(spread_out(a.offset, a.may.shape), (-1, a.may.shape[-1]))
+    return offsets[_positions(a, lane), lane]
+
+
+def _recheck(c: Collision) -> bool:
+    """Both lanes execute their access and both touch the witness byte."""
+    for access, lane in zip((c.first, c.second), c.lanes, strict=True):
+        starts = _bytes_of(access, lane)
+        if not ((starts <= c.byte) & (c.byte < starts + access.size)).any():
+            return False
+    return c.lanes[0] != c.lanes[1]
+
+
+def _values(a: Access, lane: int) -> dict[str, int]:
+    """Loop counters of ``lane`` when it executes ``a``."""
+    result: dict[str, int] = {}
+    rounds = _positions(a, lane)
+    for name, value in a.loops:
+        if isinstance(value, int):
+            result[name] = value
+        elif isinstance(value, np.ndarray) and len(rounds):
+            lanes = np.reshape(np.broadcast_to(value, np.broadcast_shapes(value.shape, a.may.shape)), (-1, a.may.shape[-1]))
+            result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
+    return result
+
+
+def _same_value(a: Access, b: Access, lane_a: int, lane_b: int) -> bool:
+    if a.stored is None or b.stored is None:
+        return False
+    if isinstance(a.stored, (int, np.ndarray)) and isinstance(b.stored, (int, np.ndarray)):
+        one, other = np.asarray(a.stored), np.asarray(b.stored)
+        if one.ndim > 1 or other.ndim > 1:
+            return False
+        return bool(one.flat[lane_a if one.size > 1 else 0] == other.flat[lane_b if other.size > 1 else 0])
+    return a.stored is b.stored and isinstance(a.stored, Data) and a.stored.spread.value >= 1

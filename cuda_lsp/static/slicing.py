@@ -1,0 +1,439 @@
+"""What of a kernel matters: which variables reach addresses, guards and barriers, and who may point where.
+
+A flow-insensitive backward slice and points-to sets over the variables of one kernel, both fixpoints
+in a few passes.  Arithmetic on data (the actual computation of most kernels) is not in the slice and
+is never executed.  Nothing here depends on a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Array,
+    Assign,
+    Assume,
+    Atomic,
+    Barrier,
+    BarrierScope,
+    Binary,
+    Block,
+    Cast,
+    Copy,
+    Expr,
+    Fence,
+    If,
+    Incomplete,
+    Intrinsic,
+    Kernel,
+    Leave,
+    Load,
+    Loop,
+    Offset,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Unknown,
+    Var,
+)
+from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.model import Space
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions."""
+    if isinstance(e, Binary):
+        return (e.left, e.right)
+    if isinstance(e, (Unary, Cast)):
+        return (e.operand,)
+    if isinstance(e, Offset):
+        return (e.pointer, e.bytes)
+    if isinstance(e, Select):
+        return (e.condition, e.then, e.otherwise)
+    return e.operands if isinstance(e, Intrinsic) else ()
+
+
+def variables(e: Expr) -> Iterator[Var]:
+    """The variables of an expression, with repetitions."""
+    stack: list[Expr] = [e]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Var):
+            yield node
+        else:
+            stack.extend(operands(node))
+
+
+def children(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statement lists directly inside ``s``, in program order."""
+    if isinstance(s, If):
+        return (s.then, s.otherwise)
+    if isinstance(s, Loop):
+        return (s.test, s.body, s.step)
+    return (s.body,) if isinstance(s, Block) else ()
+
+
+def assigned(s: Stmt) -> Var | None:
+    return s.var if isinstance(s, (Assign, Load, Atomic)) else None
+
+
+def used(s: Stmt) -> tuple[Expr, ...]:
+    """The expressions that ``s`` itself evaluates."""
+    if isinstance(s, Assign):
+        return (s.value,)
+    if isinstance(s, Load):
+        return (s.pointer,)
+    if isinstance(s, Store):
+        return (s.pointer, s.value)
+    if isinstance(s, Atomic):
+        return (s.pointer, *s.operands)
+    if isinstance(s, Copy):
+        return (s.destination, s.source, s.size)
+    if isinstance(s, Barrier):
+        return tuple(e for e in (s.mask, s.id, s.count) if e is not None)
+    if isinstance(s, (If, Loop, Assume)):
+        return (s.condition,)
+    return s.pointers if isinstance(s, Incomplete) else ()
+
+
+def walk(statements: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement, in program order, outer before inner."""
+    for s in statements:
+        yield s
+        for inner in children(s):
+            yield from walk(inner)
+
+
+def pure(e: Expr) -> bool:
+    """The same variables always give the same value (no fresh unknowns, no lane exchange)."""
+    if isinstance(e, (Unknown, Intrinsic)):
+        return False
+    return all(pure(part) for part in operands(e))
+
+
+@frozen(eq=False)
+class LoopShape:
+    """What the executor wants to know of one loop.
+
+    ``carried``: relevant variables whose value one round hands to the next.  ``updates``: their
+    assignments, in order, when each has exactly one, at the top level of body or step; else None.
+    ``straight``: no barrier inside and no lane leaves the loop but by its condition.
+    """
+
+    carried: tuple[Var, ...]
+    updates: tuple[Assign, ...] | None
+    affine: bool
+    straight: bool
+    has_barrier: bool
+    steady: frozenset[int]  # carried variables that reach more than this loop's own condition
+
+
+Dependencies = tuple[tuple[int, ...], bool]
+"""Variable ids of an expression, and whether it is pure."""
+
+
+@define(eq=False)
+class Slice:
+    """The facts of one kernel, computed once.
+
+    ``relevant``: ids of variables worth computing.  ``targets``: array ids a pointer variable may hold.
+    ``written``: arrays some access may write; ``wild``: some write goes through an unresolved pointer.
+    ``modelled``: ids of arrays whose integer contents matter.  ``defining``: ``id()`` of assignments that
+    need no merging with the lanes that do not execute them.
+    """
+
+    kernel: Kernel
+    relevant: set[int] = field(factory=set[int])
+    targets: dict[int, set[Array]] = field(factory=dict[int, set[Array]])
+    written: set[Array] = field(factory=set[Array])
+    wild: bool = False
+    modelled: set[int] = field(factory=set[int])
+    defining: set[int] = field(factory=set[int])
+    loops: dict[int, LoopShape] = field(factory=dict[int, LoopShape])
+    barrier_labels: set[int] = field(factory=set[int])
+    with_barrier: set[int] = field(factory=set[int])  # id() of compound statements
+    leaving: set[int] = field(factory=set[int])
+    statements: list[Stmt] = field(factory=list[Stmt])
+    leave_labels: dict[int, set[int]] = field(factory=dict[int, set[int]])  # by id() of the statement
+    dependencies: dict[int, Dependencies] = field(factory=dict[int, Dependencies])
+    warp_barriers: bool = False
+
+    def roots(self, pointer: Expr) -> set[Array]:
+        """The arrays that ``pointer`` may point into; empty: not resolved."""
+        if isinstance(pointer, AddressOf):
+            return {pointer.array}
+        if isinstance(pointer, Var):
+            return self.targets.get(pointer.id, set())
+        if isinstance(pointer, (Offset, Cast)):
+            return self.roots(pointer.pointer if isinstance(pointer, Offset) else pointer.operand)
+        if isinstance(pointer, Select):
+            return self.roots(pointer.then) | self.roots(pointer.otherwise)
+        return set()
+
+    def depends(self, e: Expr) -> tuple[tuple[int, ...], bool]:
+        """The variable ids of ``e`` and whether its value may be remembered for them."""
+        known = self.dependencies.get(id(e))
+        if known is None:
+            known = (tuple(dict.fromkeys(v.id for v in variables(e))), pure(e))
+            self.dependencies[id(e)] = known
+        return known
+
+
+def slice_kernel(kernel: Kernel) -> Slice:
+    """All facts of ``kernel``; a few passes over its statements."""
+    result = Slice(kernel)
+    result.statements = list(walk(kernel.body))
+    _points_to(result)
+    _written(result)
+    result.relevant = _closure(result, None)
+    _structure(result, kernel.body)
+    _defining(result)
+    for s in result.statements:
+        if isinstance(s, Loop):
+            result.loops[id(s)] = _shape(result, s)
+    return result
+
+
+def _points_to(result: Slice) -> None:
+    for array in result.kernel.arrays:
+        if array.param is not None:
+            result.targets.setdefault(array.param.id, set()).add(array)
+    flows = [s for s in result.statements if isinstance(s, Assign) and isinstance(s.var.type, Pointer)]
+    changed = True
+    while changed:
+        changed = False
+        for s in flows:
+            known = result.targets.setdefault(s.var.id, set())
+            size = len(known)
+            known |= result.roots(s.value)
+            changed |= len(known) != size
+
+
+def _written(result: Slice) -> None:
+    for s in result.statements:
+        if isinstance(s, (Store, Atomic)):
+            pointers: tuple[Expr, ...] = (s.pointer,)
+        elif isinstance(s, Copy):
+            pointers = (s.destination,)
+        else:
+            pointers = s.pointers if isinstance(s, Incomplete) else ()
+        for pointer in pointers:
+            roots = result.roots(pointer)
+            result.wild |= not roots
+            result.written |= roots
+    groups = {a.may_alias for a in result.written} - {None}
+    result.written |= {a for a in result.kernel.arrays if a.may_alias in groups}
+
+
+def _closure(result: Slice, without: Loop | None) -> set[int]:
+    """Variables that reach an address, a condition or a barrier (not the condition of ``without``).
+
+    ``without`` None also counts addresses of memory that nobody writes: they matter for coalescing,
+    never for races.
+    """
+    relevant: set[int] = set()
+    modelled: set[int] = set()
+    changed = True
+
+    def need(e: Expr) -> None:
+        nonlocal changed
+        for v in variables(e):
+            if v.id not in relevant:
+                relevant.add(v.id)
+                changed = True
+
+    while changed:
+        changed = False
+        for s in result.statements:
+            var = assigned(s)
+            wanted = var is not None and var.id in relevant
+            if isinstance(s, Assign):
+                if wanted:
+                    need(s.value)
+            elif isinstance(s, (Load, Store, Atomic)):
+                roots = result.roots(s.pointer)
+                if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
+                    need(s.pointer)
+                changed |= _model(s, roots, wanted, modelled, need)
+            elif s is not without:
+                for e in used(s):
+                    need(e)
+    if without is None:
+        result.modelled = modelled
+    return relevant
+
+
+def _model(
+    s: Stmt, roots: set[Array], wanted: bool, modelled: set[int], need: Callable[[Expr], None]
+) -> bool:
+    """Mark arrays whose contents reach something relevant; their stored values become relevant too."""
+    before = len(modelled)
+    if isinstance(s, Load) and wanted:
+        modelled |= {a.id for a in roots if a.space in (Space.SHARED, Space.LOCAL)}
+    if isinstance(s, (Store, Atomic)) and any(a.id in modelled for a in roots):
+        for e in (s.value,) if isinstance(s, Store) else s.operands:
+            need(e)
+    return len(modelled) != before
+
+
+def tracked(result: Slice, array: Array) -> bool:
+    """Races are possible on it: shared, or global and written by this kernel."""
+    if array.space is Space.GLOBAL:
+        return result.wild or array in result.written
+    return array.space is Space.SHARED
+
+
+def _structure(result: Slice, statements: tuple[Stmt, ...]) -> tuple[bool, set[int]]:
+    """Fill barrier and leave facts; returns (contains a block-level barrier, labels left to)."""
+    barrier, labels = False, set[int]()
+    for s in statements:
+        if isinstance(s, Barrier):
+            if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
+                result.warp_barriers = True
+            else:
+                barrier = True
+        elif isinstance(s, Leave):
+            labels.add(s.label)
+        elif isinstance(s, (If, Loop, Block)):
+            inside = [_structure(result, inner) for inner in children(s)]
+            has = any(b for b, _ in inside)
+            out = set[int]().union(*(ls for _, ls in inside))
+            if has:
+                result.with_barrier.add(id(s))
+                if isinstance(s, (Loop, Block)):
+                    result.barrier_labels.add(s.label)
+                if isinstance(s, Loop):
+                    result.barrier_labels.add(s.continue_label)
+            if isinstance(s, Loop):
+                out -= {s.label, s.continue_label}
+            if isinstance(s, Block):
+                out -= {s.label}
+            if out:
+                result.leaving.add(id(s))
+                result.leave_labels[id(s)] = out
+            barrier |= has
+            labels |= out
+    return barrier, labels
+
+
+def _defining(result: Slice) -> None:
+    """A variable whose occurrences all lie in one statement list that first assigns it is local to it."""
+    paths: dict[int, tuple[int, ...]] = {}  # variable → common path of list ids
+    first: dict[int, tuple[Stmt, tuple[int, ...]] | None] = {}
+
+    def visit(statements: tuple[Stmt, ...], path: tuple[int, ...]) -> None:
+        for s in statements:
+            if isinstance(s, Loop):
+                visit_loop(s, (*path, id(s)))
+                continue
+            read(s, path)
+            var = assigned(s)
+            if var is not None:
+                touch(var.id, path, s)
+            for inner in children(s):
+                visit(inner, (*path, id(inner)))
+
+    def visit_loop(s: Loop, path: tuple[int, ...]) -> None:
+        # a loop's test, body and step share one list: what the body assigns the step may read
+        visit(s.test, path)
+        read(s, path)
+        visit(s.body, path)
+        visit(s.step, path)
+
+    def read(s: Stmt, path: tuple[int, ...]) -> None:
+        for e in used(s):
+            for v in variables(e):
+                touch(v.id, path, None)
+
+    def touch(var: int, path: tuple[int, ...], s: Stmt | None) -> None:
+        if var not in paths:
+            paths[var] = path
+            first[var] = None if s is None else (s, path)
+            return
+        common = 0
+        for a, b in zip(paths[var], path, strict=False):
+            if a != b:
+                break
+            common += 1
+        paths[var] = path[:common]
+
+    visit(result.kernel.body, ())
+    for var, definition in first.items():
+        if definition is not None and definition[1] == paths[var]:
+            result.defining.add(id(definition[0]))
+
+
+def _shape(result: Slice, loop: Loop) -> LoopShape:
+    inside = list(walk(loop.test + loop.body + loop.step))
+    local = {v.id for s in inside if (v := assigned(s)) is not None and id(s) in result.defining}
+    changed: dict[int, Var] = {}
+    for s in inside:
+        var = assigned(s)
+        if var is not None and var.id in result.relevant and var.id not in local:
+            changed[var.id] = var
+    carried = tuple(changed.values())
+    top = [s for s in loop.body + loop.step if isinstance(s, Assign) and s.var.id in changed]
+    single = len(top) == len(carried) == sum(1 for s in inside if (v := assigned(s)) and v.id in changed)
+    continues = any(isinstance(s, Leave) and s.label == loop.continue_label for s in inside)
+    in_body = any(isinstance(s, Assign) and s.var.id in changed for s in loop.body)
+    single = single and not (continues and in_body)
+    affine = single and all(_affine(s, set(changed)) for s in top)
+    labels = {loop.continue_label}.union(*(_labels(s) for s in inside))
+    escapes = any(isinstance(s, Leave) and s.label not in labels for s in inside)
+    barrier = any(isinstance(s, (Barrier, Fence)) for s in inside)
+    steady = frozenset(_closure(result, loop) & set(changed)) if barrier and changed else frozenset[int]()
+    return LoopShape(
+        carried=carried,
+        updates=tuple(top) if single else None,
+        affine=affine,
+        straight=loop.tests_first
+        and not (barrier or escapes or loop.test)
+        and not _self_feeding(result, inside),
+        has_barrier=id(loop) in result.with_barrier,
+        steady=steady,
+    )
+
+
+def _labels(s: Stmt) -> set[int]:
+    if isinstance(s, Loop):
+        return {s.label, s.continue_label}
+    return {s.label} if isinstance(s, Block) else set()
+
+
+def _self_feeding(result: Slice, inside: list[Stmt]) -> bool:
+    """Memory whose contents are modelled carries values from round to round."""
+    stored, loaded = set[int](), set[int]()
+    for s in inside:
+        if isinstance(s, (Store, Atomic)):
+            arrays = {a for a in result.roots(s.pointer) if a.id in result.modelled}
+            if any(a.space is Space.LOCAL for a in arrays):
+                return True
+            stored |= {a.id for a in arrays}
+        elif isinstance(s, Load):
+            loaded |= {a.id for a in result.roots(s.pointer)}
+    return bool(stored & loaded)
+
+
+def _affine(s: Assign, changed: set[int]) -> bool:
+    """``v = v ± invariant`` or ``p = p + invariant bytes``, through casts."""
+    e: Expr = s.value
+    while isinstance(e, Cast) and isinstance(e.type, Int) and isinstance(s.var.type, Int):
+        if e.type.bits < s.var.type.bits:
+            return False
+        e = e.operand
+    if isinstance(e, Offset):
+        base, rest, right_only = e.pointer, e.bytes, True
+    elif isinstance(e, Binary) and e.op.value in "+-":
+        base, rest, right_only = e.left, e.right, e.op.value == "-"
+    else:
+        return False
+    for first, second in ((base, rest),) if right_only else ((base, rest), (rest, base)):
+        while isinstance(first, Cast):
+            first = first.operand
+        if first is s.var and not any(v.id in changed for v in variables(second)):
+            return True
+    return False

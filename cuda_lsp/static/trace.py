@@ -1,0 +1,177 @@
+"""What an execution did: the log that every analysis of the static side reads.
+
+Plain records, no analysis.  Lanes are numbered block by block: lane ``b * threads + t`` is thread ``t``
+(linear, x fastest) of the ``b``-th executed block.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+from numpy.typing import NDArray
+
+from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
+from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site
+from cuda_lsp.static.clocks import WarpClock
+from cuda_lsp.static.values import Data, Flags, Lanes, Value
+
+
+@frozen
+class Budget:
+    """Limits of one execution; what runs into one is reported as not decided.
+
+    ``rounds`` of one loop, ``steps`` statements, ``lanes`` recorded lane accesses, ``paths`` ways through
+    conditions that depend on data, ``data_rounds`` rounds of a loop whose end depends on data.
+    """
+
+    rounds: int = 100_000
+    steps: int = 60_000
+    lanes: int = 12_000_000
+    milliseconds: float = 250.0
+    paths: int = 6
+    data_rounds: int = 3
+
+
+@frozen(eq=False)
+class Access:
+    """One execution of one access by all lanes (and all rounds of a vectorised loop).
+
+    ``offset``: bytes from the array's start: int, ``(…, lanes)``, or Data. ``must``/``may``: lanes that
+    surely/possibly execute it, ``(…, lanes)``. ``clock``: block barriers passed, per block. ``guards``:
+    serials of block-uniform unknown conditions it is under, with their outcome. ``last_of``: only the
+    thread or block that drew this counter's last number executes it.
+    """
+
+    site: Site
+    array: Array
+    mode: Mode
+    size: int
+    offset: int | Lanes | Data
+    must: Flags
+    may: Flags
+    clock: tuple[int, ...]
+    warp: WarpClock | None
+    sequence: int
+    loops: tuple[tuple[str, Value], ...]
+    guards: tuple[tuple[int, bool], ...]
+    scope: Scope | None = None
+    stored: Value | None = None
+    grid_clock: int = 0
+    last_of: int | None = None
+    decided: int = 0  # choices on unknown conditions made before it
+    copied: bool = False
+    doubt: Data | None = None  # the unknown condition it is under
+
+    @property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for accesses of one site that touch the same bytes with the same lanes."""
+        offset = self.offset if isinstance(self.offset, int) else id(self.offset)
+        return (id(self.site), self.array.id, offset, id(self.must), id(self.may), self.guards, id(self.warp))
+
+
+@frozen(eq=False)
+class BarrierEvent:
+    """One execution of a block-level barrier: ``interval`` is the one it ends."""
+
+    barrier: Barrier
+    clock: tuple[int, ...]
+    sequence: int
+
+
+@frozen(eq=False)
+class Divergence:
+    """A barrier that ``present`` reaches and ``absent`` (of the same block) does not.
+
+    ``exited``: the absent threads have returned. ``reason``: set when it depends on data.
+    """
+
+    barrier: Barrier
+    present: int
+    absent: int
+    exited: bool
+    reason: str | None
+
+
+@frozen(eq=False)
+class Ticketing:
+    """An atomic that hands out numbers, and whether a fence precedes it in program order."""
+
+    family: int
+    sequence: int
+    fence_sequence: int | None
+
+
+@define(eq=False)
+class Path:
+    """One way through the kernel's unknown block-uniform conditions."""
+
+    accesses: list[Access] = field(factory=list[Access])
+    barriers: list[BarrierEvent] = field(factory=list[BarrierEvent])
+    divergences: list[Divergence] = field(factory=list[Divergence])
+    tickets: list[Ticketing] = field(factory=list[Ticketing])
+    choices: list[tuple[bool, str]] = field(factory=list[tuple[bool, str]])
+    reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
+        factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
+    )
+    """Sampled reads of memory nobody writes, for coalescing only."""
+
+
+@define(eq=False)
+class Trace:
+    """Everything executed. ``undecided``: why it is not the whole truth, for people, no duplicates.
+
+    ``excluded``: an assumption of the source fails under this launch and these arguments.
+    """
+
+    kernel: Kernel
+    launch: LaunchConfig
+    gpu: GpuModel
+    blocks: tuple[Dim3, ...]
+    paths: list[Path] = field(factory=list[Path])
+    undecided: list[str] = field(factory=list[str])
+    excluded: str | None = None
+    warp_synchronous: bool = False
+    unfinished_loops: set[int] = field(factory=set[int])
+
+    @property
+    def threads(self) -> int:
+        return self.launch.threads
+
+    @property
+    def lanes(self) -> int:
+        return self.threads * len(self.blocks)
+
+    def not_decided(self, reason: str) -> None:
+        if reason not in self.undecided:
+            self.undecided.append(reason)
+
+    def thread(self, lane: int) -> Dim3:
+        """threadIdx of a lane."""
+        x, y, _ = self.launch.block
+        t = lane % self.threads
+        return (t % x, t // x % y, t // (x * y))
+
+    def block(self, lane: int) -> Dim3:
+        """blockIdx of a lane."""
+        return self.blocks[lane // self.threads]
+
+
+def spread_out(value: int | Lanes, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """``value`` as int64 in every lane."""
+    array: NDArray[Any] = np.asarray(value, dtype=np.int64)
+    return np.broadcast_to(array, np.broadcast_shapes(array.shape, shape))
+
+
+def array_bytes(array: Array, launch: LaunchConfig) -> int | None:
+    """Size of an array in bytes; dynamic shared memory from the launch; None: unknown."""
+    if array.size is not None:
+        return array.size
+    if array.dynamic:
+        return launch.dynamic_shared
+    if array.shape and all(n is not None for n in array.shape):
+        return math.prod(n for n in array.shape if n is not None) * array.element.size
+    return None
+

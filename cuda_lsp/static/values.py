@@ -1,0 +1,118 @@
+"""The values of the concrete execution: what one expression is, over all threads at once.
+
+``int``       one value in every lane (the fast path)
+``ndarray``   one value per lane in the native dtype; the last axis is the thread, axes before it are
+              rounds of vectorised loops; every array broadcasts against every other
+``Data``      not known: what a load, an atomic or an untranslated construct yields.  Equal objects are
+              equal values, so the same element read twice is one value
+``Address``   a byte offset into one array
+``Choice``    one of several addresses, chosen per lane or by data
+
+Arithmetic on known values is ``cuda_lsp.ir.ops``; here is only how the domain's parts mix.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from cuda_lsp.ir.program import Array
+
+Lanes = NDArray[Any]
+Flags = NDArray[np.bool_]
+
+
+class Spread(enum.IntEnum):
+    """Among which threads a value is surely one and the same."""
+
+    THREAD = 0
+    BLOCK = 1
+    GRID = 2
+
+
+@frozen(eq=False)
+class Ticket:
+    """What an atomic counter handed out: distinct per execution.
+
+    Values are ``scale`` times a number distinct for every execution of the atomic, plus ``base`` (the
+    identity of what was added, the same in all threads).  ``family`` identifies counter and reset.
+    ``gap``: bytes or units by which two values surely differ.  ``within``: among which threads.
+    """
+
+    family: int
+    gap: int
+    base: tuple[object, ...] = ()
+    within: Spread = Spread.GRID
+
+
+@frozen(eq=False)
+class Data:
+    """An unknown value.
+
+    ``serial`` identifies it.  ``reason`` says to people where it comes from.  ``weak``: unknown only
+    because the analysis gave up (an untranslated construct, a widened loop), not as program input.
+    ``low``/``high``: inclusive bounds where known.  ``last_of``: true in at most one thread or block of the
+    grid, the one that drew the last number from counter ``last_of``.
+    """
+
+    serial: int
+    reason: str
+    spread: Spread = Spread.THREAD
+    weak: bool = False
+    low: int | Lanes | None = None
+    high: int | Lanes | None = None
+    ticket: Ticket | None = None
+    last_of: int | None = None
+
+
+@frozen(eq=False)
+class Address:
+    array: Array
+    offset: int | Lanes | Data  # bytes
+
+
+@frozen(eq=False)
+class Choice:
+    """``options``: (lanes that take it, address); lanes None: chosen by data."""
+
+    options: tuple[tuple[Flags | None, Address], ...]
+
+
+Value = int | Lanes | Data | Address | Choice
+Scalar = int | Lanes | Data
+
+
+def identity(value: Value | None) -> object:
+    """Hashable; equal for equal values as long as the compared values are kept alive."""
+    if type(value) is int:
+        return value
+    if isinstance(value, Address):
+        return (value.array.id, identity(value.offset))
+    return ("@", id(value))
+
+
+def spread_of(value: Scalar, blocks: int) -> Spread:
+    if isinstance(value, int):
+        return Spread.GRID
+    if isinstance(value, Data):
+        return value.spread
+    if value.shape[-1] == 1:
+        return Spread.GRID
+    by_block: Lanes = np.reshape(value, (*value.shape[:-1], blocks, -1))
+    if not (by_block == by_block[..., :1]).all():
+        return Spread.THREAD
+    same = (by_block[..., :1, :1] == by_block).all()
+    return Spread.GRID if same else Spread.BLOCK
+
+
+def bounds_of(value: Scalar) -> tuple[int | Lanes | None, int | Lanes | None]:
+    if isinstance(value, Data):
+        return value.low, value.high
+    if isinstance(value, int):
+        return value, value
+    wide = value.astype(np.int64)
+    return wide, wide
