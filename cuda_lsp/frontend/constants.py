@@ -1,0 +1,157 @@
+"""Integer constants of host code, evaluated from text: what launch arguments are made of.
+
+Host code parsed for the device is full of errors, so launches are read from tokens. Known names are
+``#define``s, ``const``/``constexpr`` and enumerators of the file, and locals that are assigned once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+_TOKEN = re.compile(
+    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*)|(<<|>>|[-+*/%&|^~()<>,?:]))"
+)
+_SIZES: Mapping[str, int] = {
+    "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,
+    "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8, "size_t": 8, "int2": 8, "float2": 8,
+    "uint2": 8, "double2": 16, "int4": 16, "float4": 16, "uint4": 16, "float3": 12, "int3": 12, "uint3": 12,
+    "int64_t": 8, "uint64_t": 8, "int32_t": 4, "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1,
+    "uint8_t": 1,
+}  # fmt: skip
+_WORDS = ("unsigned", "signed", "long", "short", "int", "char", "size_t", "const")
+
+
+class NotConstant(Exception):
+    """The text is not an integer constant expression of the subset read here."""
+
+
+Lookup = Callable[[str], int]
+
+
+def evaluate(text: str, lookup: Lookup) -> int:
+    """The value of a C integer expression; ``lookup`` resolves names or raises NotConstant."""
+    parser = _Parser(text, lookup)
+    value = parser.expression(0)
+    if parser.token is not None:
+        raise NotConstant(text)
+    return value
+
+
+_PRECEDENCE = {"|": 1, "^": 2, "&": 3, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7}
+
+
+def _divide(a: int, b: int) -> int:
+    if b == 0:
+        raise NotConstant("division by zero")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_APPLY: Mapping[str, Callable[[int, int], int]] = {
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "&": lambda a, b: a & b,
+    "<<": lambda a, b: a << min(b, 64),
+    ">>": lambda a, b: a >> min(b, 64),
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": _divide,
+    "%": lambda a, b: a - b * _divide(a, b),
+}
+
+
+class _Parser:
+    def __init__(self, text: str, lookup: Lookup) -> None:
+        self.text, self.lookup, self.position = text, lookup, 0
+        self.token: str | None = None
+        self._next()
+
+    def _next(self) -> None:
+        rest = self.text[self.position :]
+        if not rest.strip():
+            self.token = None
+            return
+        match = _TOKEN.match(rest)
+        if not match:
+            raise NotConstant(self.text)
+        self.token = match[1] or match[2] or match[3]
+        self.position += match.end()
+
+    def _expect(self, token: str) -> None:
+        if self.token != token:
+            raise NotConstant(self.text)
+        self._next()
+
+    def expression(self, minimum: int) -> int:
+        value = self._unary()
+        while self.token in _PRECEDENCE and _PRECEDENCE[self.token] > minimum:
+            operator = self.token
+            self._next()
+            value = _APPLY[operator](value, self.expression(_PRECEDENCE[operator]))
+        return value
+
+    def _unary(self) -> int:
+        token = self.token
+        if token in ("-", "+", "~"):
+            self._next()
+            value = self._unary()
+            return -value if token == "-" else ~value if token == "~" else value
+        return self._primary()
+
+    def _primary(self) -> int:
+        token = self.token
+        if token is None:
+            raise NotConstant(self.text)
+        self._next()
+        if token == "(":
+            return self._parenthesis()
+        if token == "sizeof":
+            return self._sizeof()
+        if token in ("static_cast", "min", "max", "std::min", "std::max"):
+            return self._call(token)
+        if token[0].isdigit():
+            return int(token, 0) if not token.startswith("0") or token[:2].lower() == "0x" else int(token, 8)
+        if token[0].isalpha() or token[0] == "_":
+            return self.lookup(token)
+        raise NotConstant(self.text)
+
+    def _parenthesis(self) -> int:
+        if self.token in _WORDS:  # a cast
+            while self.token in _WORDS:
+                self._next()
+            self._expect(")")
+            return self._unary()
+        value = self.expression(0)
+        self._expect(")")
+        return value
+
+    def _sizeof(self) -> int:
+        self._expect("(")
+        words: list[str] = []
+        while self.token not in (")", None):
+            words.append(self.token or "")
+            self._next()
+        self._expect(")")
+        if "*" in words:
+            return 8
+        sizes = [_SIZES[word] for word in words if word in _SIZES]
+        if not sizes:
+            raise NotConstant(self.text)
+        return sizes[-1]
+
+    def _call(self, name: str) -> int:
+        if name == "static_cast":
+            while self.token not in (">", None):
+                self._next()
+            self._expect(">")
+            self._expect("(")
+            value = self.expression(0)
+            self._expect(")")
+            return value
+        self._expect("(")
+        first = self.expression(0)
+        self._expect(",")
+        second = self.expression(0)
+        self._expect(")")
+        return min(first, second) if name.endswith("min") else max(first, second)
