@@ -22,6 +22,7 @@ from attrs import frozen
 
 HEADERS = Path(__file__).resolve().parent / "headers"
 SHIM = HEADERS / "cuda_lsp_shim.h"
+LoadError = cindex.TranslationUnitLoadError
 
 # CXTranslationUnit_KeepGoing is mandatory: without it one missing include silences later diagnostics and
 # template instantiation. The preamble makes reparsing cheap.

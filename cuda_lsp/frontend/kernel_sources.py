@@ -1,0 +1,208 @@
+"""Which kernels a parsed file holds, and what each one's translation depends on.
+
+A template counts once per instantiation (grouped with its template by where the text ends, because clang
+gives their starts differently). A digest covers everything the translation of a kernel can depend on:
+its own text, all text outside other kernels, preprocessor lines inside them, and the headers. Equal
+digests mean equal kernel programs, up to the line shift between the two ranges.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve, field, frozen
+
+from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.tree import Ast, Declaration, RawCursor
+from cuda_lsp.model import SourceRange
+
+# CXCursorKind numbers (clang-c/Index.h).
+_STRUCT, _CLASS, _FUNCTION, _PARAMETER, _METHOD, _NAMESPACE, _LINKAGE, _TEMPLATE = 2, 4, 8, 10, 21, 22, 23, 30
+_UNEXPOSED = 1
+_BODY, _GLOBAL_ATTRIBUTE = 202, 414
+_SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
+
+MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
+_DIRECTIVE_LINE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
+_DEVICE_ENTITY = re.compile(rb"__device__|__constant__|__managed__")
+
+
+@frozen(eq=False)
+class KernelSource:
+    """One kernel (or instantiation) of one parse; ``cursor`` lives until the next reparse.
+
+    ``offsets``: bytes of the function's text, template header included. ``dependent``: a template that
+    could not be instantiated, so its types are not known.
+    """
+
+    name: str
+    base_name: str
+    range: SourceRange
+    name_range: SourceRange
+    offsets: tuple[int, int]
+    parameters: tuple[str, ...]
+    cursor: RawCursor
+    digest: str = ""
+    template_arguments: tuple[str, ...] = ()
+    template: bool = False
+    dependent: bool = False
+    scope: str = ""  # enclosing namespaces and classes, "a::b::"
+
+
+@frozen
+class KernelSources:
+    """Kernels in source order; ``templates`` are all kernel templates; ``skipped`` says what the cap left out."""
+
+    kernels: tuple[KernelSource, ...] = ()
+    templates: tuple[KernelSource, ...] = ()
+    skipped: tuple[tuple[KernelSource, int], ...] = field(default=())
+
+
+def find_kernels(ast: Ast, root: RawCursor, source: SourceText) -> KernelSources:
+    """Every kernel with a body in the main file of ``ast``, without digests."""
+    finder = _Finder(ast, source)
+    finder.walk(root, "")
+    return finder.result()
+
+
+class _Finder:
+    def __init__(self, ast: Ast, source: SourceText) -> None:
+        self.ast = ast
+        self.source = source
+        self.path = str(source.path)
+        self.by_end: dict[int, list[KernelSource]] = {}
+        self.templates: dict[int, KernelSource] = {}
+
+    def walk(self, cursor: RawCursor, scope: str) -> None:
+        for child in self.ast.children(cursor):
+            kind = child.kind
+            if kind in (_FUNCTION, _TEMPLATE, _METHOD):
+                self._function(child, scope)
+            elif kind in _SCOPES and self._offsets(child):
+                name = self.ast.spelling(child) if kind != _LINKAGE else ""
+                self.walk(child, f"{scope}{name}::" if name and "(" not in name else scope)
+
+    def _offsets(self, cursor: RawCursor) -> tuple[int, int] | None:
+        """Byte offsets in the main file; None: elsewhere."""
+        lib = self.ast.lib
+        extent = lib.clang_getCursorExtent(cursor)
+        file, _, _, start = self.ast.place(lib.clang_getRangeStart(extent))
+        if not file or str(self.ast.path(file)) != self.path or start >= len(self.source.data):
+            return None
+        end_file, _, _, end = self.ast.place(lib.clang_getRangeEnd(extent))
+        return (start, min(end, len(self.source.data))) if end_file == file and end > start else None
+
+    def _function(self, cursor: RawCursor, scope: str) -> None:
+        offsets = self._offsets(cursor)
+        if offsets is None:
+            return
+        children = self.ast.children(cursor)
+        kinds = {child.kind for child in children}
+        if _GLOBAL_ATTRIBUTE not in kinds or _BODY not in kinds:
+            return
+        found = self._describe(cursor, children, offsets, scope)
+        if found.template:
+            self.templates[offsets[1]] = found
+        else:
+            self.by_end.setdefault(offsets[1], []).append(found)
+
+    def _describe(
+        self, cursor: RawCursor, children: Sequence[RawCursor], offsets: tuple[int, int], scope: str
+    ) -> KernelSource:
+        ast = self.ast
+        base = ast.spelling(cursor)
+        place = ast.place(ast.lib.clang_getCursorLocation(cursor))[3]
+        arguments = _template_arguments(ast, cursor)
+        return KernelSource(
+            name=f"{base}<{', '.join(arguments)}>" if arguments else base,
+            base_name=base,
+            range=self.source.range(*offsets),
+            name_range=self.source.range(place, place + len(base.encode())),
+            offsets=offsets,
+            parameters=tuple(ast.spelling(c) for c in children if c.kind == _PARAMETER),
+            cursor=cursor,
+            template_arguments=arguments,
+            template=cursor.kind == _TEMPLATE,
+            scope=scope,
+        )
+
+    def result(self) -> KernelSources:
+        kernels: list[KernelSource] = []
+        skipped: list[tuple[KernelSource, int]] = []
+        for end, group in self.by_end.items():
+            template = self.templates.get(end)
+            first = template or group[0]
+            unique = list({k.name: k for k in group}.values())
+            if len(unique) > MAX_INSTANTIATIONS:
+                skipped.append((first, len(unique) - MAX_INSTANTIATIONS))
+            kernels += (
+                evolve(k, range=first.range, offsets=first.offsets) for k in unique[:MAX_INSTANTIATIONS]
+            )
+        for end, template in self.templates.items():
+            if end not in self.by_end:
+                kernels.append(evolve(template, dependent=True))
+        kernels.sort(key=lambda k: k.offsets)
+        return KernelSources(tuple(kernels), tuple(self.templates.values()), tuple(skipped))
+
+
+def _template_arguments(ast: Ast, cursor: RawCursor) -> tuple[str, ...]:
+    lib = ast.lib
+    count: int = lib.clang_Cursor_getNumTemplateArguments(cursor) if cursor.kind != _TEMPLATE else -1
+    return tuple(_template_argument(ast, cursor, i) for i in range(max(0, count)))
+
+
+def _template_argument(ast: Ast, cursor: RawCursor, index: int) -> str:
+    lib = ast.lib
+    kind: int = lib.clang_Cursor_getTemplateArgumentKind(cursor, index)
+    if kind == 1:  # CXTemplateArgumentKind_Type
+        return ast.string(lib.clang_getTypeSpelling(lib.clang_Cursor_getTemplateArgumentType(cursor, index)))
+    if kind == 4:  # CXTemplateArgumentKind_Integral
+        return str(lib.clang_Cursor_getTemplateArgumentValue(cursor, index))
+    return "…"
+
+
+def with_digests(sources: KernelSources, source: SourceText, context: bytes) -> KernelSources:
+    """``sources`` with digests; ``context``: flags and headers, everything outside the file's text."""
+    extents = sorted({k.offsets for k in sources.kernels} | {k.offsets for k in sources.templates})
+    outside, device_lines = _environment(source, extents)
+    prefix = hashlib.sha256(context + b"\0" + outside)
+    return evolve(
+        sources, kernels=tuple(_with_digest(k, source, prefix.copy(), device_lines) for k in sources.kernels)
+    )
+
+
+def _with_digest(
+    kernel: KernelSource, source: SourceText, sha: hashlib._Hash, device_lines: Iterable[int]
+) -> KernelSource:
+    start, end = kernel.offsets
+    line = kernel.range.start.line
+    # Sites inside inlined device functions do not move with the kernel: their distance is part of the result.
+    distances = ",".join(str(other - line) for other in device_lines)
+    sha.update(f"\0{kernel.name}\0{kernel.range.start.column}\0{distances}\0".encode())
+    sha.update(source.data[start:end])
+    return evolve(kernel, digest=sha.hexdigest())
+
+
+def _environment(source: SourceText, extents: Sequence[tuple[int, int]]) -> tuple[bytes, list[int]]:
+    """All text outside kernels with the preprocessor lines inside them, and lines of device entities."""
+    pieces: list[bytes] = []
+    lines: list[int] = []
+    position = 0
+    for start, end in (*extents, (len(source.data), len(source.data))):
+        if start > position:
+            pieces.append(source.data[position:start])
+            lines += (
+                source.position(position + match.start()).line
+                for match in _DEVICE_ENTITY.finditer(pieces[-1])
+            )
+        if end > position:
+            pieces.append(b"\0".join(_DIRECTIVE_LINE.findall(source.data, max(start, position), end)))
+        position = max(position, end)
+    return b"\0".join(pieces), lines
+
+
+def declaration_of(ast: Ast, kernel: KernelSource) -> Declaration | None:
+    """The kernel's declaration for the lowering."""
+    return ast.declaration(kernel.cursor)

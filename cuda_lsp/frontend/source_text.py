@@ -1,0 +1,57 @@
+"""Byte offsets and byte columns of clang, turned into positions in code points.
+
+Clang counts bytes of UTF-8; the rest of the program counts Unicode code points. A file of ASCII only, the
+usual case, needs no conversion.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+from cuda_lsp.model import Position, SourceRange
+
+
+class SourceText:
+    """One version of one file: ``text`` as the editor has it, ``data`` as clang reads it."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.text = text
+        # A lone surrogate (from an editor's broken file) has no UTF-8; it must not end the analysis.
+        self.data = text.encode("utf-8", "replace")
+        self.ascii = len(self.data) == len(text) and text.isascii()
+        self._line_starts: list[int] | None = None
+
+    @property
+    def line_starts(self) -> list[int]:
+        """Byte offset of the first byte of every line."""
+        if self._line_starts is None:
+            starts = [0]
+            position = self.data.find(b"\n")
+            while position >= 0:
+                starts.append(position + 1)
+                position = self.data.find(b"\n", position + 1)
+            self._line_starts = starts
+        return self._line_starts
+
+    def position(self, offset: int) -> Position:
+        """The position of a byte offset."""
+        starts = self.line_starts
+        line = bisect_right(starts, offset)
+        first = starts[line - 1]
+        if self.ascii:
+            return Position(line, offset - first + 1)
+        return Position(line, len(self.data[first:offset].decode("utf-8", "replace")) + 1)
+
+    def range(self, start: int, end: int) -> SourceRange:
+        """The half-open stretch between two byte offsets."""
+        return SourceRange(self.path, self.position(start), self.position(max(start, end)))
+
+    def line(self, number: int) -> bytes:
+        """Line ``number`` (1-based) without its end; empty when there is none."""
+        starts = self.line_starts
+        if not 1 <= number <= len(starts):
+            return b""
+        end = starts[number] - 1 if number < len(starts) else len(self.data)
+        return self.data[starts[number - 1] : end].rstrip(b"\r")

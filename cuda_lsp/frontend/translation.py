@@ -1,0 +1,309 @@
+"""One live translation unit per open file: open, reparse, find kernels, lower them, close.
+
+The text always comes from the caller (the editor's buffer), never from disk. Whatever the text is (empty,
+binary, not CUDA, half typed), nothing here raises because of it: what could not be read is told by
+``diagnostics``. libclang runs each parse under its own crash recovery; when it gives up, the unit is
+thrown away, the file has no kernels until the next text, and a diagnostic says so.
+
+Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``KernelSource`` die at the next
+``reparse``; its other fields live on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from cuda_lsp.frontend import instantiation, toolchain
+from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
+from cuda_lsp.frontend.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.parse_problems import (
+    Problem,
+    errors_within,
+    kernel_errors,
+    main_file_problems,
+    missing_headers,
+)
+from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.toolchain import FrontendOptions
+from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.ir.program import Directives, Kernel
+from cuda_lsp.model import LaunchConfig, LaunchSource, ToolError
+
+_MAX_BYTES = 8 << 20
+_ROUNDS = 3  # parses of one text: a guess for its templates, and one more when that guess does not compile
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_KERNEL_NAME = re.compile(
+    r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
+    r"\b([A-Za-z_]\w*)\s*\("
+)
+
+
+class Translation:
+    """A file as libclang sees it, kept up to date with ``reparse``."""
+
+    def __init__(self, path: Path, text: str, options: FrontendOptions | None = None) -> None:
+        self.path = path
+        self.options = options or FrontendOptions()
+        self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
+        self._unit: Any = None
+        self._guesses: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
+        self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
+        self._read(text)
+
+    # --------------------------------------------------------------------------------- the text
+
+    def reparse(self, text: str) -> None:
+        """Replace the text. Cursors handed out before are dead afterwards."""
+        if text != self._source.text:
+            self._read(text)
+
+    def close(self) -> None:
+        """Free libclang's memory. The translation has no kernels afterwards."""
+        self._unit = None
+        self._ast = None
+        self._sources = KernelSources()
+
+    def _read(self, text: str) -> None:
+        self._source = SourceText(self.path, text)
+        self._ast: Ast | None = None
+        self._sources = KernelSources()
+        self._problems: list[Problem] = []
+        self._missing: list[tuple[str, int]] = []
+        self._failure: ToolError | None = None
+        self._launch_sites: tuple[LaunchSite, ...] | None = None
+        self._directives: FileDirectives | None = None
+        if len(self._source.data) > _MAX_BYTES:
+            self._failure = ToolError(f"files beyond {_MAX_BYTES >> 20} MB are not analysed")
+            return
+        for _ in range(_ROUNDS):
+            if not self._parse() or not self._revise_guesses():
+                break
+        if self._ast is not None:
+            self._sources = with_digests(self._sources, self._source, self._context())
+
+    def _parse(self) -> bool:
+        appended = instantiation.appended_text([request for _, request in self._guesses.values() if request])
+        buffer = [(str(self.path), self._source.data.decode("utf-8", "replace") + appended)]
+        self._ast = None
+        try:
+            if self._unit is None:
+                self._unit = toolchain.index().parse(
+                    str(self.path),
+                    args=list(self._flags),
+                    unsaved_files=buffer,
+                    options=toolchain.PARSE_OPTIONS,
+                )
+            else:
+                self._unit.reparse(buffer, options=toolchain.PARSE_OPTIONS)
+        except (toolchain.LoadError, ValueError, TypeError) as error:
+            self._unit = None
+            self._failure = ToolError(
+                f"libclang gave up on this text ({error}); the file has no analysis until it changes"
+            )
+            return False
+        self._ast = Ast(self._unit)
+        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source)
+        self._problems, self._missing = main_file_problems(self._unit, str(self.path), len(self._source.data))
+        return True
+
+    # ------------------------------------------------------------------------ template arguments
+
+    def _revise_guesses(self) -> bool:
+        """Ask for, change or withdraw instantiations. True: the buffer must be parsed again."""
+        assert self._ast is not None
+        before = dict(self._guesses)
+        for template in self._sources.templates:
+            key = self._header(template)
+            instances = [
+                k for k in self._sources.kernels if k.offsets == template.offsets and not k.dependent
+            ]
+            guessed = self._guesses.get(key)
+            if guessed is None:
+                if not instances:
+                    self._guess(key, template, 0)
+            elif len(instances) > 1 and guessed[1]:
+                del self._guesses[key]  # the file itself fixes the arguments now
+            elif guessed[1] and (not instances or self._broken(template)):
+                self._guess(key, template, guessed[0] + 1)
+        for key in list(self._guesses)[:-64]:
+            del self._guesses[key]
+        return {k: v[1] for k, v in before.items()} != {k: v[1] for k, v in self._guesses.items()}
+
+    def _guess(self, key: str, template: KernelSource, attempt: int) -> None:
+        assert self._ast is not None
+        request = instantiation.request(self._ast, template, self._source.data, attempt)
+        if request is None and self._broken(template):
+            # No guess compiles. The first one at least gives the types names; its errors are shown.
+            request = instantiation.request(self._ast, template, self._source.data, 0)
+            attempt = 1000
+        if attempt <= 1000:
+            self._guesses[key] = (attempt, request or "")
+
+    def _header(self, template: KernelSource) -> str:
+        start, _ = template.offsets
+        name = template.name_range.start
+        line = self._source.line_starts[name.line - 1]
+        return f"{template.scope}{template.base_name}:" + self._source.data[
+            start : line + name.column - 1
+        ].decode("utf-8", "replace")
+
+    def _broken(self, template: KernelSource) -> bool:
+        start, end = template.offsets
+        return any(start <= p.offset < end for p in self._problems)
+
+    # ------------------------------------------------------------------------------------ results
+
+    def kernels(self) -> tuple[KernelSource, ...]:
+        """Kernels of the current text, in order; a template counts once per instantiation."""
+        return self._sources.kernels
+
+    @property
+    def source(self) -> SourceText:
+        return self._source
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Names of kernels that the text holds and clang could not make out (broken while typing)."""
+        found = {k.base_name for k in (*self._sources.kernels, *self._sources.templates)}
+        named = dict.fromkeys(m[1] for m in _KERNEL_NAME.finditer(_without_comments(self._source.text)))
+        return tuple(name for name in named if name not in found and name != "__launch_bounds__")
+
+    @property
+    def directives(self) -> FileDirectives:
+        """The ``// cuda-lsp:`` comments of the current text."""
+        if self._directives is None:
+            self._directives = parse_directives(self.path, self._source.text)
+        return self._directives
+
+    @property
+    def launch_sites(self) -> tuple[LaunchSite, ...]:
+        """The launches of the current text."""
+        if self._launch_sites is None:
+            self._launch_sites = find_launches(self.path, self._source.text)
+        return self._launch_sites
+
+    @property
+    def diagnostics(self) -> tuple[ToolError, ...]:
+        """What the user should know about how the text was read."""
+        if self._failure:
+            return (self._failure, *self.directives.errors)
+        errors = missing_headers(self._missing, self._source)
+        errors += kernel_errors(self._sources.kernels, self._problems, self._source)
+        for template, count in self._sources.skipped:
+            errors.append(
+                ToolError(
+                    f"kernel template '{template.base_name}' has {count} more instantiations; only the first"
+                    f" {len([k for k in self._sources.kernels if k.offsets == template.offsets])} are analysed",
+                    template.name_range,
+                )
+            )
+        for kernel in self._sources.kernels:
+            if kernel.dependent:
+                errors.append(
+                    ToolError(
+                        f"kernel template '{kernel.base_name}' has no instantiation in this file and no guess of"
+                        " its arguments compiles: instantiate it explicitly to have it analysed",
+                        kernel.name_range,
+                    )
+                )
+        return (*errors, *self.directives.errors)
+
+    # ------------------------------------------------------------------------------------ lowering
+
+    def lower(self, source: KernelSource) -> Kernel:
+        """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
+        from cuda_lsp.frontend.extract import lower_kernel
+
+        if self._ast is None:
+            raise RuntimeError("the translation is closed")
+        kernel = lower_kernel(self._ast, source.cursor, source.name)
+        directive = self._directive(source)
+        return evolve(
+            kernel,
+            name=source.name,
+            range=source.range,
+            name_range=source.name_range,
+            launches=self._launches(source, kernel, directive),
+            directives=_directives(kernel, directive),
+            errors=errors_within(source, self._problems, self._source),
+            digest=source.digest,
+        )
+
+    def _directive(self, source: KernelSource) -> KernelDirective | None:
+        first = source.name_range.start.line
+        ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
+        return self.directives.for_kernel(first, max(ends, default=0))
+
+    def _launches(
+        self, source: KernelSource, kernel: Kernel, directive: KernelDirective | None
+    ) -> tuple[LaunchConfig, ...]:
+        found: list[LaunchConfig] = []
+        sites = [s for s in self.launch_sites if s.kernel == source.base_name and _instantiates(s, source)]
+        from_sites = [c for s in sites if (c := s.configuration(source.parameters))]
+        if directive:
+            arguments: Mapping[str, int] = directive.arguments
+            if directive.block:
+                found.append(
+                    LaunchConfig(
+                        directive.block,
+                        directive.grid,
+                        directive.dynamic_shared,
+                        LaunchSource.DIRECTIVE,
+                        arguments,
+                    )
+                )
+            from_sites = [evolve(c, arguments={**c.arguments, **arguments}) for c in from_sites]
+        found += from_sites
+        return tuple(found)
+
+    # ------------------------------------------------------------------------------------- digests
+
+    def _context(self) -> bytes:
+        """Digest of what lies outside the text: flags, and headers as they were when last included."""
+        includes = b"\0".join(_INCLUDE.findall(self._source.data))
+        if includes != self._headers[0] or not self._headers[1]:
+            self._headers = (includes, self._header_digest())
+        return self._headers[1]
+
+    def _header_digest(self) -> bytes:
+        sha = hashlib.sha256(repr(self._flags).encode())
+        if self._unit is not None and _INCLUDE.search(self._source.data):
+            for inclusion in self._unit.get_includes():
+                path = Path(inclusion.include.name)
+                try:
+                    sha.update(str(path).encode() + path.read_bytes())
+                except OSError:  # gone since it was parsed: as good as a different header
+                    sha.update(b"unreadable")
+        return sha.digest()
+
+
+def _directives(kernel: Kernel, directive: KernelDirective | None) -> Directives:
+    if directive is None:
+        return kernel.directives
+    return evolve(kernel.directives, warp_synchronous=directive.warp_synchronous)
+
+
+def _instantiates(site: LaunchSite, source: KernelSource) -> bool:
+    """Whether a launch may be of this instantiation: literal template arguments must agree."""
+    if not source.template_arguments or not site.template_arguments:
+        return True
+    written = [part.strip() for part in site.template_arguments.split(",")]
+    for text, actual in zip(written, source.template_arguments, strict=False):
+        literal = text.isdigit() or text in ("true", "false", "int", "float", "double")
+        truth = {"true": "1", "false": "0"}
+        if literal and truth.get(text, text) != truth.get(actual, actual):
+            return False
+    return True
+
+
+def _without_comments(text: str) -> str:
+    if "__global__" not in text:
+        return ""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
