@@ -8,6 +8,7 @@ their definition when the name is defined once before the site.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from attrs import field, frozen
 from cuda_lsp.frontend.constants import NotConstant, evaluate
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
+_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:\.\s*[xyz]\s*)?=(?!=)")
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]{1,120})$", re.M)
@@ -116,11 +118,9 @@ class _Constants:
                 if parts:
                     arguments = next((part for part in parts.groups()[1:] if part is not None), "")
                     self.dims.setdefault(parts[1], []).append((match.start(), arguments))
+        written = Counter(_ASSIGNED.findall(plain))
         self.reassigned = {
-            name
-            for name in (*self.integers, *self.dims)
-            if len(re.findall(rf"(?<![\w.>]){name}\s*(?:\.\s*[xyz]\s*)?=(?!=)", plain))
-            > self._definitions(name)
+            name for name in (*self.integers, *self.dims) if written[name] > self._definitions(name)
         }
 
     def _definitions(self, name: str) -> int:
