@@ -23,6 +23,15 @@ import type { FileStatus } from "./verdict";
 const SCHEMES = ["file", "untitled", "vscode-vfs", "vsls"];
 const LANGUAGES = ["cuda-cpp", "cuda"];
 
+/** A failed first start only goes to its log: `startClient` shows it, once and with the next step. */
+class QuietClient extends LanguageClient {
+  quiet = true;
+
+  override error(message: string, data?: unknown, showNotification: boolean | "force" = true): void {
+    super.error(message, data, this.quiet ? false : showNotification);
+  }
+}
+
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
   private readonly progress = new CancellableProgress(() => this.client);
@@ -79,6 +88,7 @@ export class Server implements vscode.Disposable {
     this.client = client;
     try {
       await client.start();
+      client.quiet = false;
     } catch (error) {
       this.status.serverIs("stopped");
       this.log.error(String(error));
@@ -86,7 +96,7 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private makeClient(command: ServerCommand): LanguageClient {
+  private makeClient(command: ServerCommand): QuietClient {
     const server: ServerOptions = {
       command: command.program,
       args: [...command.args],
@@ -116,7 +126,7 @@ export class Server implements vscode.Disposable {
       },
       initializationFailedHandler: () => false, // start() rejects, and the failure is reported there, once
     };
-    const client = new LanguageClient("cuda-lsp", "cuda-lsp", server, options);
+    const client = new QuietClient("cuda-lsp", "cuda-lsp", server, options);
     client.onDidChangeState(({ newState }) => {
       this.clientIs(client, newState);
     });
