@@ -19,6 +19,7 @@ from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRa
 from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_query import Outcome, Query, pitch_assumption
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
@@ -74,12 +75,41 @@ class _Attempt:
 
     findings: dict[Sites, Finding] = field(factory=dict[Sites, Finding])
     doubts: dict[Sites, str] = field(factory=dict[Sites, str])
+    others: list[Finding] = field(factory=list[Finding])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
 
     @property
     def decided(self) -> bool:
-        return not self.doubts and not self.reasons
+        return not self.doubts and not self.reasons and not self.findings and not self.diverging
+
+    @property
+    def diverging(self) -> bool:
+        return any(f.code is Code.BARRIER_DIVERGENCE for f in self.others)
+
+    def absorb(self, other: _Attempt) -> None:
+        """Adds what another launch showed; of two findings at one pair of sites the surer stays."""
+        for sites, finding in other.findings.items():
+            known = self.findings.get(sites)
+            if known is None or finding.effective_severity < known.effective_severity:
+                self.findings[sites] = finding
+        self.doubts = {s: d for s, d in (self.doubts | other.doubts).items() if s not in self.findings}
+        told = {(f.code, f.site) for f in self.others}
+        self.others += [f for f in other.others if (f.code, f.site) not in told]
+        self.reasons.update(other.reasons)
+        self.assumptions.update(other.assumptions)
+
+    def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
+        """The verdict and, when undecided, why."""
+        if any(solve_report.is_certain(f) for f in self.findings.values()):
+            return Verdict.RACY, (*self.reasons, *self.doubts.values())
+        if self.decided:
+            return Verdict.RACE_FREE, ()
+        reasons = [*self.reasons, *self.doubts.values()]
+        reasons += [f.reason for f in self.findings.values() if f.reason]
+        if self.diverging:
+            reasons.append("a barrier that not all threads reach")
+        return Verdict.UNDECIDED, tuple(dict.fromkeys(reasons))
 
 
 _lock = Lock()  # Z3's global context and the term table are not thread-safe
@@ -101,29 +131,13 @@ def _refine(
     stats = Stats()
     merged = _Attempt()
     for launch in launches[: budget.launches] or [LaunchConfig((256, 1, 1))]:
-        attempt = _settle_launch(kernel, launch, gpu, budget, deadline, stats)
-        for sites, finding in attempt.findings.items():
-            known = merged.findings.get(sites)
-            if known is None or finding.effective_severity < known.effective_severity:
-                merged.findings[sites] = finding
-        merged.doubts.update({s: d for s, d in attempt.doubts.items() if s not in merged.findings})
-        merged.reasons.update(attempt.reasons)
-        merged.assumptions.update(attempt.assumptions)
+        merged.absorb(_settle_launch(kernel, launch, gpu, budget, deadline, stats))
     every = False
-    if merged.decided and not merged.findings and (not launches or launches[0].assumed):
+    if merged.decided and (not launches or launches[0].assumed):
         every = _holds_for_every_launch(kernel, gpu, budget, deadline, stats)
     stats.seconds = time.perf_counter() - started
-    findings = tuple(merged.findings.values())
-    certain = any(solve_report.is_certain(f) and f.code is not Code.BARRIER_DIVERGENCE for f in findings)
-    reasons = tuple(dict.fromkeys([*merged.reasons, *merged.doubts.values()]))
-    if certain:
-        verdict = Verdict.RACY
-    elif findings or reasons:
-        verdict = Verdict.UNDECIDED
-        possible = (f.reason or "a barrier that not all threads reach" for f in findings)
-        reasons = tuple(dict.fromkeys([*reasons, *possible]))
-    else:
-        verdict = Verdict.RACE_FREE
+    verdict, reasons = merged.verdict()
+    findings = (*merged.findings.values(), *merged.others)
     return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions))
 
 
@@ -166,8 +180,9 @@ def _attempt(
     query = Query(kernel, where, summary, budget.query, deadline, stats)
     for candidate, facts in problems:
         _decide(candidate, facts, query, attempt, launch)
-    for finding in solve_report.divergences(query, barriers(summary.events)):
-        attempt.findings[finding.site.range, finding.site.range] = finding
+    attempt.others += solve_report.divergences(query, barriers(summary.events))
+    if not launch.assumed:
+        attempt.others += out_of_bounds(query, summary.events, launch)
     return attempt
 
 

@@ -21,9 +21,12 @@ MAX_QUERIES = 24
 def condition_of(p: Problem, facts: Term, query: Query) -> str | None:
     """None: the race needs no parameter. Else the condition; "" is never returned."""
     formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    return needed_condition(formula, query) if _parameters(formula, query) else None
+
+
+def needed_condition(formula: Term, query: Query) -> str:
+    """A condition on the parameters in ``formula`` without which it has no model."""
     parameters = _parameters(formula, query)
-    if not parameters:
-        return None
     asked = [0]
 
     def needed(atom: Term) -> bool:

@@ -46,9 +46,7 @@ def race_finding(
     """The finding for a model of the pair, or None when the model does not replay (spurious)."""
     values = answer.values or {}
     threads = model_threads(values, query, p.pair.relation)
-    arguments = {n: _symbol_value(n, values) for n in query.where.free}
-    if launch is not None:
-        arguments |= launch.arguments
+    arguments = argument_values(query, values, launch)
     doubt = _data_dependence(p, query)
     if query.summary.locks:
         doubt = "a compare-and-swap loop may act as a lock"
@@ -113,6 +111,14 @@ def _meeting(
 ) -> tuple[ThreadAccess, ThreadAccess] | None:
     a, b = (threads[0], runs[0]), (threads[1], runs[1])
     return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
+
+
+def argument_values(
+    query: Query, values: Mapping[Term, int], launch: LaunchConfig | None
+) -> dict[str, int]:
+    """Scalar arguments of a model: what the launch fixes, what the model says, 0 where it is silent."""
+    free = {name: _symbol_value(name, values) for name in query.where.free}
+    return {**free, **(launch.arguments if launch is not None else {})}
 
 
 def _symbol_value(name: str, values: Mapping[Term, int]) -> int:
@@ -183,7 +189,7 @@ def _finding(
         used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
         blocks = None if shown[0].bid == shown[1].bid else (shown[0].bid, shown[1].bid)
         start = max(met[0].start, met[1].start)
-        index = _index(first, start)
+        index = index_of(first, start)
         witness = Witness((shown[0].tid, shown[1].tid), blocks, first.array.name, index, used)
     code = _code(first, p.pair.relation, query.where.warp_size)
     return Finding(
@@ -236,7 +242,7 @@ def _code(access: Access, relation: Relation, warp_size: int) -> Code:
     return Code.WARP_RACE if in_warp else Code.SHARED_RACE
 
 
-def _index(access: Access, byte: int) -> tuple[int, ...]:
+def index_of(access: Access, byte: int) -> tuple[int, ...]:
     size = getattr(access.array.element, "size", 1) or 1
     element = byte // size
     extents = access.array.shape
@@ -314,10 +320,8 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
         return None
     values = answer.values or {}
     threads = model_threads(values, query, Relation())
-    arguments = {n: _symbol_value(n, values) for n in query.where.free}
     launch = query.where.launch
-    if launch is not None:
-        arguments |= launch.arguments
+    arguments = argument_values(query, values, launch)
     try:
         counts = [
             sum(b.scope is barrier.scope for b in replay(query.kernel, x, arguments, frozenset()).barriers)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernel_notation import TID, UTID, E, Notation, listing, wrap
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, LaunchSource, Status, Verdict
+from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
 from cuda_lsp.static.solve import Budget, refine_kernel
 from cuda_lsp.static.witness import Thread, collide, replay
 
@@ -130,7 +130,7 @@ def kernels(draw, free=False, jumps=False) -> ir.Kernel:
 
 
 def races(result):
-    return [f for f in result.findings if f.code is not Code.BARRIER_DIVERGENCE]
+    return [f for f in result.findings if f.kind is not None]
 
 
 def said(kernel, result) -> str:

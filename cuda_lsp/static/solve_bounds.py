@@ -1,0 +1,92 @@
+"""Shared-memory accesses outside their array, for all arguments of a known launch.
+
+Only what the launch does not already decide is of interest here (enumeration sees the rest): an index
+that a free parameter moves out of bounds.  One thread suffices; the model is replayed like a race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cuda_lsp.model import Code, Finding, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.solve_condition import needed_condition
+from cuda_lsp.static.solve_query import Outcome, Query
+from cuda_lsp.static.symbolic_encode import closure
+from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.witness import NeedsData, Thread, TooLong, replay
+
+
+def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -> Iterator[Finding]:
+    """One finding per site whose index can leave its shared array."""
+    from cuda_lsp.static.solve_report import argument_values, index_of, model_threads
+    from cuda_lsp.static.symbolic_intervals import Relation
+
+    seen: set[Site] = set()
+    for access in _accesses(events):
+        size = access.array.size
+        if access.array.space is not Space.SHARED or size is None or size <= 0 or access.site in seen:
+            continue
+        formula = _outside(access, size, query)
+        if formula is t.FALSE or not _free(formula, query) or _rests_on_data(formula, query):
+            continue
+        answer = query.solve(formula)
+        if answer.outcome is not Outcome.MODEL:
+            continue
+        values = answer.values or {}
+        thread = model_threads(values, query, Relation())[0]
+        start = _replayed(query, thread, argument_values(query, values, launch), access.site, size)
+        if start is None:
+            continue
+        seen.add(access.site)
+        condition = needed_condition(formula, query)
+        index = index_of(access, start)
+        name = access.array.name
+        where = "][".join(map(str, index))
+        yield Finding(
+            Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
+            f"thread {thread.tid[0]} reaches `{name}[{where}]`, past its {size} bytes, when {condition}",
+            query.kernel.name, access.site, condition=condition, launch=launch,
+            witness=Witness((thread.tid, thread.tid), None, name, index),
+        )  # fmt: skip
+
+
+def _accesses(events: Sequence[Event]) -> Iterator[Access]:
+    for event in events:
+        if isinstance(event, Access):
+            yield event
+        elif isinstance(event, LoopEvent):
+            yield from _accesses(event.events)
+
+
+def _outside(access: Access, size: int, query: Query) -> Term:
+    """The access happens and touches a byte outside ``[0, size)``."""
+    end = t.add(access.offset, access.size)
+    outside = t.or_(t.lt(access.offset, t.ZERO), t.lt(t.const(size), end))
+    assumed = query.summary.assumptions or t.TRUE
+    formula = t.and_(query.where.bounds, assumed, access.guard, outside)
+    return closure(formula, query.summary, Level.THREAD)
+
+
+def _free(formula: Term, query: Query) -> bool:
+    return any(p.op is Op.SYMBOL and p.args[0] in query.where.free for p in t.subterms(formula))
+
+
+def _rests_on_data(formula: Term, query: Query) -> bool:
+    return any(
+        p.op is Op.TEST or (p.op is Op.APPLY and p.args[0] not in query.summary.facts)
+        for p in t.subterms(formula)
+    )
+
+
+def _replayed(
+    query: Query, thread: Thread, arguments: dict[str, int], site: Site, size: int
+) -> int | None:
+    """The byte offset outside the array that the thread really touches at the site."""
+    try:
+        run = replay(query.kernel, thread, arguments, frozenset())
+    except (NeedsData, TooLong):
+        return None
+    outside = (a.start for a in run.accesses if a.site == site and (a.start < 0 or a.stop > size))
+    return next(outside, None)
