@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
-from cuda_lsp.static.clocks import WARP
 from cuda_lsp.static.trace import BarrierEvent, Divergence
 from cuda_lsp.static.values import Data, Lanes
 
@@ -23,7 +22,7 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
     """Execute barrier ``s`` by the lanes of ``mask``."""
     line = s.site.range.start.line
     if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
-        if s.scope is BarrierScope.TILE and (s.size or 0) > WARP:
+        if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
             machine.trace.not_decided(f"line {line}: a tile of more than one warp")
         elif machine.warp is not None:
             _warp_level(machine, s, mask)
@@ -93,7 +92,7 @@ def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
         return
     executing = mask.may
     group: Lanes = np.zeros(machine.trace.lanes, np.int64)
-    lane = np.arange(machine.trace.lanes) % machine.trace.threads % WARP
+    lane = np.arange(machine.trace.lanes) % machine.trace.threads % machine.trace.gpu.warp_size
     name: object = None
     if s.scope is BarrierScope.TILE and s.size:
         group, name = lane // s.size, s.size

@@ -13,40 +13,44 @@ from numpy.typing import NDArray
 from cuda_lsp.static.values import Flags, Lanes
 
 Clocks = NDArray[np.int32]
-WARP = 32
 
 
 @frozen(eq=False)
 class WarpClock:
     """``seen[l, m]``: the newest step of lane ``m`` of its warp that padded lane ``l`` knows of."""
 
-    seen: Clocks  # (padded lanes, 32)
+    seen: Clocks  # (padded lanes, warp size)
     threads: int  # of a block
 
     @staticmethod
-    def start(blocks: int, threads: int) -> WarpClock:
-        padded = blocks * (-(-threads // WARP) * WARP)
-        seen = np.zeros((padded, WARP), np.int32)
+    def start(blocks: int, threads: int, warp_size: int) -> WarpClock:
+        padded = blocks * (-(-threads // warp_size) * warp_size)
+        seen = np.zeros((padded, warp_size), np.int32)
         rows = np.arange(padded)
-        seen[rows, rows % WARP] = 1
+        seen[rows, rows % warp_size] = 1
         return WarpClock(seen, threads)
+
+    @property
+    def warp_size(self) -> int:
+        return self.seen.shape[1]
 
     def rows(self, lanes: Lanes) -> Lanes:
         """Padded row of each lane (blocks are padded to whole warps)."""
-        per_block = -(-self.threads // WARP) * WARP
+        per_block = -(-self.threads // self.warp_size) * self.warp_size
         return lanes // self.threads * per_block + lanes % self.threads
 
     def synchronised(self, executing: Flags, group: Lanes) -> WarpClock:
         """The clock after lanes with equal ``group`` of one warp have met. Both ``(lanes,)``."""
+        size = self.warp_size
         rows = self.rows(np.flatnonzero(executing))
         names = group[executing]
         seen: Clocks = np.array(self.seen)
         for name in np.unique(names):
             members = np.zeros(len(seen), bool)
             members[rows[names == name]] = True
-            heard = np.reshape(np.where(members[:, None], self.seen, 0), (-1, WARP, WARP)).max(axis=1)
-            seen[members] = np.repeat(heard, WARP, axis=0)[members]
-        seen[rows, rows % WARP] += 1
+            heard = np.reshape(np.where(members[:, None], self.seen, 0), (-1, size, size)).max(axis=1)
+            seen[members] = np.repeat(heard, size, axis=0)[members]
+        seen[rows, rows % size] += 1
         return WarpClock(seen, self.threads)
 
     def knows(self, later: Lanes, earlier: Lanes, before: WarpClock) -> Flags:
@@ -55,4 +59,4 @@ class WarpClock:
         Lanes of one warp, elementwise.
         """
         mine, theirs = self.rows(later), self.rows(earlier)
-        return self.seen[mine, theirs % WARP] >= before.seen[theirs, theirs % WARP]
+        return self.seen[mine, theirs % self.warp_size] >= before.seen[theirs, theirs % self.warp_size]

@@ -15,7 +15,6 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.model import Mode, Scope
-from cuda_lsp.static.clocks import WARP
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Flags
 
@@ -69,6 +68,7 @@ class Group:
     between_blocks: bool
     threads: int
     lock_step: bool
+    warp_size: int = 32
 
 
 class TooManyPairs(Exception):
@@ -227,7 +227,7 @@ def _best(
     good = np.ones(len(i), bool)
     same_warp = np.zeros(len(i), bool)
     if not group.between_blocks:
-        same_warp = rows.lane[i] // WARP == rows.lane[j] // WARP
+        same_warp = rows.lane[i] // group.warp_size == rows.lane[j] // group.warp_size
         if group.lock_step:
             good &= ~same_warp | same_instruction
     code = rows.access[i] * len(group.accesses) + rows.access[j]

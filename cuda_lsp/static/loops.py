@@ -16,7 +16,7 @@ from cuda_lsp.ir.ops import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static.slicing import LoopShape
-from cuda_lsp.static.values import Address, Data, Flags, Lanes, Scalar, Spread, Value, identity
+from cuda_lsp.static.values import Address, Choice, Data, Flags, Lanes, Scalar, Spread, Value, identity
 
 if TYPE_CHECKING:
     from cuda_lsp.static.machine import Machine, Mask
@@ -289,7 +289,9 @@ def _widen(machine: Machine, loop: Loop, shape: LoopShape) -> None:
     line = loop.site.range.start.line
     for var in shape.carried:
         reason = f"{var.name or 'a variable'}, which the loop of line {line} changes until data ends it"
-        machine.eval.env[var.id] = machine.eval.fresh(reason, weak=True)
+        moved = machine.eval.fresh(reason, weak=True)
+        targets = [Address(a, moved) for a in sorted(machine.facts.targets.get(var.id, ()), key=lambda a: a.id)]
+        machine.eval.env[var.id] = Choice(tuple((None, a) for a in targets)) if targets else moved
 
 
 def _unfinished(machine: Machine, loop: Loop, condition: Data) -> None:

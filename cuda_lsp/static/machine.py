@@ -98,7 +98,7 @@ class Machine:
         self.grid_clock = 0
         self.warp: WarpClock | None = None
         if facts.warp_barriers and trace.gpu.independent_threads:
-            self.warp = WarpClock.start(self.blocks, trace.threads)
+            self.warp = WarpClock.start(self.blocks, trace.threads, trace.gpu.warp_size)
         self.sequence = 0
         self.tracked_sequence = 0
         self.synced: object = None

@@ -121,7 +121,7 @@ def _within_block(
             continue
         seen.add(signature)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
-        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous)
+        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous, trace.gpu.warp_size)
         yield from _known(trace, group, None)
         yield from _unknown(trace, distinct, lanes, group.agent, False)
 
@@ -257,7 +257,7 @@ def _finding(trace: Trace, race: Race) -> Finding | None:
     lanes = dict(zip((id(c.first), id(c.second)), c.lanes, strict=True))
     lane_first, lane_second = (c.lanes if first is c.first else c.lanes[::-1]) if first is not second else c.lanes
     del lanes
-    warp = c.same_warp and not c.same_instruction and not race.between_blocks and trace.threads > 32
+    warp = c.same_warp and not c.same_instruction and not race.between_blocks and trace.threads > trace.gpu.warp_size
     code = Code.WARP_RACE if warp and not trace.warp_synchronous else space_code
     blocks = (trace.block(lane_first), trace.block(lane_second)) if race.between_blocks else None
     values = _values(first, lane_first)
