@@ -27,6 +27,9 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
             pytest.skip(f"VS Code ({part}) is not installed: {INSTALL}")
     if not VSIX.exists():
         pytest.skip("the extension is not packaged: run make extension")
+    sources = [*VSIX.parent.glob("src/*.ts"), VSIX.parent / "package.json"]
+    if max(source.stat().st_mtime for source in sources) > VSIX.stat().st_mtime:
+        pytest.fail("the packaged extension is older than its sources: run make extension")
     scratch = tmp_path_factory.mktemp("vscode")
     files = [scratch / folder / "figure1.cu" for folder in ("ui", "inhost")]
     for file in files:
