@@ -20,7 +20,7 @@ from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.solve_bounds import out_of_bounds
-from cuda_lsp.static.solve_query import Outcome, Query, pitch_assumption
+from cuda_lsp.static.solve_query import Outcome, Query, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -201,8 +201,9 @@ def _holds_for_every_launch(
 
 
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
-    assumption = pitch_assumption(p, query.where.free)
-    facts = t.and_(facts, assumption[0]) if assumption is not None else facts
+    pitch = pitch_of(p, query.where.free)
+    if pitch is not None and query.ask_rows(p, facts, pitch):
+        return True
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
 
@@ -250,18 +251,17 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
+    pitch = pitch_of(p, query.where.free)
+    if pitch is not None and query.ask_rows(p, facts, pitch):
+        if not query.rows_hold(p, facts, pitch):
+            attempt.assumptions[pitch.text] = None
+        return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.REFUTED:
         return
     if answer.outcome is Outcome.UNKNOWN:
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
-    assumption = pitch_assumption(p, query.where.free)
-    if assumption is not None:
-        condition, text = assumption
-        if query.ask(p, t.and_(facts, condition)).outcome is Outcome.REFUTED:
-            attempt.assumptions[text] = None
-            return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
     if finding is None:
         attempt.doubts[sites] = _doubt(p, "the solver's candidate race could not be replayed")

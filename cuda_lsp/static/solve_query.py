@@ -8,6 +8,7 @@ the kernel its deadline.
 from __future__ import annotations
 
 import enum
+import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -70,6 +71,18 @@ class Query:
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.formula), p, shared)
         return self.solve(formula)
+
+    def ask_rows(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+        """The pair is impossible while rows do not overlap."""
+        shared = shared_level(p.pair.relation)
+        formula = t.and_(facts, p.guards, pitch.rows, pitch.equal)
+        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
+
+    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+        """The program's own guards keep columns within their rows: nothing need be assumed."""
+        shared = shared_level(p.pair.relation)
+        formula = t.and_(facts, p.guards, t.not_(pitch.rows))
+        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
@@ -175,14 +188,31 @@ def _integer(value: Z3, encoder: Encoder) -> int:
 # ------------------------------------------------------------------------------------------- pitch
 
 
-def pitch_assumption(p: Problem, free: Mapping[str, Var]) -> tuple[Term, str] | None:
-    """"Rows do not overlap": for addresses ``pitch*row + column`` with a free ``pitch``, |Δcolumn| < pitch.
+@frozen(eq=False)
+class Pitch:
+    """``rows``: the columns of both threads lie within one row of ``names``. ``equal``: the addresses are
+    equal, given that: row by row and column by column (linear where the address itself is not)."""
 
-    Returns the condition and its text, or None when no parameter multiplies a thread-dependent term
-    in both addresses alike.
+    rows: Term
+    equal: Term
+    names: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        listed = " and ".join(f"`{name}`" for name in self.names)
+        return f"rows of {listed} elements do not overlap"
+
+
+def pitch_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
+    """Addresses ``pitch*row + column`` with a free ``pitch``: |Δcolumn| < pitch makes them a number pair.
+
+    None when no parameter multiplies a thread-dependent term in both addresses alike.
     """
+    if p.overlap.op is not Op.EQ:
+        return None
     a, b = p.offsets
-    found: list[Term] = []
+    rows: list[Term] = []
+    equal: list[Term] = []
     names: list[str] = []
     for _ in range(3):
         pitch = _pitch(a, b, free)
@@ -190,16 +220,15 @@ def pitch_assumption(p: Problem, free: Mapping[str, Var]) -> tuple[Term, str] | 
             break
         row_a, column_a = _split(a, pitch)
         row_b, column_b = _split(b, pitch)
-        unit = t.content(row_a) or 1
-        width = t.scale(pitch, unit)
+        width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
         gap = t.sub(column_a, column_b)
-        found.append(t.and_(t.lt(gap, width), t.lt(t.scale(gap, -1), width)))
+        rows += [t.lt(gap, width), t.lt(t.scale(gap, -1), width)]
+        equal.append(t.eq(gap, t.ZERO))
         names.append(pitch.args[0])
         a, b = row_a, row_b
-    if not found:
+    if not names:
         return None
-    listed = " and ".join(f"`{name}`" for name in names)
-    return t.and_(*found), f"rows of {listed} elements do not overlap"
+    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names))
 
 
 def _pitch(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
