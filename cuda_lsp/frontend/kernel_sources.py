@@ -12,20 +12,22 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.frontend.tree import Ast, Declaration, RawCursor
+from cuda_lsp.frontend.tree import Ast, RawCursor
 from cuda_lsp.model import SourceRange
 
 # CXCursorKind numbers (clang-c/Index.h).
 _STRUCT, _CLASS, _FUNCTION, _PARAMETER, _METHOD, _NAMESPACE, _LINKAGE, _TEMPLATE = 2, 4, 8, 10, 21, 22, 23, 30
 _UNEXPOSED = 1
 _BODY, _GLOBAL_ATTRIBUTE = 202, 414
+_TEMPLATE_PARAMETERS = (27, 28, 29)
 _SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
 
 MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
 _DIRECTIVE_LINE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _DEVICE_ENTITY = re.compile(rb"__device__|__constant__|__managed__")
 
 
@@ -46,6 +48,7 @@ class KernelSource:
     cursor: RawCursor
     digest: str = ""
     template_arguments: tuple[str, ...] = ()
+    template_parameters: tuple[str, ...] = ()  # names; of the template it came from
     template: bool = False
     dependent: bool = False
     scope: str = ""  # enclosing namespaces and classes, "a::b::"
@@ -53,11 +56,15 @@ class KernelSource:
 
 @frozen
 class KernelSources:
-    """Kernels in source order; ``templates`` are all kernel templates; ``skipped`` says what the cap left out."""
+    """Kernels in source order, every kernel template, and how many instantiations the cap left out.
+
+    ``device_functions``: name and byte offsets of functions of the main file that kernels may call.
+    """
 
     kernels: tuple[KernelSource, ...] = ()
     templates: tuple[KernelSource, ...] = ()
-    skipped: tuple[tuple[KernelSource, int], ...] = field(default=())
+    skipped: tuple[tuple[KernelSource, int], ...] = ()
+    device_functions: tuple[tuple[str, int, int], ...] = ()
 
 
 def find_kernels(ast: Ast, root: RawCursor, source: SourceText) -> KernelSources:
@@ -74,6 +81,7 @@ class _Finder:
         self.path = str(source.path)
         self.by_end: dict[int, list[KernelSource]] = {}
         self.templates: dict[int, KernelSource] = {}
+        self.device_functions: set[tuple[str, int, int]] = set()
 
     def walk(self, cursor: RawCursor, scope: str) -> None:
         for child in self.ast.children(cursor):
@@ -100,7 +108,10 @@ class _Finder:
             return
         children = self.ast.children(cursor)
         kinds = {child.kind for child in children}
-        if _GLOBAL_ATTRIBUTE not in kinds or _BODY not in kinds:
+        if _BODY not in kinds:
+            return
+        if _GLOBAL_ATTRIBUTE not in kinds:
+            self.device_functions.add((self.ast.spelling(cursor), *offsets))
             return
         found = self._describe(cursor, children, offsets, scope)
         if found.template:
@@ -124,6 +135,7 @@ class _Finder:
             parameters=tuple(ast.spelling(c) for c in children if c.kind == _PARAMETER),
             cursor=cursor,
             template_arguments=arguments,
+            template_parameters=tuple(ast.spelling(c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
             template=cursor.kind == _TEMPLATE,
             scope=scope,
         )
@@ -138,13 +150,24 @@ class _Finder:
             if len(unique) > MAX_INSTANTIATIONS:
                 skipped.append((first, len(unique) - MAX_INSTANTIATIONS))
             kernels += (
-                evolve(k, range=first.range, offsets=first.offsets) for k in unique[:MAX_INSTANTIATIONS]
+                evolve(
+                    k,
+                    range=first.range,
+                    offsets=first.offsets,
+                    template_parameters=first.template_parameters,
+                )
+                for k in unique[:MAX_INSTANTIATIONS]
             )
         for end, template in self.templates.items():
             if end not in self.by_end:
                 kernels.append(evolve(template, dependent=True))
         kernels.sort(key=lambda k: k.offsets)
-        return KernelSources(tuple(kernels), tuple(self.templates.values()), tuple(skipped))
+        return KernelSources(
+            tuple(kernels),
+            tuple(self.templates.values()),
+            tuple(skipped),
+            tuple(sorted(self.device_functions)),
+        )
 
 
 def _template_arguments(ast: Ast, cursor: RawCursor) -> tuple[str, ...]:
@@ -163,23 +186,39 @@ def _template_argument(ast: Ast, cursor: RawCursor, index: int) -> str:
     return "…"
 
 
+def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) -> list[tuple[int, int]]:
+    """Byte stretches of the kernel and of functions of the file that it may reach, by name."""
+    found = [kernel.offsets]
+    pending = [kernel.offsets]
+    remaining = list(sources.device_functions)
+    while pending:
+        start, end = pending.pop()
+        words = set(_WORD.findall(data, start, end))
+        for function in [f for f in remaining if f[0].encode() in words or f[0].startswith("operator")]:
+            remaining.remove(function)
+            found.append(function[1:])
+            pending.append(function[1:])
+    return found
+
+
 def with_digests(sources: KernelSources, source: SourceText, context: bytes) -> KernelSources:
     """``sources`` with digests; ``context``: flags and headers, everything outside the file's text."""
     extents = sorted({k.offsets for k in sources.kernels} | {k.offsets for k in sources.templates})
     outside, device_lines = _environment(source, extents)
-    prefix = hashlib.sha256(context + b"\0" + outside)
+    environment = hashlib.sha256(context + b"\0" + outside).digest()
     return evolve(
-        sources, kernels=tuple(_with_digest(k, source, prefix.copy(), device_lines) for k in sources.kernels)
+        sources, kernels=tuple(_with_digest(k, source, environment, device_lines) for k in sources.kernels)
     )
 
 
 def _with_digest(
-    kernel: KernelSource, source: SourceText, sha: hashlib._Hash, device_lines: Iterable[int]
+    kernel: KernelSource, source: SourceText, environment: bytes, device_lines: Iterable[int]
 ) -> KernelSource:
     start, end = kernel.offsets
     line = kernel.range.start.line
     # Sites inside inlined device functions do not move with the kernel: their distance is part of the result.
     distances = ",".join(str(other - line) for other in device_lines)
+    sha = hashlib.sha256(environment)
     sha.update(f"\0{kernel.name}\0{kernel.range.start.column}\0{distances}\0".encode())
     sha.update(source.data[start:end])
     return evolve(kernel, digest=sha.hexdigest())
@@ -201,8 +240,3 @@ def _environment(source: SourceText, extents: Sequence[tuple[int, int]]) -> tupl
             pieces.append(b"\0".join(_DIRECTIVE_LINE.findall(source.data, max(start, position), end)))
         position = max(position, end)
     return b"\0".join(pieces), lines
-
-
-def declaration_of(ast: Ast, kernel: KernelSource) -> Declaration | None:
-    """The kernel's declaration for the lowering."""
-    return ast.declaration(kernel.cursor)

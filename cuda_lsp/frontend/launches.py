@@ -57,7 +57,7 @@ def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
     if "<<<" not in text:
         return ()
     plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
-    constants = _Constants(plain)
+    constants = HostConstants(plain)
     sites: list[LaunchSite] = []
     start = plain.find("<<<")
     while start >= 0:
@@ -68,7 +68,7 @@ def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
     return tuple(sites)
 
 
-def _launch(path: Path, text: str, plain: str, start: int, constants: _Constants) -> LaunchSite | None:
+def _launch(path: Path, text: str, plain: str, start: int, constants: HostConstants) -> LaunchSite | None:
     head, template_arguments = plain[:start].rstrip(), None
     if head.endswith(">"):
         opening = _opening(head)
@@ -100,7 +100,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: _Constants
     )
 
 
-class _Constants:
+class HostConstants:
     """Names of one file with constant values; ``before`` positions pick the nearest definition."""
 
     def __init__(self, plain: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from attrs import frozen
 
-from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.model import SourceRange, ToolError
 
@@ -69,8 +69,8 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
         start = source.line_starts[line - 1] if line else 0
         errors.append(
             ToolError(
-                f"header {name!r} was not found, so what it declares is unknown: add its folder to the setting"
-                " include-dirs, pass -I, or provide a compile_commands.json",
+                f"header {name!r} was not found, so what it declares is unknown: add its folder to the"
+                " setting include-dirs, pass -I, or provide a compile_commands.json",
                 source.range(start, start + len(text)) if line else None,
             )
         )
@@ -78,11 +78,16 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
 
 
 def errors_within(
-    kernel: KernelSource, problems: Sequence[Problem], source: SourceText
-) -> tuple[SourceRange, ...]:
-    """Where clang reports errors inside one kernel's text."""
-    start, end = kernel.offsets
-    return tuple(source.range(p.offset, p.offset + 1) for p in problems if start <= p.offset < end)
+    kernel: KernelSource, sources: KernelSources, problems: Sequence[Problem], source: SourceText
+) -> tuple[tuple[SourceRange, str], ...]:
+    """Where clang reports errors inside a kernel, or inside functions of the file that it may call."""
+    if not problems:
+        return ()
+    stretches = called_stretches(sources, kernel, source.data)
+    found = dict.fromkeys(
+        (p.offset, p.message) for p in problems if any(start <= p.offset < end for start, end in stretches)
+    )
+    return tuple((source.range(offset, offset + 1), message) for offset, message in found)
 
 
 def kernel_errors(

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import clang.cindex as cindex
+import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
 import platformdirs
 from attrs import frozen
 
@@ -119,7 +119,8 @@ def cache_folder() -> Path:
 
 def _digest(flags: Sequence[str]) -> str:
     sha = hashlib.sha256("\0".join(flags).encode())
-    sha.update(str(cindex.conf.get_filename()).encode())
+    library: Any = cindex.conf
+    sha.update(str(library.get_filename()).encode())
     for header in sorted(HEADERS.glob("*.h")):
         sha.update(header.read_bytes())
         # clang rejects a precompiled header whose source is newer.

@@ -20,9 +20,10 @@ from typing import Any
 from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
+from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
-from cuda_lsp.frontend.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.launches import HostConstants, LaunchSite, find_launches
 from cuda_lsp.frontend.parse_problems import (
     Problem,
     errors_within,
@@ -33,12 +34,13 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
-from cuda_lsp.ir.program import Directives, Kernel
+from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
 from cuda_lsp.model import LaunchConfig, LaunchSource, ToolError
 
 _MAX_BYTES = 8 << 20
 _ROUNDS = 3  # parses of one text: a guess for its templates, and one more when that guess does not compile
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
+_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
 _KERNEL_NAME = re.compile(
     r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
     r"\b([A-Za-z_]\w*)\s*\("
@@ -76,6 +78,7 @@ class Translation:
         self._sources = KernelSources()
         self._problems: list[Problem] = []
         self._missing: list[tuple[str, int]] = []
+        self._bad_assumptions: dict[int, ToolError] = {}  # by line; known once the kernel is lowered
         self._failure: ToolError | None = None
         self._launch_sites: tuple[LaunchSite, ...] | None = None
         self._directives: FileDirectives | None = None
@@ -196,24 +199,16 @@ class Translation:
             return (self._failure, *self.directives.errors)
         errors = missing_headers(self._missing, self._source)
         errors += kernel_errors(self._sources.kernels, self._problems, self._source)
-        for template, count in self._sources.skipped:
-            errors.append(
-                ToolError(
-                    f"kernel template '{template.base_name}' has {count} more instantiations; only the first"
-                    f" {len([k for k in self._sources.kernels if k.offsets == template.offsets])} are analysed",
-                    template.name_range,
-                )
-            )
-        for kernel in self._sources.kernels:
-            if kernel.dependent:
-                errors.append(
-                    ToolError(
-                        f"kernel template '{kernel.base_name}' has no instantiation in this file and no guess of"
-                        " its arguments compiles: instantiate it explicitly to have it analysed",
-                        kernel.name_range,
-                    )
-                )
-        return (*errors, *self.directives.errors)
+        errors += [self._capped(template, count) for template, count in self._sources.skipped]
+        errors += [_not_instantiated(kernel) for kernel in self._sources.kernels if kernel.dependent]
+        return (*errors, *self.directives.errors, *self._bad_assumptions.values())
+
+    def _capped(self, template: KernelSource, more: int) -> ToolError:
+        shown = sum(k.offsets == template.offsets for k in self._sources.kernels)
+        return ToolError(
+            f"kernel template '{template.base_name}' has {shown + more} instantiations; the first {shown} are analysed",
+            template.name_range,
+        )
 
     # ------------------------------------------------------------------------------------ lowering
 
@@ -223,16 +218,18 @@ class Translation:
 
         if self._ast is None:
             raise RuntimeError("the translation is closed")
-        kernel = lower_kernel(self._ast, source.cursor, source.name)
+        compile_errors = errors_within(source, self._sources, self._problems, self._source)
+        kernel = lower_kernel(
+            self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast
+        )
         directive = self._directive(source)
         return evolve(
             kernel,
-            name=source.name,
             range=source.range,
             name_range=source.name_range,
-            launches=self._launches(source, kernel, directive),
-            directives=_directives(kernel, directive),
-            errors=errors_within(source, self._problems, self._source),
+            launches=self._launches(source, directive),
+            bounds=kernel.bounds or self._bounds(source),
+            directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
         )
 
@@ -241,27 +238,61 @@ class Translation:
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
         return self.directives.for_kernel(first, max(ends, default=0))
 
-    def _launches(
-        self, source: KernelSource, kernel: Kernel, directive: KernelDirective | None
-    ) -> tuple[LaunchConfig, ...]:
+    def _launches(self, source: KernelSource, directive: KernelDirective | None) -> tuple[LaunchConfig, ...]:
         found: list[LaunchConfig] = []
         sites = [s for s in self.launch_sites if s.kernel == source.base_name and _instantiates(s, source)]
         from_sites = [c for s in sites if (c := s.configuration(source.parameters))]
         if directive:
-            arguments: Mapping[str, int] = directive.arguments
-            if directive.block:
-                found.append(
-                    LaunchConfig(
-                        directive.block,
-                        directive.grid,
-                        directive.dynamic_shared,
-                        LaunchSource.DIRECTIVE,
-                        arguments,
-                    )
-                )
-            from_sites = [evolve(c, arguments={**c.arguments, **arguments}) for c in from_sites]
-        found += from_sites
-        return tuple(found)
+            written = self._directive_launch(directive)
+            if written:
+                found.append(written)
+            from_sites = [evolve(c, arguments={**c.arguments, **directive.arguments}) for c in from_sites]
+        return (*found, *from_sites)
+
+    @staticmethod
+    def _directive_launch(directive: KernelDirective) -> LaunchConfig | None:
+        if directive.block is None:
+            return None
+        return LaunchConfig(
+            directive.block,
+            directive.grid,
+            directive.dynamic_shared,
+            LaunchSource.DIRECTIVE,
+            directive.arguments,
+        )
+
+    def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
+        if directive is None:
+            return kernel.directives
+        parameters = {var.name: var for var in kernel.params}
+        conditions: list[Expr] = []
+        for line, text in directive.assumptions:
+            try:
+                conditions.append(parse_assumption(text, parameters))
+            except BadAssumption as error:
+                message = f"`assume {text}` is not used: {error}"
+                start = self._source.line_starts[line - 1]
+                stretch = self._source.range(start, start + len(self._source.line(line)))
+                self._bad_assumptions[line] = ToolError(message, stretch)
+        launch = self._directive_launch(directive)
+        return Directives(launch, tuple(conditions), directive.warp_synchronous)
+
+    def _bounds(self, source: KernelSource) -> LaunchBounds | None:
+        """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""
+        start = source.offsets[0]
+        name = source.name_range.start
+        end = self._source.line_starts[name.line - 1] + name.column - 1
+        match = _BOUNDS.search(self._source.data, start, end)
+        if not match:
+            return None
+        before = len(self._source.data[:start].decode("utf-8", "replace"))
+        constants = HostConstants(self._source.text)
+        named = dict(zip(source.template_parameters, source.template_arguments, strict=False))
+        written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
+        values = [constants.integer(part, before) for part in written]
+        if not values or not values[0]:
+            return None
+        return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
 
     # ------------------------------------------------------------------------------------- digests
 
@@ -284,10 +315,12 @@ class Translation:
         return sha.digest()
 
 
-def _directives(kernel: Kernel, directive: KernelDirective | None) -> Directives:
-    if directive is None:
-        return kernel.directives
-    return evolve(kernel.directives, warp_synchronous=directive.warp_synchronous)
+def _not_instantiated(kernel: KernelSource) -> ToolError:
+    return ToolError(
+        f"kernel template '{kernel.base_name}' is never instantiated in this file and no guess of its arguments"
+        " compiles: instantiate it explicitly to have it analysed",
+        kernel.name_range,
+    )
 
 
 def _instantiates(site: LaunchSite, source: KernelSource) -> bool:
@@ -301,6 +334,10 @@ def _instantiates(site: LaunchSite, source: KernelSource) -> bool:
         if literal and truth.get(text, text) != truth.get(actual, actual):
             return False
     return True
+
+
+def _substituted(text: str, named: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: named.get(m[0], m[0]), text)
 
 
 def _without_comments(text: str) -> str:
