@@ -1,0 +1,309 @@
+"""The tiers at work on files: what runs now, what runs in the background, what a change invalidates.
+
+``Analyzer.update`` is the keystroke path: parse, lower the kernels whose digest changed, enumerate
+them. It does no I/O of its own and waits for no solver. ``Analyzer.refine`` hands undecided kernels to
+solver processes and publishes each answer. Reports are kept by digest, so undoing an edit is free.
+Sites move with their kernel: a cached report is shifted by the lines its kernel moved.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import define, evolve, field
+
+from cuda_lsp import config
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.directives import FileDirectives
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.toolchain import FrontendOptions
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
+from cuda_lsp.static.workers import SolverPool
+
+_KEPT_REPORTS = 512
+Publish = Callable[[FileReport], None]
+
+
+@define
+class _Known:
+    """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
+
+    kernel: Kernel
+    first: FirstTier
+    report: KernelReport
+    line: int
+
+
+@define
+class _Document:
+    """One open file and the kernels of its newest text."""
+
+    translation: Translation
+    directives: FileDirectives
+    version: int | None = None
+    keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
+    errors: tuple[ToolError, ...] = ()
+    seconds: float = 0.0
+
+
+class Analyzer:
+    """One per process: owns the open translations, the reports and the solver processes.
+
+    ``update`` must be called from one thread at a time; ``refine`` publishes from a worker thread.
+    """
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self._documents: dict[Path, _Document] = {}
+        self._reports: OrderedDict[str, _Known] = OrderedDict()
+        self._lock = threading.RLock()
+        self._pool: SolverPool | None = None
+
+    def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
+        """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
+        started = time.perf_counter()
+        document = self._open(path, text)
+        translation = document.translation
+        keys: list[tuple[str, int]] = []
+        errors: list[ToolError] = list(translation.diagnostics)
+        for source in translation.kernels():
+            if source.dependent:
+                continue
+            key = _key(translation, source)
+            if key not in self._reports:
+                failure = self._analyse(translation, source, key)
+                if failure:
+                    errors.append(failure)
+                    continue
+            with self._lock:
+                self._reports.move_to_end(key)
+            keys.append((key, source.range.start.line))
+        with self._lock:
+            document.keys, document.errors, document.version = keys, tuple(errors), version
+            document.directives = translation.directives
+            document.seconds = time.perf_counter() - started
+            self._forget_old()
+            return self._report(path, document)
+
+    def refine(self, path: Path, publish: Publish) -> int:
+        """Send the file's undecided kernels to the solver; returns how many. ``publish`` gets each answer."""
+        document = self._documents.get(path)
+        if document is None or not self.settings.solver:
+            return 0
+        if self._pool is None:
+            self._pool = SolverPool(self.settings.solver_workers)
+        version = document.version
+        submitted = 0
+        for key, _ in document.keys:
+            known = self._reports.get(key)
+            if known is None or known.report.refined:
+                continue
+            submitted += 1
+            self._pool.submit(
+                known.kernel,
+                known.report.launches,
+                self.settings.gpu,
+                self._budget(),
+                self._deliver(path, key, version, publish),
+                owner=path,
+            )
+        return submitted
+
+    def settle(self, path: Path) -> FileReport:
+        """The second tier in this process, blocking: what ``refine`` does in the background."""
+        document = self._documents[path]
+        for key, _ in document.keys:
+            known = self._reports[key]
+            if not known.report.refined:
+                answer = _answer(known, self.settings, self._budget())
+                known.report = refined(known.first, known.kernel, answer, self.settings)
+        return self._report(path, document)
+
+    def cancel(self, path: Path) -> None:
+        """Drop what the solver still has to do for a file."""
+        if self._pool:
+            self._pool.cancel(path)
+
+    def close(self, path: Path) -> None:
+        """Forget an open file."""
+        self.cancel(path)
+        document = self._documents.pop(path, None)
+        if document:
+            document.translation.close()
+
+    def shutdown(self) -> None:
+        """End the solver processes and free libclang's memory."""
+        if self._pool:
+            self._pool.close()
+            self._pool = None
+        for path in list(self._documents):
+            self.close(path)
+
+    def warm_up(self) -> None:
+        """Start the solver processes before they are needed."""
+        if self._pool is None and self.settings.solver:
+            self._pool = SolverPool(self.settings.solver_workers)
+
+    def kernel(self, path: Path, name: str) -> Kernel | None:
+        """The newest translation of one kernel of an open file."""
+        document = self._documents.get(path)
+        keys = document.keys if document else []
+        return next(
+            (k.kernel for key, _ in keys if (k := self._reports.get(key)) and k.kernel.name == name), None
+        )
+
+    # ----------------------------------------------------------------------------------- inside
+
+    def _open(self, path: Path, text: str) -> _Document:
+        document = self._documents.get(path)
+        if document is None:
+            translation = Translation(path, text, frontend_options(self.settings))
+            document = self._documents[path] = _Document(translation, translation.directives)
+        else:
+            document.translation.reparse(text)
+        return document
+
+    def _analyse(self, translation: Translation, source: KernelSource, key: str) -> ToolError | None:
+        try:
+            kernel = translation.lower(source)
+            first = enumerate_kernel(kernel, self.settings)
+        except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
+            message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
+            return ToolError(f"{message}; please report this kernel", source.name_range)
+        with self._lock:
+            self._reports[key] = _Known(kernel, first, first.report, source.range.start.line)
+        return None
+
+    def _budget(self) -> Budget:
+        seconds = self.settings.solver_budget / 1000
+        return Budget(kernel=seconds, query=min(0.4, seconds))
+
+    def _deliver(
+        self, path: Path, key: str, version: int | None, publish: Publish
+    ) -> Callable[[SolverResult], None]:
+        def deliver(answer: SolverResult) -> None:
+            with self._lock:
+                known = self._reports.get(key)
+                if known is None:
+                    return
+                known.report = refined(known.first, known.kernel, answer, self.settings)
+                document = self._documents.get(path)
+                if document is None or document.version != version:
+                    return  # the answer is kept; newer text is published by its own update
+                report = self._report(path, document)
+            publish(report)
+
+        return deliver
+
+    def _report(self, path: Path, document: _Document) -> FileReport:
+        kernels: list[KernelReport] = []
+        for key, line in document.keys:
+            known = self._reports.get(key)
+            if known:
+                kernels.append(moved(known.report, line - known.line))
+        visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
+        versioned = tuple(
+            evolve(k, findings=tuple(f.with_version(document.version) for f in k.findings)) for k in visible
+        )
+        return FileReport(
+            path, versioned, document.errors, seconds=document.seconds, version=document.version
+        )
+
+    def _forget_old(self) -> None:
+        live = {key for document in self._documents.values() for key, _ in document.keys}
+        for key in list(self._reports):
+            if len(self._reports) <= _KEPT_REPORTS:
+                break
+            if key not in live:
+                del self._reports[key]
+
+
+def _key(translation: Translation, source: KernelSource) -> str:
+    launches = [
+        (site.block, site.grid, site.dynamic_shared, tuple(site.arguments.items()))
+        for site in translation.launch_sites
+        if site.kernel == source.base_name
+    ]
+    return f"{translation.path}|{source.digest}|{source.name}|{launches}"
+
+
+def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> KernelReport:
+    if not directives.suppressions and not directives.file_suppressions:
+        return kernel
+    everywhere = {code for s in directives.file_suppressions for code in s.codes}
+
+    def silenced(finding: Finding) -> bool:
+        line = finding.site.range.start.line
+        return finding.code in everywhere or any(
+            finding.code in s.codes for s in directives.suppressions if s.line == line
+        )
+
+    return evolve(kernel, findings=tuple(f for f in kernel.findings if not silenced(f)))
+
+
+def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
+    try:
+        return refine_kernel(known.kernel, known.report.launches, settings.gpu, budget)
+    except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
+        return SolverResult(Verdict.UNDECIDED, (f"the solver failed: {type(error).__name__}: {error}",))
+
+
+def frontend_options(settings: Settings) -> FrontendOptions:
+    """The parse options that the settings ask for."""
+    return FrontendOptions(settings.include_dirs, settings.defines, settings.arch, settings.std)
+
+
+# ------------------------------------------------------------------------------------- blocking use
+
+
+def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
+    """Both tiers on one text, in this process, blocking."""
+    started = time.perf_counter()
+    analyzer = Analyzer(settings)
+    try:
+        report = analyzer.update(path, text)
+        if solver and analyzer.settings.solver:
+            report = analyzer.settle(path)
+        return evolve(report, seconds=time.perf_counter() - started)
+    finally:
+        analyzer.shutdown()
+
+
+def check_file(path: Path, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
+    """Both tiers on one file; what cannot be read is an error of the report."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
+    if b"\0" in data[:4096]:
+        return FileReport(path, errors=(ToolError(f"{path} is a binary file, not CUDA source"),))
+    return check_text(path, data.decode("utf-8", "replace"), settings, solver=solver)
+
+
+def check_files(
+    paths: Iterable[Path],
+    overrides: Mapping[str, Any],
+    settings_file: Path | None = None,
+    *,
+    solver: bool = True,
+) -> Sequence[FileReport]:
+    """Both tiers on files, each with the settings of its folder under ``overrides``."""
+    reports: list[FileReport] = []
+    for path in paths:
+        loaded, problems = (
+            config.load_file(settings_file) if settings_file else config.load(path.absolute().parent)
+        )
+        settings, more = config.merge(loaded, overrides, "command line")
+        report = check_file(path, settings, solver=solver)
+        told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
+        reports.append(evolve(report, errors=(*told, *report.errors)))
+    return reports

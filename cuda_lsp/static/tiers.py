@@ -1,0 +1,219 @@
+"""One kernel through both tiers.
+
+First tier (``enumerate_kernel``): concrete executions. With the open scalars unknown, what is found
+holds for every argument and, when nothing is left open, the launch is decided. Sampled values then
+find what needs a condition. Second tier (``refined``): the solver's answer merged in. It proves what
+was open, replaces an example by a readable condition, and drops what it refutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from attrs import evolve, frozen
+
+from cuda_lsp.config import Settings
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
+from cuda_lsp.static.assumed import free_scalars, launches_of, samples
+from cuda_lsp.static.banks import BankThresholds, bank_findings
+from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
+from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
+from cuda_lsp.static.coalescing import coalescing_findings
+from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.incomplete import incomplete_findings
+from cuda_lsp.static.incomplete import reasons as incomplete_reasons
+from cuda_lsp.static.limits import limit_findings
+from cuda_lsp.static.races import race_findings
+from cuda_lsp.static.solve import SolverResult
+from cuda_lsp.static.trace import Budget, Trace
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
+_CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
+_PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+PENDING = "not decided by enumeration; the solver has not looked at it"
+
+Key = tuple[object, ...]
+
+
+@frozen(eq=False)
+class FirstTier:
+    """The report to publish, and what the second tier still has to decide."""
+
+    report: KernelReport
+    decided: bool
+    open_reasons: tuple[str, ...] = ()
+
+
+def key_of(finding: Finding) -> Key:
+    """Equal for the same thing found twice: races by their pair of places, others by place."""
+    if finding.code in RACES:
+        others = [related.site.range for related in finding.related[:1]]
+        return ("race", *sorted([finding.site.range, *others]))
+    return (finding.code, finding.site.range)
+
+
+def enumerate_kernel(kernel: Kernel, settings: Settings) -> FirstTier:
+    """The first tier: no solver, no I/O, bounded by ``settings.enumeration_budget``."""
+    launches = launches_of(kernel, settings)
+    findings: dict[Key, Finding] = {}
+    open_reasons: dict[str, None] = {}
+    possible = False
+    for launch in launches:
+        unknown = _run(kernel, launch, launch.arguments, settings)
+        sure = [f for f in _findings(unknown, settings) if f.status is Status.PROVED or not _is_open(f)]
+        _collect(findings, sure)
+        left = [f for f in race_findings(unknown) if f.status is Status.POSSIBLE]
+        open_reasons.update(dict.fromkeys(unknown.undecided))
+        if free_scalars(kernel, launch):
+            _collect(findings, _sampled(kernel, launch, settings))
+        else:
+            _collect(findings, left)
+        if left:
+            possible = True
+            open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
+        _collect(findings, limit_findings(kernel, launch, settings.gpu))
+    _collect(findings, incomplete_findings(kernel, launches[0]))
+    incomplete = incomplete_reasons(kernel)
+    reasons = (*incomplete, *open_reasons)
+    decided = not possible and not open_reasons
+    verdict = _verdict(findings.values(), race_free=decided and not incomplete)
+    report = KernelReport(
+        name=kernel.name,
+        range=kernel.range,
+        verdict=verdict,
+        reasons=reasons if verdict is Verdict.UNDECIDED else incomplete,
+        launches=launches,
+        findings=shown(findings.values(), settings),
+        refined=decided,
+        key=kernel.digest,
+    )
+    return FirstTier(report, decided, tuple(open_reasons))
+
+
+def _run(kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], settings: Settings) -> Trace:
+    budget = Budget(milliseconds=float(settings.enumeration_budget))
+    return execute(kernel, launch, arguments, settings.gpu, budget)
+
+
+def _findings(trace: Trace, settings: Settings) -> tuple[Finding, ...]:
+    thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
+    optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
+    return (
+        *race_findings(trace),
+        *barrier_findings(trace),
+        *bank_findings(trace, thresholds),
+        *bounds_findings(trace),
+        *uninitialised_findings(trace),
+        *coalescing_findings(trace),
+        *optional,
+    )
+
+
+def _is_open(finding: Finding) -> bool:
+    """A doubt that a value for the open scalars may settle."""
+    return finding.status is Status.POSSIBLE
+
+
+def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings) -> list[Finding]:
+    """Findings that need the open scalars to have certain values; the example is the condition."""
+    found: dict[Key, Finding] = {}
+    for arguments in samples(kernel, launch):
+        trace = _run(kernel, launch, arguments, settings)
+        if trace.excluded:
+            continue
+        example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
+        for finding in _findings(trace, settings):
+            found.setdefault(key_of(finding), _under(finding, example))
+    return list(found.values())
+
+
+def _under(finding: Finding, example: str) -> Finding:
+    if finding.status is not Status.PROVED or finding.code in _PERFORMANCE:
+        return finding
+    return evolve(
+        finding,
+        status=Status.CONDITIONAL,
+        condition=example,
+        message=f"{finding.message} (for example when {example})",
+    )
+
+
+def _collect(findings: dict[Key, Finding], more: Iterable[Finding]) -> None:
+    """The surest finding of each place stays."""
+    for finding in more:
+        key = key_of(finding)
+        known = findings.get(key)
+        if known is None or finding.effective_severity < known.effective_severity:
+            findings[key] = finding
+
+
+def _verdict(findings: Iterable[Finding], *, race_free: bool) -> Verdict:
+    races = [f for f in findings if f.code in RACES]
+    if any(f.status in _CERTAIN for f in races):
+        return Verdict.RACY
+    return Verdict.RACE_FREE if race_free and not races else Verdict.UNDECIDED
+
+
+def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Settings) -> KernelReport:
+    """The report with the solver's answer merged in."""
+    report = first.report
+    proved_free = answer.verdict is Verdict.RACE_FREE or first.decided
+    findings: dict[Key, Finding] = {}
+    by_solver = {key_of(f): f for f in answer.findings}
+    for finding in report.findings:
+        key = key_of(finding)
+        better = by_solver.pop(key, None)
+        if finding.status is Status.CONDITIONAL and better and better.status in _CERTAIN:
+            findings[key] = better
+        elif not (finding.code in RACES and finding.status is Status.POSSIBLE and proved_free):
+            findings[key] = finding
+    if not first.decided:
+        _collect(findings, by_solver.values())
+    incomplete = incomplete_reasons(kernel)
+    verdict = _verdict(findings.values(), race_free=proved_free and not incomplete)
+    open_reasons = () if proved_free else (answer.reasons or first.open_reasons)
+    return evolve(
+        report,
+        verdict=verdict,
+        reasons=tuple(dict.fromkeys((*incomplete, *open_reasons)))
+        if verdict is not Verdict.RACE_FREE
+        else (),
+        findings=shown(findings.values(), settings),
+        refined=True,
+    )
+
+
+def _wanted(code: Code, settings: Settings) -> bool:
+    return settings.severity[code] is not None if code in settings.severity else CODES[code].enabled
+
+
+def shown(findings: Iterable[Finding], settings: Settings) -> tuple[Finding, ...]:
+    """Findings whose code is switched on, with the configured severity, in order of the text."""
+    result: list[Finding] = []
+    for finding in findings:
+        if not _wanted(finding.code, settings):
+            continue
+        severity = settings.severity.get(finding.code)
+        result.append(evolve(finding, severity=severity) if severity else finding)
+    return tuple(sorted(result, key=lambda f: (f.site.range, f.code.value)))
+
+
+def moved(report: KernelReport, lines: int) -> KernelReport:
+    """The report of a kernel whose text moved down by ``lines``."""
+    if not lines:
+        return report
+    return evolve(
+        report,
+        range=report.range.shifted(lines),
+        findings=tuple(_moved(finding, lines) for finding in report.findings),
+    )
+
+
+def _moved(finding: Finding, lines: int) -> Finding:
+    related = tuple(
+        evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines))) for r in finding.related
+    )
+    return evolve(
+        finding, site=evolve(finding.site, range=finding.site.range.shifted(lines)), related=related
+    )
