@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.model import Code, Finding, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.solve_condition import needed_condition
 from cuda_lsp.static.solve_query import Outcome, Query
@@ -20,7 +21,7 @@ from cuda_lsp.static.witness import NeedsData, Thread, TooLong, replay
 
 def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -> Iterator[Finding]:
     """One finding per site whose index can leave its shared array."""
-    from cuda_lsp.static.solve_report import argument_values, index_of, model_threads
+    from cuda_lsp.static.solve_report import argument_values, model_threads
     from cuda_lsp.static.symbolic_intervals import Relation
 
     seen: set[Site] = set()
@@ -41,14 +42,14 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
             continue
         seen.add(access.site)
         condition = needed_condition(formula, query)
-        index = index_of(access, start)
-        name = access.array.name
-        where = "][".join(map(str, index))
+        place = messages.subscript(access.array, start)
         yield Finding(
             Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
-            f"thread {thread.tid[0]} reaches `{name}[{where}]`, past its {size} bytes, when {condition}",
+            f"{messages.thread(thread.tid)} reaches {place}, outside its {size} bytes, when {condition}",
             query.kernel.name, access.site, condition=condition, launch=launch,
-            witness=Witness((thread.tid, thread.tid), None, name, index),
+            witness=Witness(
+                (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start)
+            ),
         )  # fmt: skip
 
 

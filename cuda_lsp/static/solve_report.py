@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from attrs import evolve
+
 from cuda_lsp.ir.program import Array, Axis, BarrierScope
 from cuda_lsp.model import (
     Code,
@@ -23,6 +25,7 @@ from cuda_lsp.model import (
     Status,
     Witness,
 )
+from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.solve_condition import condition_of
@@ -189,16 +192,17 @@ def _finding(
         used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
         blocks = None if shown[0].bid == shown[1].bid else (shown[0].bid, shown[1].bid)
         start = max(met[0].start, met[1].start)
-        index = index_of(first, start)
+        index = messages.element(first.array, start)
         witness = Witness((shown[0].tid, shown[1].tid), blocks, first.array.name, index, used)
-    code = _code(first, p.pair.relation, query.where.warp_size)
+    warp = met is not None and _within_a_warp_only(p, facts, query, threads)
+    code = Code.WARP_RACE if warp else _code(first)
     return Finding(
         code,
         status,
-        _message(early, late, kind, witness, condition, doubt, p.pair.relation),
+        _message(p, early, late, witness, warp, condition, doubt),
         query.kernel.name,
         late.site,
-        (Related(early.site, f"the other access {_verb(early.mode)} here"),),
+        (Related(early.site, f"the other access: {messages.doing(early.mode, early.site)}"),),
         kind=kind,
         witness=witness,
         condition=condition or None,
@@ -222,6 +226,21 @@ def _replays_without_memory(
     return _meeting(p, threads, runs, query.where.warp_size) is not None
 
 
+def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
+    """The two statements race between lanes of one warp, and nowhere else in a larger block."""
+    a, b = threads
+    size = query.where.warp_size
+    x, y, z = a.bdim
+    if p.pair.first is p.pair.second or a.bid != b.bid or x * y * z <= size:
+        return False
+    if a.linear // size != b.linear // size:
+        return False
+    if p.pair.relation.within is not None:
+        return True
+    apart = related(query.where, evolve(p.pair.relation, across=size))
+    return query.ask(p, t.and_(facts, apart)).outcome is Outcome.REFUTED
+
+
 def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
     a, b = first.site.range, second.site.range
     if (a.start, first.order) <= (b.start, second.order):
@@ -235,58 +254,26 @@ def _kind(early: Mode, late: Mode) -> RaceKind:
     return RaceKind.WAW if late.writes else RaceKind.RAW
 
 
-def _code(access: Access, relation: Relation, warp_size: int) -> Code:
-    if access.array.space is Space.GLOBAL:
-        return Code.GLOBAL_RACE
-    in_warp = relation.within is not None and relation.within <= warp_size
-    return Code.WARP_RACE if in_warp else Code.SHARED_RACE
-
-
-def index_of(access: Access, byte: int) -> tuple[int, ...]:
-    size = getattr(access.array.element, "size", 1) or 1
-    element = byte // size
-    extents = access.array.shape
-    if len(extents) < 2 or any(extent is None for extent in extents[1:]):
-        return (element,)
-    index: list[int] = []
-    for extent in reversed(extents[1:]):
-        assert extent is not None
-        index.append(element % extent)
-        element //= extent
-    return (element, *reversed(index))
-
-
-def _verb(mode: Mode) -> str:
-    return {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates (atomically)"}[mode]
+def _code(access: Access) -> Code:
+    return Code.GLOBAL_RACE if access.array.space is Space.GLOBAL else Code.SHARED_RACE
 
 
 def _message(
-    early: Access, late: Access, kind: RaceKind, witness: Witness | None, condition: str | None,
-    doubt: str | None, relation: Relation,
+    p: Problem, early: Access, late: Access, witness: Witness | None, warp: bool, condition: str | None,
+    doubt: str | None,
 ) -> str:  # fmt: skip
-    name = early.array.name
-    who = "two lanes of one warp" if relation.within else "two threads"
-    if not relation.same_block:
-        who = "two blocks"
+    kind = _kind(early.mode, late.mode)
+    actions = (messages.doing(late.mode, late.site), messages.doing(early.mode, early.site))
     if witness is None:
-        what = f"{who} may meet in `{name}`"
-    else:
-        a, b = (_thread(tid) for tid in witness.threads)
-        if witness.blocks is not None:
-            a, b = (f"{x} of block {_thread(block)}" for x, block in zip((a, b), witness.blocks, strict=True))
-        what = f"thread {a} {_verb(early.mode)} and thread {b} {_verb(late.mode)} `{witness}`"
-    text = f"{kind.value} race on `{name}`: {what}"
-    if early.site.range != late.site.range:
-        text += f" (lines {early.site.range.start.line} and {late.site.range.start.line})"
-    text += ", and nothing orders them" if not relation.same_block else ", with no barrier between"
+        return messages.possible_race(kind, early.array.name, actions, doubt or "data")
+    blocks = witness.blocks or (None, None)
+    who = (messages.thread(witness.threads[1], blocks[1]), messages.thread(witness.threads[0], blocks[0]))
+    same = early.site.range == late.site.range
+    remedy = messages.remedy(not p.pair.relation.same_block, warp, same, late.order < early.order)
+    text = messages.race(kind, str(witness), who, actions, {}, remedy)
     if condition:
         text += f", when {condition}"
-    return text + (f"; depends on {doubt}" if doubt else "")
-
-
-def _thread(tid: Dim3) -> str:
-    x, y, z = tid
-    return f"({x},{y},{z})" if z else f"({x},{y})" if y else str(x)
+    return text + (f" (depends on {doubt})" if doubt else "")
 
 
 # -------------------------------------------------------------------------------------- divergence
@@ -336,10 +323,10 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
     if counts[0] == counts[1]:
         return None
     fixed = not any(part.op is Op.SYMBOL and part.args[0] in query.where.free for part in t.subterms(formula))
-    a, b = (_thread(x.tid) for x in threads)
+    a, b = (messages.thread(x.tid) for x in threads)
     return Finding(
         Code.BARRIER_DIVERGENCE, Status.PROVED if fixed else Status.CONDITIONAL,
-        f"thread {a} reaches {_barrier_text(barrier)} and thread {b} of the same block does not",
+        f"{a} reaches {_barrier_text(barrier)} and {b} of the same block does not",
         query.kernel.name, barrier.site,
         condition=None if fixed else "the condition differs between threads", launch=launch,
     )  # fmt: skip
