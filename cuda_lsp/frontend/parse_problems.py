@@ -7,6 +7,7 @@ errors inside a kernel's text.
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +16,10 @@ from attrs import frozen
 
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import SourceRange, ToolError
 
 _MISSING = re.compile(r"'([^']+)' file not found")
-_SYSTEM_INCLUDE = re.compile(rb"#\s*include(?:_next)?\s*<")
 # Headers of the toolkit, of the C library and of systems that sources include in quotes as well.
 _TOOLKIT = re.compile(
     r"(?:^|/)(?:cuda|cu(?:blas|fft|rand|sparse|solver|dnn|complex|tensor|pti)|cub/|cooperative_groups|thrust/|nv|npp|"
@@ -37,10 +38,13 @@ class Problem:
     line: int
 
 
-def main_file_problems(unit: Any, path: str, limit: int) -> tuple[list[Problem], list[tuple[str, int]]]:
+def main_file_problems(
+    unit: Any, ast: Ast, path: str, limit: int
+) -> tuple[list[Problem], list[tuple[str, int]]]:
     """Errors inside the first ``limit`` bytes of the main file, and (name, line) of missing headers.
 
-    The line is 0 for a header that another header includes.
+    The line is 0 for a header that another header includes. Headers in ``<…>`` are the system's: absent on
+    purpose, the shim declares what matters of them.
     """
     problems: list[Problem] = []
     missing: list[tuple[str, int]] = []
@@ -51,10 +55,16 @@ def main_file_problems(unit: Any, path: str, limit: int) -> tuple[list[Problem],
         here = location.file is not None and location.file.name == path and location.offset < limit
         absent = _MISSING.search(diagnostic.spelling)
         if absent:
-            missing.append((absent[1], location.line if here else 0))
+            if not _in_angle_brackets(ast, location):
+                missing.append((absent[1], location.line if here else 0))
         elif here:
             problems.append(Problem(diagnostic.spelling, location.offset, location.line))
     return problems, missing
+
+
+def _in_angle_brackets(ast: Ast, location: Any) -> bool:
+    file = ctypes.cast(location.file.from_param(), ctypes.c_void_p).value if location.file else None
+    return file is not None and ast.contents(file)[location.offset : location.offset + 1] == b"<"
 
 
 def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> list[ToolError]:
@@ -63,7 +73,7 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
     seen: set[str] = set()
     for name, line in missing:
         text = source.line(line)
-        if name in seen or _TOOLKIT.search(name) or _SYSTEM_INCLUDE.search(text):
+        if name in seen or _TOOLKIT.search(name):
             continue
         seen.add(name)
         start = source.line_starts[line - 1] if line else 0

@@ -113,7 +113,9 @@ class Translation:
             return False
         self._ast = Ast(self._unit)
         self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source)
-        self._problems, self._missing = main_file_problems(self._unit, str(self.path), len(self._source.data))
+        self._problems, self._missing = main_file_problems(
+            self._unit, self._ast, str(self.path), len(self._source.data)
+        )
         return True
 
     # ------------------------------------------------------------------------ template arguments
@@ -206,7 +208,8 @@ class Translation:
     def _capped(self, template: KernelSource, more: int) -> ToolError:
         shown = sum(k.offsets == template.offsets for k in self._sources.kernels)
         return ToolError(
-            f"kernel template '{template.base_name}' has {shown + more} instantiations; the first {shown} are analysed",
+            f"kernel template '{template.base_name}' has {shown + more} instantiations;"
+            f" the first {shown} are analysed",
             template.name_range,
         )
 
@@ -317,8 +320,8 @@ class Translation:
 
 def _not_instantiated(kernel: KernelSource) -> ToolError:
     return ToolError(
-        f"kernel template '{kernel.base_name}' is never instantiated in this file and no guess of its arguments"
-        " compiles: instantiate it explicitly to have it analysed",
+        f"kernel template '{kernel.base_name}' is never instantiated in this file and no guess of its"
+        " arguments compiles: instantiate it explicitly to have it analysed",
         kernel.name_range,
     )
 

@@ -4,8 +4,8 @@
 #define CUDA_LSP_SHIM_H
 #pragma clang system_header
 
-#include "qualifiers.h"
 #pragma clang force_cuda_host_device begin
+#include "qualifiers.h"
 #include "limits_and_types.h"
 #include "vectors.h"
 #include "execution.h"
@@ -13,6 +13,7 @@
 #include "arithmetic.h"
 #include "standard.h"
 #include "half.h"
+#include "fp8.h"
 #include "textures.h"
 #include "groups.h"
 #include "libraries.h"

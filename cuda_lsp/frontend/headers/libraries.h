@@ -13,6 +13,14 @@ template <class T, int B = 32> struct WarpScan { CUDA_LSP_COLLECTIVE(WarpScan) t
 template <class T, int B, int I, BlockLoadAlgorithm A = BLOCK_LOAD_DIRECT> struct BlockLoad { CUDA_LSP_COLLECTIVE(BlockLoad) template <class... X> void Load(X&&...); };
 template <class T, int B, int I, BlockStoreAlgorithm A = BLOCK_STORE_DIRECT> struct BlockStore { CUDA_LSP_COLLECTIVE(BlockStore) template <class... X> void Store(X&&...); };
 template <class T, int B, int I = 1, class V = int> struct BlockRadixSort { CUDA_LSP_COLLECTIVE(BlockRadixSort) template <class... X> void Sort(X&&...); template <class... X> void SortDescending(X&&...); };
+template <class T, int B, int Y = 1, int Z = 1> struct BlockAdjacentDifference { CUDA_LSP_COLLECTIVE(BlockAdjacentDifference) template <class... X> void SubtractLeft(X&&...); template <class... X> void SubtractRight(X&&...); template <class... X> void SubtractLeftPartialTile(X&&...); template <class... X> void SubtractRightPartialTile(X&&...); };
+template <class T, int B, int Y = 1, int Z = 1> struct BlockDiscontinuity { CUDA_LSP_COLLECTIVE(BlockDiscontinuity) template <class... X> void FlagHeads(X&&...); template <class... X> void FlagTails(X&&...); };
+template <class T, int B, int I, bool W = false> struct BlockExchange { CUDA_LSP_COLLECTIVE(BlockExchange) template <class... X> void BlockedToStriped(X&&...); template <class... X> void StripedToBlocked(X&&...); template <class... X> void BlockedToWarpStriped(X&&...); template <class... X> void WarpStripedToBlocked(X&&...); template <class... X> void ScatterToStriped(X&&...); template <class... X> void ScatterToBlocked(X&&...); };
+enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
+template <class T, int B, int I, int N, BlockHistogramAlgorithm A = BLOCK_HISTO_SORT> struct BlockHistogram { CUDA_LSP_COLLECTIVE(BlockHistogram) template <class... X> void Histogram(X&&...); template <class... X> void InitHistogram(X&&...); template <class... X> void Composite(X&&...); };
+template <class K, int I, int W = 32, class V = int> struct WarpMergeSort { CUDA_LSP_COLLECTIVE(WarpMergeSort) template <class... X> void Sort(X&&...); };
+template <class K, int B, int I, class V = int> struct BlockMergeSort { CUDA_LSP_COLLECTIVE(BlockMergeSort) template <class... X> void Sort(X&&...); };
+struct Equality { template <class T> bool operator()(T, T) const; }; struct Inequality { template <class T> bool operator()(T, T) const; }; struct Difference { template <class T> T operator()(T, T) const; };
 #undef CUDA_LSP_COLLECTIVE
 }  // namespace cub
 namespace nvcuda { namespace wmma {
@@ -25,7 +33,7 @@ namespace cuda {
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 namespace std { using namespace ::std; enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst }; }
 using std::memory_order; using std::memory_order_relaxed; using std::memory_order_acquire; using std::memory_order_release; using std::memory_order_acq_rel; using std::memory_order_seq_cst;
-template <thread_scope S> struct barrier { barrier(); explicit barrier(int); struct arrival_token {}; arrival_token arrive(int = 1); void wait(arrival_token&&) const; void arrive_and_wait(); void arrive_and_drop(); };
+template <thread_scope S> struct barrier { barrier() = default; explicit barrier(int); struct arrival_token {}; arrival_token arrive(int = 1); void wait(arrival_token&&) const; void arrive_and_wait(); void arrive_and_drop(); };
 template <thread_scope S> void init(barrier<S>*, int);
 #define CUDA_LSP_OPERATIONS(Q) T load(int = 5) const; void store(T, int = 5) Q; T exchange(T, int = 5) Q; T fetch_add(T, int = 5) Q; T fetch_sub(T, int = 5) Q; T fetch_max(T, int = 5) Q; T fetch_min(T, int = 5) Q; T fetch_and(T, int = 5) Q; T fetch_or(T, int = 5) Q; T fetch_xor(T, int = 5) Q; bool compare_exchange_strong(T&, T, int = 5, int = 5) Q; bool compare_exchange_weak(T&, T, int = 5, int = 5) Q; T operator++() Q; T operator++(int) Q; T operator+=(T) Q; operator T() const;
 template <class T, thread_scope S = thread_scope_system> struct atomic_ref { explicit atomic_ref(T&); CUDA_LSP_OPERATIONS(const) };
@@ -34,10 +42,15 @@ template <class T, thread_scope S = thread_scope_system> struct atomic { T __val
 void atomic_thread_fence(int, thread_scope = thread_scope_system);
 template <thread_scope S> struct pipeline { void producer_acquire(); void producer_commit(); void consumer_wait(); void consumer_release(); void quit(); };
 template <thread_scope S, int N> struct pipeline_shared_state {}; pipeline<thread_scope_thread> make_pipeline(); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*);
+enum class pipeline_role { producer, consumer };
+template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*, pipeline_role); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*, size_t);
+template <class P> void pipeline_producer_commit(P&);
 template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class... X> void memcpy_async(X&&...); template <size_t N> struct aligned_size_t { aligned_size_t(size_t); operator size_t() const; };
 }  // namespace cuda
 struct curandState { unsigned __words[12]; };
 typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateMtgp32;
-void curand_init(unsigned long long, unsigned long long, unsigned long long, curandState*); unsigned curand(curandState*); uint4 curand4(curandState*);
+void curand_init(unsigned long long, unsigned long long, unsigned long long, curandState*);
+typedef unsigned curandDirectionVectors32_t[32]; void curand_init(unsigned*, unsigned, curandState*); void curand_init(unsigned*, unsigned, unsigned, curandState*);
+ unsigned curand(curandState*); uint4 curand4(curandState*);
 float curand_uniform(curandState*); double curand_uniform_double(curandState*); float curand_normal(curandState*); double curand_normal_double(curandState*); float curand_log_normal(curandState*, float, float); unsigned curand_poisson(curandState*, double);
 float2 curand_normal2(curandState*); float4 curand_normal4(curandState*); float4 curand_uniform4(curandState*);

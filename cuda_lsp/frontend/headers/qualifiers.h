@@ -11,6 +11,10 @@
 #define __block_size__(...)
 #define __maxnreg__(...)
 #define __forceinline__ inline __attribute__((always_inline))
+// `__shared__ alignas(16) T x` is CUDA, and an error when alignas is C++'s own keyword behind an attribute.
+template <class T> constexpr unsigned long __cuda_lsp_alignment() { return alignof(T); }
+template <unsigned long N> constexpr unsigned long __cuda_lsp_alignment() { return N; }
+#define alignas(...) __attribute__((aligned(__cuda_lsp_alignment<__VA_ARGS__>())))
 #define __inline_hint__
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_align__(n) __attribute__((aligned(n)))

@@ -1,5 +1,5 @@
 // Textures and surfaces: read-only (or surface) memory that no shared or global access aliases.
-typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;
+typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t, CUtexObject, CUsurfObject;
 enum cudaTextureReadMode { cudaReadModeElementType, cudaReadModeNormalizedFloat };
 enum cudaSurfaceBoundaryMode { cudaBoundaryModeZero, cudaBoundaryModeClamp, cudaBoundaryModeTrap };
 #define cudaTextureType1D 1
@@ -14,3 +14,10 @@ CUDA_LSP_FETCH(tex1DLayered) CUDA_LSP_FETCH(tex2DLayered) CUDA_LSP_FETCH(texCube
 template <class T, class... A> T surf1Dread(cudaSurfaceObject_t, A...); template <class T, class... A> T surf2Dread(cudaSurfaceObject_t, A...); template <class T, class... A> T surf3Dread(cudaSurfaceObject_t, A...);
 template <class T, class... A> void surf1Dread(T*, cudaSurfaceObject_t, A...); template <class T, class... A> void surf2Dread(T*, cudaSurfaceObject_t, A...);
 template <class T, class... A> void surf1Dwrite(T, cudaSurfaceObject_t, A...); template <class T, class... A> void surf2Dwrite(T, cudaSurfaceObject_t, A...); template <class T, class... A> void surf3Dwrite(T, cudaSurfaceObject_t, A...);
+template <class T> T surf1DLayeredread(cudaSurfaceObject_t, int, int, int = 0);
+template <class T> T surf2DLayeredread(cudaSurfaceObject_t, int, int, int, int = 0);
+template <class T> T surfCubemapread(cudaSurfaceObject_t, int, int, int, int = 0);
+template <class T, class... A> void surf3Dread(T*, cudaSurfaceObject_t, A...);
+template <class T, class... A> void surf1DLayeredwrite(T, cudaSurfaceObject_t, A...);
+template <class T, class... A> void surf2DLayeredwrite(T, cudaSurfaceObject_t, A...);
+template <class T, class... A> void surfCubemapwrite(T, cudaSurfaceObject_t, A...);
