@@ -8,7 +8,18 @@ times as much and do not expose operators.  Nothing here knows CUDA's meaning.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, byref, c_char_p, c_double, c_int, c_longlong, c_size_t, c_uint, c_ulonglong, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_char_p,
+    c_double,
+    c_int,
+    c_longlong,
+    c_size_t,
+    c_uint,
+    c_ulonglong,
+    c_void_p,
+)
 from pathlib import Path
 from typing import Any
 
@@ -226,12 +237,12 @@ class Ast:
         def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
             nonlocal count
             count += 1
-            data = parent.data
-            key = (data[0] or 0, data[1] or 0)
-            while len(stack) > 1 and stack[-1].key != key:
-                stack.pop()
-            data = cursor.data
-            node = Node(cursor, (data[0] or 0, data[1] or 0))
+            key = _key(parent)
+            for depth in range(len(stack) - 1, -1, -1):
+                if stack[depth].key == key:
+                    del stack[depth + 1 :]
+                    break
+            node = Node(cursor, _key(cursor))
             stack[-1].children.append(node)
             stack.append(node)
             return _RECURSE
@@ -274,6 +285,10 @@ class Ast:
 
     def parent(self, declaration: Declaration) -> Declaration | None:
         return self.declaration(self.lib.clang_getCursorSemanticParent(declaration.cursor))
+
+    def field_cursor(self, key: int) -> Declaration | None:
+        """The declaration of a field seen before, by its identity."""
+        return self._declarations.get(key)
 
     def arguments(self, node: Node) -> list[RawCursor]:
         count = self.lib.clang_Cursor_getNumArguments(node.cursor)
@@ -328,9 +343,7 @@ class Ast:
         data = self._files.get(file)
         if data is None:
             size = c_size_t()
-            pointer = (
-                self.lib.clang_getFileContents(self._tu_handle, file, byref(size)) if file else None
-            )
+            pointer = self.lib.clang_getFileContents(self._tu_handle, file, byref(size)) if file else None
             data = self._files[file] = ctypes.string_at(pointer, size.value) if pointer else b""
         return data
 
@@ -348,7 +361,9 @@ class Ast:
         data = self.contents(file)
         if end == start and data:  # a macro's name, or its argument
             length = 1
-            while data[start : start + length + 1].replace(b"_", b"a").isalnum() and start + length < len(data):
+            while data[start : start + length + 1].replace(b"_", b"a").isalnum() and start + length < len(
+                data
+            ):
                 length += 1
             end, end_column = start + length, end_column + length
         first = Position(line, _points(data, start, column))
@@ -365,7 +380,11 @@ class Ast:
 
 
 def _key(cursor: RawCursor) -> tuple[int, int]:
-    return cursor.data[0] or 0, cursor.data[1] or 0
+    """Identity of a cursor: the statement, or the declaration and (for references) where it is named."""
+    data = cursor.data
+    if 100 <= cursor.kind < 300:  # expressions and statements; data[0] is the declaration around them
+        return 0, data[1] or 0
+    return data[0] or 0, data[1] or 0
 
 
 def _points(data: bytes, offset: int, column: int) -> int:

@@ -1,0 +1,471 @@
+"""Calls: everything with a body is inlined; everything else is a row of the table of built-ins.
+
+A call gives a value, or a place when the function returns a reference.  Recursion is followed to a
+fixed depth, then said to be incomplete.
+"""
+
+from __future__ import annotations
+
+from attrs import define
+
+from cuda_lsp.frontend import builtins, expressions, extract, lvalues
+from cuda_lsp.frontend import cursor_kinds as K
+from cuda_lsp.frontend.extract_build import zero
+from cuda_lsp.frontend.extract_places import (
+    EXPR_TYPES,
+    PLACE_TYPES,
+    Address,
+    Closure,
+    Handle,
+    MemoryPlace,
+    MemoryRecord,
+    Place,
+    RecordPlace,
+    RecordValue,
+    StaticPlace,
+    Value,
+    VarPlace,
+)
+from cuda_lsp.frontend.extract_state import Frame, Lowering, Untranslatable
+from cuda_lsp.frontend.extract_types import VOID, TypeInfo, type_of, type_of_declaration
+from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.program import AddressOf, Block, Builtin, Const, Leave, Var
+from cuda_lsp.ir.types import INT64, Pointer
+
+MAX_RECURSION = 3  # times one function may be inside itself
+MAX_DEPTH = 60  # nested inlined calls
+MAX_STATEMENTS = 60_000  # a kernel larger than this is not analysed further
+
+
+@define(eq=False)
+class Function:
+    """The parts of a function definition that inlining needs."""
+
+    declaration: Declaration
+    parameters: list[Declaration]
+    body: Node | None
+    initialisers: list[tuple[Node, Node]]
+    result: TypeInfo
+    returns: list[Node]
+    tails: set[tuple[int, int]]
+
+
+def function_of(low: Lowering, declaration: Declaration) -> Function:
+    known = low.ast.functions.get(declaration.key)
+    if known is None:
+        root = low.ast.body(declaration)
+        body = next((c for c in root.children if c.kind in (K.COMPOUND, K.TRY)), None)
+        if body is not None and body.kind == K.TRY:
+            body = next((c for c in body.children if c.kind == K.COMPOUND), None)
+        parameters = [low.ast.declaration(c.cursor) for c in root.children if c.kind == K.PARAMETER]
+        returns: list[Node] = []
+        if body is not None:
+            _returns(body, returns)
+        result = expressions.result_type(low, declaration)
+        known = Function(
+            declaration,
+            [p for p in parameters if p is not None],
+            body,
+            _initialisers(root),
+            result,
+            returns,
+            _tails(body) if body is not None else set(),
+        )
+        low.ast.functions[declaration.key] = known
+    return known
+
+
+def defined(low: Lowering, declaration: Declaration) -> Function:
+    """A function with its body where there is one (for an instantiation, "definition" is the template)."""
+    own = function_of(low, declaration)
+    if own.body is not None:
+        return own
+    definition = low.ast.definition(declaration)
+    return function_of(low, definition) if definition is not None else own
+
+
+def _copies(function: Function) -> bool:
+    """An implicit copy or move (its parameter has no name): memberwise, whatever clang synthesised."""
+    return len(function.parameters) == 1 and not function.parameters[0].name
+
+
+def _returns(node: Node, found: list[Node]) -> None:
+    for child in node.children:
+        if child.kind == K.RETURN:
+            found.append(child)
+        elif child.kind != K.LAMBDA:
+            _returns(child, found)
+
+
+def _tails(node: Node) -> set[tuple[int, int]]:
+    """Returns after which the function ends anyway."""
+    if node.kind == K.RETURN:
+        return {node.key}
+    if node.kind == K.COMPOUND and node.children:
+        return _tails(node.children[-1])
+    if node.kind == K.IF and len(node.children) >= 2:
+        found = _tails(node.children[-1])
+        return found | _tails(node.children[-2]) if len(node.children) >= 3 else found
+    return set()
+
+
+def _initialisers(root: Node) -> list[tuple[Node, Node]]:
+    """(member or base, expression) pairs of a constructor."""
+    pairs: list[tuple[Node, Node]] = []
+    children = root.children
+    for first, second in zip(children, children[1:], strict=False):
+        if first.kind in (K.MEMBER_REF, K.TYPE_REF, K.TEMPLATE_REF) and 100 <= second.kind < 200:
+            pairs.append((first, second))
+    return pairs
+
+
+def argument_nodes(low: Lowering, node: Node) -> list[Node]:
+    """The arguments of a call; default arguments included."""
+    children = {child.key: child for child in node.children}
+    found: list[Node] = []
+    for cursor in low.ast.arguments(node):
+        probe = children.get((0, cursor.data[1] or 0))
+        found.append(probe if probe is not None else low.ast.snapshot(cursor))
+    return found
+
+
+def call_value(low: Lowering, node: Node) -> Value:
+    """A call as a value (a returned reference is read)."""
+    result = call(low, node)
+    if isinstance(result, PLACE_TYPES):
+        return low.read(result, node)
+    return result
+
+
+def call(low: Lowering, node: Node) -> Value | Place:
+    """Evaluate a call expression."""
+    if len(low.out) > MAX_STATEMENTS:
+        raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
+    declaration = low.ast.referenced(node)
+    if declaration is None or not declaration.name and declaration.kind != K.CONSTRUCTOR:
+        return _indirect(low, node)
+    if declaration.kind in (K.VAR, K.PARAMETER, K.FIELD):
+        return _indirect(low, node)
+    if declaration.kind == K.CONSTRUCTOR:
+        return construct(low, node, declaration, None)
+    arguments = argument_nodes(low, node)
+    this: Place | None = None
+    callee = lvalues.strip(node.children[0]) if node.children else None
+    member = declaration.kind in (K.METHOD, K.CONVERSION, K.DESTRUCTOR) and not low.ast.lib.clang_CXXMethod_isStatic(
+        declaration.cursor
+    )
+    if not member:
+        built_in = builtins.lower(low, node, declaration, arguments, None)
+        if built_in is not None:
+            return built_in
+        return _inline_or_say(low, node, declaration, arguments, None)
+    if callee is not None and callee.kind == K.MEMBER_EXPR:
+        this = _object(low, callee)
+    elif declaration.name.startswith("operator") and arguments:
+        this = lvalues.place(low, arguments[0])
+        arguments = arguments[1:]
+    elif node.children:
+        this = lvalues.place(low, node.children[0])
+    built_in = builtins.lower(low, node, declaration, arguments, this)
+    if built_in is not None:
+        return built_in
+    return _inline_or_say(low, node, declaration, arguments, this)
+
+
+def _object(low: Lowering, callee: Node) -> Place | None:
+    bases = [c for c in callee.children if c.kind >= 100]
+    if not bases:
+        return low.frame.this
+    info = type_of(low.ast, bases[0])
+    if info.is_pointer:
+        return lvalues.pointed(low, expressions.value(low, bases[0]), info.target or info, bases[0])
+    return lvalues.place(low, bases[0])
+
+
+def _indirect(low: Lowering, node: Node) -> Value:
+    """A call that clang could not resolve, or through a pointer: its arguments are still evaluated."""
+    text = low.ast.text(node)
+    info = type_of(low.ast, node)
+    if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
+        reason = "calls a function through a pointer"
+    else:
+        reason = "clang could not resolve the call"
+    raise Untranslatable(text[:60], reason + ("" if info.kind != "unknown" else ""), node)
+
+
+def _inline_or_say(
+    low: Lowering, node: Node, declaration: Declaration, arguments: list[Node], this: Place | None
+) -> Value | Place:
+    function = defined(low, declaration)
+    if low.ast.lib.clang_CXXMethod_isVirtual(declaration.cursor) and declaration.kind == K.METHOD:
+        raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
+    if declaration.name == "operator=" and _copies(function) and this is not None and arguments:
+        return assign_record(low, node, this, arguments[0])
+    if function.body is None:
+        if declaration.name == "operator=" and this is not None and arguments:
+            return assign_record(low, node, this, arguments[0])
+        return without_body(low, node, declaration, arguments, this)
+    return inline(low, node, function, arguments, this)
+
+
+def assign_record(low: Lowering, node: Node, target: Place, source: Node) -> Place:
+    new = expressions.value(low, source)
+    left = node.children[0] if node.children else node
+    low.write(target, new, left)
+    return target
+
+
+def without_body(
+    low: Lowering, node: Node, declaration: Declaration, arguments: list[Node], this: Place | None
+) -> Value:
+    """A function declared only: pure when it gets values alone and belongs to the shim; else incomplete."""
+    info = type_of(low.ast, node)
+    values = [expressions.value(low, a) for a in arguments]
+    by_reference = [
+        a for a, p in zip(arguments, low.ast.arguments(node), strict=False)
+        if type_of(low.ast, a).is_pointer or type_of(low.ast, a).kind == "reference"
+    ]  # fmt: skip
+    if declaration.in_system_header and not by_reference:
+        if info is VOID:
+            return zero(INT64)
+        return low.unknown_record(info, f"result of {declaration.name}", values)
+    pointers = [low.pointer(v) for v in values if isinstance(v, EXPR_TYPES) and isinstance(getattr(v, "type", None), Pointer)]
+    if isinstance(this, MemoryPlace):
+        pointers.append(this.pointer)
+    for value in values:
+        if isinstance(value, Address):
+            scramble(low, value.place)
+    low.incomplete(
+        declaration.name, f"{declaration.name} has no body in this file", node, pointers, synchronises=True,
+        harmless=declaration.in_system_header and not pointers,
+    )  # fmt: skip
+    return low.unknown_record(info, f"result of {declaration.name}") if info is not VOID else zero(INT64)
+
+
+def scramble(low: Lowering, place: Place) -> None:
+    """An object was written by something unknown."""
+    if isinstance(place, VarPlace):
+        low.write(place, low.unknown("written by a call", place.info.ir), None)
+    elif isinstance(place, RecordPlace):
+        for part in place.fields.values():
+            scramble(low, part)
+
+
+# -------------------------------------------------------------------------------------- inlining
+
+
+def inline(
+    low: Lowering, node: Node, function: Function, arguments: list[Node], this: Place | None, constructs: bool = False
+) -> Value | Place:
+    """The body of ``function`` in place of the call."""
+    key = function.declaration.key
+    name = function.declaration.name
+    if low.active.count(key) >= MAX_RECURSION or len(low.active) >= MAX_DEPTH:
+        low.incomplete(name, f"recursion deeper than {MAX_RECURSION} calls is not followed", node, synchronises=True)
+        return low.unknown_record(function.result, "result of a recursive call") if function.result is not VOID else zero(INT64)
+    bound = _bind_all(low, function, arguments)
+    saved = dict(low.env) if key in low.active else None
+    captured = _captures(low, function.declaration)
+    shadowed = {k: low.env.get(k) for k in captured}
+    for parameter, place in bound:
+        low.env[parameter] = place
+    low.env.update(captured)
+    frame = Frame(low.fresh(), None, this if not captured or this is None else this)
+    closure = _closure_of(low, function.declaration)
+    if closure is not None:
+        frame.this = closure.this
+    frame.by_reference = function.result.kind == "reference"
+    single = len(function.returns) == 1 and function.returns[0].key in function.tails
+    if function.result is not VOID and not single and not constructs:
+        info = function.result
+        frame.result = low.local("", info) if info.kind != "reference" else VarPlace(info, low.var("", info.ir))
+    frame.tails = function.tails
+    outer_calls = low.calls
+    low.calls = (*outer_calls, low.ast.extent(node)[0])
+    low.frames.append(frame)
+    low.active.append(key)
+    try:
+        with low.nested() as statements:
+            if constructs and this is not None:
+                _initialise_members(low, function, this)
+            assert function.body is not None
+            extract.statement(low, function.body)
+    finally:
+        low.active.pop()
+        low.frames.pop()
+        low.calls = outer_calls
+    if frame.left:
+        low.emit(Block(frame.label, tuple(statements), low.site(node)))
+    else:
+        low.out.extend(statements)
+    for k, place in shadowed.items():
+        if place is None:
+            low.env.pop(k, None)
+        else:
+            low.env[k] = place
+    if saved is not None:
+        low.env = saved
+    return _result_of(low, function, frame)
+
+
+def _result_of(low: Lowering, function: Function, frame: Frame) -> Value | Place:
+    if function.result is VOID:
+        return zero(INT64)
+    if frame.returned is not None:
+        return frame.returned
+    if frame.result is None:
+        return low.unknown_record(function.result, "no value was returned")
+    if frame.by_reference:
+        assert isinstance(frame.result, VarPlace)
+        return MemoryPlace(function.result.target or function.result, frame.result.var)
+    return low.read(frame.result, None)
+
+
+def _bind_all(low: Lowering, function: Function, arguments: list[Node]) -> list[tuple[int, Place]]:
+    bound: list[tuple[int, Place]] = []
+    for index, parameter in enumerate(function.parameters):
+        if index < len(arguments):
+            bound.append((parameter.key, bind(low, parameter, arguments[index])))
+    return bound
+
+
+def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
+    """The object a parameter stands for: the argument itself for references, else a copy."""
+    info = type_of_declaration(low.ast, parameter)
+    if info.kind == "reference":
+        return lvalues.place(low, argument)
+    if info.kind == "array":  # decays
+        info = TypeInfo("pointer", info.name, Pointer(info.target.size if info.target else 1), 8, 8, target=info.target)
+    value = expressions.convert(low, expressions.value(low, argument), info)
+    return hold(low, parameter, info, value)
+
+
+def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) -> Place:
+    """A new object of a declaration with its initial value."""
+    key = declaration.key
+    if not isinstance(value, EXPR_TYPES) and not isinstance(value, RecordValue | MemoryRecord | Address):
+        return StaticPlace(info, value, 0)
+    if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
+        return StaticPlace(info, value, key)
+    place = low.local(declaration.name, info, key)
+    low.write(place, value, None)
+    return place
+
+
+def _immutable(low: Lowering, value: Value) -> bool:
+    if isinstance(value, Var):
+        return value.id in low.parameters
+    return isinstance(value, Const | AddressOf | Builtin | Address)
+
+
+def _initialise_members(low: Lowering, function: Function, this: Place) -> None:
+    for member, expression in function.initialisers:
+        if member.kind == K.MEMBER_REF:
+            declaration = low.ast.referenced(member)
+            if declaration is None:
+                continue
+            info = type_of_declaration(low.ast, declaration)
+            field = lvalues.field_named(this.info, declaration, info)
+            if info.kind == "reference":
+                low.bind_reference(this, field, lvalues.place(low, expression))
+            else:
+                expressions.initialise(low, low.member(this, field), expression)
+        elif expression.kind == K.CALL:
+            named = low.ast.referenced(expression)
+            if named is not None and named.kind == K.CONSTRUCTOR:
+                construct(low, expression, named, lvalues.as_class(low, this, type_of(low.ast, expression)))
+
+
+def construct(low: Lowering, node: Node, declaration: Declaration, target: Place | None) -> Value | Place:
+    """A constructor call; ``target`` None makes a new object and gives its value."""
+    info = type_of(low.ast, node)
+    arguments = argument_nodes(low, node)
+    if info.kind == "array":
+        return low.read(low.local("", info), None)
+    library = builtins.construct(low, node, declaration, info, arguments)
+    if library is not None:
+        return library
+    function = defined(low, declaration)
+    if len(arguments) == 1 and (function.body is None or _copies(function)):
+        if type_of(low.ast, arguments[0]).is_record:
+            value = expressions.value(low, arguments[0])
+            if target is not None:
+                low.write(target, value, None)
+            return value
+    if function.body is None and arguments and not declaration.in_system_header:
+        return without_body(low, node, declaration, arguments, target)
+    own = target is None
+    object = low.local("", info) if target is None else target
+    _default_members(low, object)
+    if function.body is not None:
+        inline(low, node, function, arguments, object, constructs=True)
+    elif arguments:
+        return low.unknown_record(info, f"a {info.name}", [expressions.value(low, a) for a in arguments])
+    return low.read(object, None) if own else object
+
+
+def _default_members(low: Lowering, object: Place) -> None:
+    """Default member initialisers (``int n = 0;``)."""
+    declaration = object.info.declaration
+    if declaration is None or object.info.kind != "record" or declaration.in_system_header:
+        return
+    for field in object.info.fields:
+        cursor = low.ast.field_cursor(field.key)
+        if cursor is None:
+            continue
+        root = low.ast.body(cursor)
+        children = [c for c in root.children if 100 <= c.kind < 200]
+        if children and not field.bitfield and field.type.kind != "array":
+            expressions.initialise(low, low.member(object, field), children[-1])
+
+
+# --------------------------------------------------------------------------------------- lambdas
+
+
+def closure(low: Lowering, node: Node) -> Value:
+    """A lambda expression: copies what it captures by copy; references resolve where it is called."""
+    info = type_of(low.ast, node)
+    key = info.declaration.key if info.declaration is not None else node.key[1]
+    text = low.ast.text(node)
+    capture = text[: text.find("]") + 1].replace(" ", "")
+    made = Closure(key, {}, low.frame.this)
+    named = {d.key for c in node.children if c.kind == K.VARIABLE_REF if (d := low.ast.referenced(c)) is not None}
+    if capture.startswith("[="):
+        _references(low, node, named)
+    for declared in named:
+        place = low.env.get(declared)
+        if not isinstance(place, VarPlace) or place.constant:
+            continue
+        name = place.var.name
+        if f"&{name}" in capture:
+            continue
+        copy = VarPlace(place.info, low.var(name, place.info.ir), 0)
+        low.write(copy, low.read(place, None), None)
+        made.captures[declared] = copy
+    low.closures[key] = made
+    return made
+
+
+def _references(low: Lowering, node: Node, found: set[int]) -> None:
+    for child in node.children:
+        if child.kind == K.DECL_REF:
+            declaration = low.ast.referenced(child)
+            if declaration is not None:
+                found.add(declaration.key)
+        _references(low, child, found)
+
+
+def _closure_of(low: Lowering, declaration: Declaration) -> Closure | None:
+    if declaration.name != "operator()":
+        return None
+    parent = low.ast.parent(declaration)
+    found = low.closures.get(parent.key) if parent is not None else None
+    return found if isinstance(found, Closure) else None
+
+
+def _captures(low: Lowering, declaration: Declaration) -> dict[int, Place]:
+    found = _closure_of(low, declaration)
+    return dict(found.captures) if found is not None else {}
+
+
+__all__ = ["Handle", "Leave", "call", "call_value", "closure", "construct"]

@@ -1,0 +1,603 @@
+"""C++ expressions → values; what they do to memory becomes statements, in evaluation order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cuda_lsp.frontend import calls, lvalues
+from cuda_lsp.frontend import cursor_kinds as K
+from cuda_lsp.frontend.extract_build import binary, cast, element, select, unary, zero
+from cuda_lsp.frontend.extract_places import (
+    EXPR_TYPES,
+    Address,
+    Closure,
+    MemoryRecord,
+    Place,
+    RecordValue,
+    Value,
+    VarPlace,
+)
+from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
+from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, info, promote, type_of
+from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Assign, Binary, BinaryOp, Cast, Const, Expr, If, UnaryOp, Unknown, Var
+from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.model import Space
+
+
+def value(low: Lowering, node: Node) -> Value:
+    """The value of an expression (lvalues are read)."""
+    handler = _HANDLERS.get(node.kind)
+    if handler is None:
+        raise Untranslatable(low.ast.text(node)[:60] or "expression", "an expression of a kind not covered", node)
+    return handler(low, node)
+
+
+def scalar(low: Lowering, node: Node) -> Expr:
+    """The value of a scalar expression."""
+    return low.scalar(value(low, node), type_of(low.ast, node))
+
+
+def discard(low: Lowering, node: Node) -> None:
+    """Evaluate for the effects only."""
+    while node.kind in (K.PAREN, K.C_CAST, K.UNEXPOSED) and node.children:
+        node = node.children[-1]
+    if node.kind in (K.DECL_REF, K.MEMBER_EXPR) and not type_of(low.ast, node).volatile:
+        return
+    if node.kind == K.BINARY and low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN:
+        _assign(low, node)
+    elif node.kind == K.UNARY:
+        _unary(low, node)
+    else:
+        value(low, node)
+
+
+def condition(low: Lowering, node: Node) -> Expr:
+    """An expression as a truth value."""
+    return truth(low, value(low, node))
+
+
+def truth(low: Lowering, operand: Value) -> Expr:
+    if isinstance(operand, Address):
+        return TRUE
+    if not isinstance(operand, EXPR_TYPES):
+        return low.unknown("condition", BOOL)
+    assert not isinstance(operand, RecordValue | MemoryRecord)
+    expr: Expr = operand  # type: ignore[assignment]
+    if isinstance(expr.type, Pointer):
+        return unary(UnaryOp.NOT, _null(low, expr))
+    if isinstance(expr.type, Float | Opaque):
+        return Const(int(expr.value != 0), BOOL) if isinstance(expr, Const) else low.unknown("floating-point condition", BOOL, [expr])
+    return cast(expr, BOOL)
+
+
+def _null(low: Lowering, pointer: Expr) -> Expr:
+    """Whether a pointer is null: one unknown per parameter, false for objects."""
+    if isinstance(pointer, Const):
+        return Const(int(pointer.value == 0), BOOL)
+    if isinstance(pointer, AddressOf):
+        array = pointer.array
+        if array.param is None and array.space is not Space.GLOBAL:
+            return FALSE
+        identity = low.nulls.setdefault(array.id, low.fresh())
+        return Unknown(f"whether {array.name} is null", BOOL, identity, array.param is not None)
+    return low.unknown("whether a pointer is null", BOOL, [pointer])
+
+
+# --------------------------------------------------------------------------------- conversions
+
+
+def convert(low: Lowering, operand: Value, target: TypeInfo) -> Value:
+    """An implicit or explicit conversion to ``target``."""
+    if not isinstance(operand, EXPR_TYPES):
+        if target.ir == BOOL and isinstance(operand, Address):
+            return TRUE
+        if isinstance(operand, RecordValue) and target.scalar:
+            return low.unknown("conversion of a record", target.ir)
+        return operand
+    expr: Expr = operand  # type: ignore[assignment]
+    if not target.scalar:
+        return expr
+    return converted(low, expr, target.ir)
+
+
+def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
+    source = expr.type
+    if source == target:
+        return expr
+    if target == BOOL:
+        return truth(low, expr)
+    if isinstance(target, Pointer):
+        if isinstance(source, Pointer):
+            return expr
+        if isinstance(expr, Const):
+            return Const(expr.value, target)
+        return _integer_as_pointer(low, expr, target)
+    if isinstance(expr, Const) and not isinstance(source, Pointer):
+        return cast(expr, target)
+    if isinstance(target, Float) or isinstance(source, Float):
+        return low.unknown("floating-point value" if isinstance(target, Float) else "integer from floating point", target, [expr])
+    if isinstance(source, Pointer):
+        return Cast(expr, target)
+    return cast(expr, target)
+
+
+def _integer_as_pointer(low: Lowering, expr: Expr, target: Pointer) -> Expr:
+    """``(T*)((uintptr_t)p + k)``: the pointer inside the integer, moved."""
+    if isinstance(expr, Cast) and isinstance(expr.operand.type, Pointer):
+        return expr.operand
+    if isinstance(expr, Cast):
+        return _integer_as_pointer(low, expr.operand, target)
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
+        for inner, other in ((expr.left, expr.right), (expr.right, expr.left)):
+            if isinstance(inner, Cast) and isinstance(inner.operand.type, Pointer):
+                return element(inner.operand, other, 1, expr.op is BinaryOp.SUB)
+    raise Untranslatable("integer converted to a pointer", "what it points to is not known")
+
+
+def _unexposed(low: Lowering, node: Node) -> Value:
+    children = [c for c in node.children if c.kind >= 100]
+    target = type_of(low.ast, node)
+    if not children:
+        return _evaluated(low, node, target, "value")
+    child = children[-1]
+    source = type_of(low.ast, child)
+    if source.kind == "array" and target.kind == "pointer":
+        return decay(low, child)
+    if source.kind == "function" or target.kind == "function":
+        return low.unknown("a function", Pointer())
+    if len(children) > 1 and target.kind == "unknown":
+        raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
+    if target is VOID:
+        discard(low, child)
+        return zero(INT64)
+    return convert(low, value(low, child), target)
+
+
+def decay(low: Lowering, node: Node) -> Value:
+    """Array to pointer."""
+    place = lvalues.place(low, node)
+    return low.address(place)
+
+
+def _cast(low: Lowering, node: Node) -> Value:
+    target = type_of(low.ast, node)
+    children = [c for c in node.children if c.kind >= 100]
+    if not children:
+        return _evaluated(low, node, target, "cast")
+    if target is VOID:
+        discard(low, children[-1])
+        return zero(INT64)
+    child = children[-1]
+    if target.is_record and type_of(low.ast, child).is_record:
+        return value(low, child)
+    if type_of(low.ast, child).kind == "array":
+        return convert(low, decay(low, child), target)
+    return convert(low, value(low, child), target)
+
+
+def _evaluated(low: Lowering, node: Node, info: TypeInfo, what: str) -> Value:
+    found = low.ast.evaluate(node.cursor)
+    if found is None:
+        if info.kind == "record":
+            return low.unknown_record(info, f"{what} that clang cannot evaluate")
+        if info.kind == "unknown":
+            raise Untranslatable(low.ast.text(node)[:60] or what, "clang could not make sense of it", node)
+        return low.unknown(f"{what} that clang cannot evaluate", info.ir)
+    if isinstance(info.ir, Int):
+        return Const(info.ir.wrap(int(found)), info.ir)
+    if isinstance(info.ir, Float):
+        return Const(float(found), info.ir)
+    return Const(int(found), info.ir)
+
+
+# ----------------------------------------------------------------------------------- leaves
+
+
+def _literal(low: Lowering, node: Node) -> Value:
+    return _evaluated(low, node, type_of(low.ast, node), "literal")
+
+
+def _pointer_literal(low: Lowering, node: Node) -> Value:
+    return Const(0, Pointer())
+
+
+def _string(low: Lowering, node: Node) -> Value:
+    return low.read(lvalues.place(low, node), node)
+
+
+def _read(low: Lowering, node: Node) -> Value:
+    return low.read(lvalues.place(low, node), node)
+
+
+def _paren(low: Lowering, node: Node) -> Value:
+    return value(low, node.children[-1]) if node.children else _literal(low, node)
+
+
+def _this(low: Lowering, node: Node) -> Value:
+    place = low.frame.this
+    if place is None:
+        raise Untranslatable("this", "the object is not known", node)
+    return low.address(place)
+
+
+# ------------------------------------------------------------------------------- operators
+
+
+def _unary(low: Lowering, node: Node) -> Value:
+    op: int = low.ast.lib.clang_getCursorUnaryOperatorKind(node.cursor)
+    child = node.children[-1]
+    if op in (K.POST_INC, K.POST_DEC, K.PRE_INC, K.PRE_DEC):
+        return increment(low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC))
+    if op == K.ADDRESS_OF:
+        return low.address(lvalues.place(low, child))
+    if op == K.DEREF:
+        return _read(low, node)
+    if op == K.NOT:
+        return unary(UnaryOp.NOT, condition(low, child))
+    operand = scalar(low, child)
+    info = type_of(low.ast, node)
+    if op in (K.PLUS, K.EXTENSION):
+        return operand
+    if op in (K.MINUS, K.INVERT) and isinstance(info.ir, Int):
+        return unary(UnaryOp.NEG if op == K.MINUS else UnaryOp.INV, converted(low, operand, info.ir))
+    if isinstance(operand, Const) and op == K.MINUS:
+        return unary(UnaryOp.NEG, operand)
+    return low.unknown("floating-point value", info.ir, [operand])
+
+
+def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
+    place = lvalues.place(low, node)
+    info = place.info
+    old = low.scalar(low.read(place, node), info)
+    if post and isinstance(place, VarPlace):
+        copy = low.var("", info.ir)
+        low.emit(Assign(copy, old))
+        old = copy
+    new = stepped(low, old, info, up)
+    low.write(place, new, node)
+    return old if post else new if not isinstance(place, VarPlace) else place.var
+
+
+def stepped(low: Lowering, old: Expr, info: TypeInfo, up: bool) -> Expr:
+    if info.is_pointer:
+        return element(old, Const(1, INT64), info.pointee_size, not up)
+    if not isinstance(info.ir, Int):
+        return low.unknown("floating-point value", info.ir, [old])
+    wide = promote(info.ir)
+    return cast(binary(BinaryOp.ADD if up else BinaryOp.SUB, cast(old, wide), Const(1, wide)), info.ir)
+
+
+def _binary(low: Lowering, node: Node) -> Value:
+    op: int = low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor)
+    if len(node.children) != 2:
+        raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
+    left, right = node.children
+    if op == K.ASSIGN:
+        return low.read_back(_assign(low, node))
+    if op == K.COMMA:
+        discard(low, left)
+        return value(low, right)
+    if op in (K.LOGICAL_AND, K.LOGICAL_OR):
+        return _logical(low, node, left, right, op == K.LOGICAL_AND)
+    operation = K.ARITHMETIC.get(op)
+    if operation is None:
+        raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
+    a = value(low, left)
+    a = _hold(low, a, right)
+    b = value(low, right)
+    return arithmetic(low, operation, a, b, type_of(low.ast, left), type_of(low.ast, right), type_of(low.ast, node))
+
+
+def _hold(low: Lowering, operand: Value, later: Node) -> Value:
+    """Copy a variable read before an operand that may change it (``i + i++``-like code, calls)."""
+    if isinstance(operand, Var) and operand.name and _may_assign(low, later):
+        copy = low.var("", operand.type)
+        low.emit(Assign(copy, operand))
+        return copy
+    return operand
+
+
+def _may_assign(low: Lowering, node: Node) -> bool:
+    if node.kind in (K.CALL, K.COMPOUND_ASSIGN):
+        return True
+    if node.kind == K.UNARY and low.ast.lib.clang_getCursorUnaryOperatorKind(node.cursor) <= K.PRE_DEC:
+        return True
+    if node.kind == K.BINARY and low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN:
+        return True
+    return any(_may_assign(low, child) for child in node.children)
+
+
+def arithmetic(
+    low: Lowering, op: BinaryOp, a: Value, b: Value, left: TypeInfo, right: TypeInfo, result: TypeInfo
+) -> Value:
+    """A built-in binary operator on values of the given C++ types."""
+    if isinstance(a, Address) or isinstance(b, Address):
+        if isinstance(a, Address) and isinstance(b, Const) or isinstance(b, Address) and isinstance(a, Const):
+            if op is BinaryOp.EQ:
+                return FALSE
+            if op is BinaryOp.NE:
+                return TRUE
+            if isinstance(b, Const) and b.value == 0:
+                return a
+        a = low.pointer(a) if isinstance(a, Address) else a
+        b = low.pointer(b) if isinstance(b, Address) else b
+    x, y = low.scalar(a, left), low.scalar(b, right)
+    if isinstance(x.type, Pointer) or isinstance(y.type, Pointer):
+        return _pointer_arithmetic(low, op, x, y, left, right, result)
+    if isinstance(x.type, Float | Opaque) or isinstance(y.type, Float | Opaque):
+        return low.unknown(
+            "floating-point comparison" if result.ir == BOOL else "floating-point value", result.ir, [x, y]
+        )
+    if op in (BinaryOp.SHL, BinaryOp.SHR):
+        assert isinstance(x.type, Int)
+        wide = promote(x.type)
+        return cast(binary(op, cast(x, wide), y, wide), result.ir)
+    wide = common(x.type, y.type)
+    return _result(binary(op, cast(x, wide), cast(y, wide)), result.ir)
+
+
+def _result(expr: Expr, type: Type) -> Expr:
+    return cast(expr, type) if isinstance(type, Int) else expr
+
+
+def _pointer_arithmetic(
+    low: Lowering, op: BinaryOp, x: Expr, y: Expr, left: TypeInfo, right: TypeInfo, result: TypeInfo
+) -> Value:
+    if op in (BinaryOp.ADD, BinaryOp.SUB) and not (isinstance(x.type, Pointer) and isinstance(y.type, Pointer)):
+        if isinstance(x.type, Pointer):
+            return element(x, y, left.pointee_size, op is BinaryOp.SUB)
+        return element(y, x, right.pointee_size)
+    if op is BinaryOp.SUB:
+        bytes = binary(BinaryOp.SUB, x, y, INT64)
+        return binary(BinaryOp.DIV, bytes, Const(left.pointee_size, INT64))
+    if op in (BinaryOp.EQ, BinaryOp.NE):
+        for a, b in ((x, y), (y, x)):
+            if isinstance(b, Const) and b.value == 0:
+                null = _null(low, a)
+                return null if op is BinaryOp.EQ else unary(UnaryOp.NOT, null)
+    if isinstance(x.type, Pointer) and isinstance(y.type, Pointer):
+        return binary(op, x, y, BOOL)
+    return low.unknown("pointer arithmetic", result.ir, [x, y])
+
+
+def _logical(low: Lowering, node: Node, left: Node, right: Node, conjunction: bool) -> Value:
+    a = condition(low, left)
+    if isinstance(a, Const):
+        return condition(low, right) if bool(a.value) == conjunction else a
+    with low.nested() as effects:
+        b = condition(low, right)
+    if not effects:
+        return binary(BinaryOp.AND if conjunction else BinaryOp.OR, a, b)
+    result = low.var("", BOOL)
+    effects.append(Assign(result, b))
+    low.emit(Assign(result, a))
+    site = low.site(left)
+    test: Expr = result
+    low.emit(If(test, tuple(effects) if conjunction else (), () if conjunction else tuple(effects), site))
+    return result
+
+
+def _conditional(low: Lowering, node: Node) -> Value:
+    children = [c for c in node.children if c.kind >= 100]
+    if len(children) != 3:
+        raise Untranslatable(low.ast.text(node)[:60], "a conditional expression that is not covered", node)
+    info = type_of(low.ast, node)
+    test = condition(low, children[0])
+    if isinstance(test, Const):
+        return convert(low, value(low, children[1 if test.value else 2]), info)
+    with low.nested() as first:
+        a = value(low, children[1]) if info is not VOID else discard(low, children[1])
+    with low.nested() as second:
+        b = value(low, children[2]) if info is not VOID else discard(low, children[2])
+    if info is VOID:
+        low.emit(If(test, tuple(first), tuple(second), low.site(node)))
+        return zero(INT64)
+    if not first and not second and isinstance(a, EXPR_TYPES) and isinstance(b, EXPR_TYPES):
+        if isinstance(info.ir, Float):
+            return low.unknown("floating-point value", info.ir, [test, a, b])
+        x, y = converted(low, a, info.ir), converted(low, b, info.ir)  # type: ignore[arg-type]
+        return select(test, x, y, info.ir)
+    result = low.local("", info)
+    with low.nested() as extra:
+        low.write(result, convert(low, a, info), None)  # type: ignore[arg-type]
+    first.extend(extra)
+    with low.nested() as extra:
+        low.write(result, convert(low, b, info), None)  # type: ignore[arg-type]
+    second.extend(extra)
+    low.emit(If(test, tuple(first), tuple(second), low.site(node)))
+    return low.read(result, None)
+
+
+# ------------------------------------------------------------------------------- assignment
+
+
+def _assign(low: Lowering, node: Node) -> Place:
+    """``left = right``; gives the left object."""
+    left, right = node.children
+    new = value(low, right)
+    new = _hold(low, new, left)
+    target = lvalues.place(low, left)
+    new = convert(low, new, target.info)
+    low.write(target, new, left)
+    low.assigned_value = new
+    return target
+
+
+def compound(low: Lowering, node: Node) -> Place:
+    left, right = node.children
+    op = K.COMPOUND_ARITHMETIC.get(low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor))
+    if op is None:
+        raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
+    operand = value(low, right)
+    target = lvalues.place(low, left)
+    info = target.info
+    old = low.read(target, left)
+    if info.is_pointer:
+        new = arithmetic(low, op, old, operand, info, type_of(low.ast, right), info)
+    else:
+        x, y = low.scalar(old, info), low.scalar(operand, type_of(low.ast, right))
+        shift = op in (BinaryOp.SHL, BinaryOp.SHR)
+        assert x.type is not None
+        wide = (promote(x.type) if shift else common(x.type, y.type)) if isinstance(x.type, Int) else x.type
+        if not isinstance(wide, Int) or not isinstance(y.type, Int):
+            new = low.unknown("floating-point value", info.ir, [x, y])
+        else:
+            new = cast(binary(op, cast(x, wide), y if shift else cast(y, wide), wide), info.ir)
+    low.write(target, new, left)
+    low.assigned_value = new
+    return target
+
+
+def _compound(low: Lowering, node: Node) -> Value:
+    return low.read_back(compound(low, node))
+
+
+def _lambda(low: Lowering, node: Node) -> Value:
+    return calls.closure(low, node)
+
+
+def _call(low: Lowering, node: Node) -> Value:
+    return calls.call_value(low, node)
+
+
+def _init_list(low: Lowering, node: Node) -> Value:
+    info = type_of(low.ast, node)
+    children = [c for c in node.children if c.kind >= 100]
+    if info.scalar:
+        return convert(low, value(low, children[0]), info) if children else zero(info.ir)
+    target = low.local("", info)
+    initialise(low, target, node)
+    return low.read(target, None)
+
+
+def initialise(low: Lowering, target: Place, node: Node) -> None:
+    """Initialise an object from an initialiser expression, element by element for lists."""
+    info = target.info
+    while node.kind in (K.UNEXPOSED, K.PAREN) and len(node.children) == 1 and node.children[0].kind in (
+        K.INIT_LIST,
+        K.UNEXPOSED,
+    ):
+        if type_of(low.ast, node.children[0]).kind != info.kind:
+            break
+        node = node.children[0]
+    if node.kind in (K.FUNCTIONAL_CAST, K.COMPOUND_LITERAL) and node.children and node.children[-1].kind == K.INIT_LIST:
+        node = node.children[-1]
+    if node.kind != K.INIT_LIST:
+        if info.kind == "array":
+            _initialise_array(low, target, node)
+            return
+        low.write(target, convert(low, value(low, node), info), None)
+        return
+    children = [c for c in node.children if c.kind >= 100]
+    if info.scalar:
+        low.write(target, convert(low, value(low, children[0]), info) if children else zero(info.ir), None)
+    elif info.kind == "array" and info.target is not None:
+        for index, child in enumerate(children):
+            initialise(low, lvalues.indexed(low, target, index), child)
+        _fill_zero(low, target, len(children))
+    elif info.is_record:
+        if len(children) == 1 and type_of(low.ast, children[0]).name == info.name:
+            initialise(low, target, children[0])
+            return
+        for field, child in zip(info.fields, children, strict=False):
+            part = low.member(target, field)
+            initialise(low, part, child)
+        for field in info.fields[len(children) :]:
+            zero_out(low, low.member(target, field))
+
+
+def zero_out(low: Lowering, target: Place) -> None:
+    info = target.info
+    if info.scalar:
+        low.write(target, zero(info.ir), None)
+    elif info.is_record:
+        for field in info.fields:
+            zero_out(low, low.member(target, field))
+    elif info.kind == "array":
+        _fill_zero(low, target, 0)
+
+
+def _fill_zero(low: Lowering, target: Place, start: int) -> None:
+    """Zero the rest of a small local array; a large one keeps what evaluators call unknown data."""
+    count = target.info.count or 0
+    if count - start <= 64:
+        for index in range(start, count):
+            zero_out(low, lvalues.indexed(low, target, index))
+
+
+def _initialise_array(low: Lowering, target: Place, node: Node) -> None:
+    if node.kind == K.STRING:
+        return
+    if node.kind == K.CALL:  # default construction of elements
+        return
+    source = low.pointer(low.address(lvalues.place(low, node)))
+    low.write(target, MemoryRecord(target.info, source), None)
+
+
+def result_type(low: Lowering, declaration: Declaration) -> TypeInfo:
+    """The type that a function returns (VOID for constructors)."""
+    if declaration.kind in (K.CONSTRUCTOR, K.DESTRUCTOR):
+        return VOID
+    lib = low.ast.lib
+    return info(low.ast, lib.clang_getResultType(lib.clang_getCursorType(declaration.cursor)))
+
+
+def _statement_expression(low: Lowering, node: Node) -> Value:
+    from cuda_lsp.frontend import extract
+
+    return extract.statement_expression(low, node)
+
+
+def _new(low: Lowering, node: Node) -> Value:
+    info = type_of(low.ast, node)
+    target = info.target or info
+    array = low.array(
+        f"new {low.fresh()}", "new", Space.LOCAL, TypeInfo("array", "", target.ir, 0, target=target)
+    )
+    return AddressOf(array, Pointer(info.pointee_size))
+
+
+def _delete(low: Lowering, node: Node) -> Value:
+    for child in node.children:
+        if child.kind >= 100:
+            value(low, child)
+    return zero(INT64)
+
+
+_HANDLERS: dict[int, Callable[[Lowering, Node], Value]] = {
+    K.UNEXPOSED: _unexposed,
+    K.DECL_REF: _read,
+    K.MEMBER_EXPR: _read,
+    K.SUBSCRIPT: _read,
+    K.CALL: _call,
+    K.INTEGER: _literal,
+    K.FLOATING: _literal,
+    K.CHARACTER: _literal,
+    K.BOOL_LITERAL: _literal,
+    K.SIZEOF: _literal,
+    143: _literal,  # sizeof...(pack)
+    K.STRING: _string,
+    K.GNU_NULL: _pointer_literal,
+    K.NULLPTR: _pointer_literal,
+    K.PAREN: _paren,
+    K.THIS: _this,
+    K.UNARY: _unary,
+    K.BINARY: _binary,
+    K.COMPOUND_ASSIGN: _compound,
+    K.CONDITIONAL: _conditional,
+    K.C_CAST: _cast,
+    K.STATIC_CAST: _cast,
+    K.DYNAMIC_CAST: _cast,
+    K.REINTERPRET_CAST: _cast,
+    K.CONST_CAST: _cast,
+    K.FUNCTIONAL_CAST: _cast,
+    K.COMPOUND_LITERAL: _cast,
+    K.INIT_LIST: _init_list,
+    K.LAMBDA: _lambda,
+    K.STATEMENT_EXPR: _statement_expression,
+    K.NEW: _new,
+    K.DELETE: _delete,
+}
+
+__all__ = ["Closure", "arithmetic", "condition", "convert", "discard", "initialise", "scalar", "value"]

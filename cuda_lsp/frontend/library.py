@@ -1,0 +1,195 @@
+"""Classes of cub, libcu++ and wmma that kernels use: atomics are modelled, the rest is named.
+
+A cub collective synchronises its block or warp and touches its temporary storage; what it does there
+is not analysed (``Incomplete`` with that storage).  ``cuda::barrier`` and ``cuda::pipeline`` likewise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuda_lsp.frontend import builtins, expressions, lvalues
+from cuda_lsp.frontend.extract_build import base_array
+from cuda_lsp.frontend.extract_places import (
+    EXPR_TYPES,
+    Address,
+    AtomicRef,
+    DataPlace,
+    Handle,
+    MemoryPlace,
+    Place,
+    StaticPlace,
+    Value,
+)
+from cuda_lsp.frontend.extract_types import type_of
+from cuda_lsp.frontend.tree import Declaration
+from cuda_lsp.ir.program import Barrier, BarrierScope, Const, Copy, Expr, Fence, Load, Store
+from cuda_lsp.ir.types import INT64, Pointer
+from cuda_lsp.model import Scope, Space
+
+if TYPE_CHECKING:
+    from cuda_lsp.frontend.builtins import Call
+
+_ATOMIC = {
+    "fetch_add": "add", "fetch_sub": "sub", "fetch_max": "max", "fetch_min": "min", "fetch_and": "and",
+    "fetch_or": "or", "fetch_xor": "xor", "exchange": "exch", "load": "load", "store": "store",
+    "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add", "operator--": "sub",
+    "operator+=": "add", "operator-=": "sub", "operator=": "store",
+}  # fmt: skip
+_SCOPES = ((3, Scope.BLOCK), (2, Scope.BLOCK), (1, Scope.DEVICE), (0, Scope.SYSTEM))
+
+
+def _class_of(declaration: Declaration) -> str:
+    parent = declaration.ast.parent(declaration)
+    return parent.name if parent is not None else ""
+
+
+def _scope(name: str) -> Scope:
+    """The scope in an atomic's template arguments (an enumerator's number or name)."""
+    for number, scope in _SCOPES:
+        if f"(cuda::thread_scope){number}" in name or f", {number}>" in name:
+            return scope
+    if "thread_scope_block" in name:
+        return Scope.BLOCK
+    return Scope.DEVICE if "thread_scope_device" in name else Scope.SYSTEM
+
+
+def construct(call: Call) -> Value | None:
+    """A library object being made."""
+    name = call.info.name.removeprefix("const ")
+    if name.startswith("cuda::atomic_ref<"):
+        return AtomicRef(lvalues.place(call.low, call.arguments[0]), _scope(name)) if call.arguments else None
+    if name.startswith("cub::") and "TempStorage" not in name:
+        storage = None
+        for node in call.arguments:
+            storage = lvalues.place(call.low, node)
+        return Handle(name.split("<")[0], storage)
+    if name.startswith(("cuda::pipeline", "nvcuda::wmma::fragment")):
+        return Handle(name.split("<")[0])
+    return None
+
+
+def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | None:
+    """A member or free function of a library class; None when it is something else."""
+    owner = _class_of(declaration)
+    if this is not None:
+        name = this.info.name.removeprefix("const ")
+        if isinstance(this, StaticPlace) and isinstance(this.value, AtomicRef):
+            return _atomic(call, this.value)
+        if name.startswith("cuda::atomic<"):
+            return _atomic(call, AtomicRef(this, _scope(name)))
+        if name.startswith("cub::"):
+            return _collective(call, name.split("<")[0], this)
+        if name.startswith(("cuda::barrier", "cuda::pipeline")):
+            return _named(call, f"{name.split('<')[0]}::{call.name}", this)
+        return None
+    if owner == "wmma":
+        return _matrix(call)
+    if call.name == "atomic_thread_fence":
+        call.low.emit(Fence(Scope.DEVICE, call.low.site(call.node)))
+        return call.nothing()
+    if owner == "cuda" and call.name in ("memcpy_async", "pipeline_consumer_wait_prior", "init", "make_pipeline"):
+        return _asynchronous(call)
+    return None
+
+
+def _atomic(call: Call, ref: AtomicRef) -> Value | None:
+    low, op = call.low, _ATOMIC.get(call.name)
+    if op is None and call.name.startswith("operator"):
+        op = "load"
+    if op is None:
+        return None
+    place = ref.place
+    info = place.info
+    if place.info.is_record and place.info.fields:
+        info = place.info.fields[0].type
+    values = [expressions.scalar(low, n) for n in call.arguments if not _is_order(call, n)]
+    if call.name in ("operator++", "operator--"):
+        values = [Const(1, info.ir)]
+    if not isinstance(place, MemoryPlace):
+        low.write(place, low.unknown("atomic value", info.ir), None)
+        return call.unknown("value of a local atomic")
+    operands = tuple(expressions.converted(low, v, info.ir) for v in values)
+    old = builtins.emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
+    return call.unknown(f"result of {call.name}", varies=True) if op == "cas" or op == "store" else old
+
+
+def _is_order(call: Call, node: object) -> bool:
+    index = call.arguments.index(node)  # type: ignore[arg-type]
+    if call.name == "load" or call.name.startswith("operator") and len(call.arguments) > 1:
+        return True
+    return index >= (2 if call.name.startswith("compare") else 1)
+
+
+def _collective(call: Call, name: str, this: Place) -> Value:
+    """A cub collective: synchronises, and works in its temporary storage."""
+    low = call.low
+    handle = this.value if isinstance(this, StaticPlace) and isinstance(this.value, Handle) else None
+    storage = handle.storage if handle is not None else None
+    for node in call.arguments:
+        info = type_of(low.ast, node)
+        if info.kind != "array":
+            expressions.value(low, node)
+    pointers: list[Expr] = [storage.pointer] if isinstance(storage, MemoryPlace) else []
+    low.incomplete(
+        f"{name}::{call.name}", "what it does in its temporary storage is not analysed", call.node, pointers, synchronises=True
+    )
+    if name.startswith("cub::Block"):
+        low.emit(Barrier(BarrierScope.BLOCK, low.site(call.node), implied=True))
+    for node in call.arguments:
+        _written(call, node)
+    return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _written(call: Call, node: object) -> None:
+    """Results come back through references to locals."""
+    from cuda_lsp.frontend.calls import scramble
+
+    place = lvalues.place(call.low, node)  # type: ignore[arg-type]
+    if not isinstance(place, MemoryPlace | StaticPlace | DataPlace):
+        try_owner = getattr(place, "constant", False)
+        if not try_owner:
+            scramble(call.low, place)
+
+
+def _named(call: Call, construct: str, this: Place) -> Value:
+    values = [expressions.value(call.low, n) for n in call.arguments]
+    pointers = [this.pointer] if isinstance(this, MemoryPlace) else []
+    del values
+    call.low.incomplete(construct, "asynchronous barriers and pipelines are not modelled", call.node, pointers, synchronises=True)
+    return call.unknown(f"result of {call.name}")
+
+
+def _asynchronous(call: Call) -> Value:
+    low = call.low
+    if call.name == "memcpy_async":
+        pointers = [n for n in call.arguments if type_of(low.ast, n).is_pointer]
+        sizes = [n for n in call.arguments if type_of(low.ast, n).is_int]
+        if len(pointers) >= 2 and sizes:
+            destination, source = (low.pointer(expressions.value(low, n)) for n in pointers[:2])
+            size = expressions.converted(low, expressions.scalar(low, sizes[0]), INT64)
+            low.emit(Copy(destination, source, size, low.site(call.node), True, "cuda::memcpy_async"))
+            return call.nothing()
+    low.incomplete(f"cuda::{call.name}", "asynchronous copies are not modelled", call.node, synchronises=True)
+    if call.name == "make_pipeline":
+        return Handle("cuda::pipeline")
+    return call.unknown(f"result of {call.name}")
+
+
+def _matrix(call: Call) -> Value:
+    """wmma: loads and stores read or write a tile of unknown lane mapping, warp-wide."""
+    low = call.low
+    if call.name in ("load_matrix_sync", "store_matrix_sync"):
+        index = 1 if call.name.startswith("load") else 0
+        pointer = low.pointer(expressions.value(low, call.arguments[index]))
+        base = base_array(pointer)
+        if base is None or base.space is Space.SHARED or call.name.startswith("store"):
+            low.incomplete(f"wmma::{call.name}", "which lane touches which element is not specified", call.node, [pointer])
+        else:
+            info = type_of(low.ast, call.arguments[index])
+            target = info.target.ir if info.target is not None else Pointer()
+            low.emit(Load(None, pointer, target, low.site(call.node), readonly=True))
+    return call.unknown(f"result of {call.name}")
+
+
+__all__ = ["EXPR_TYPES", "Address", "Store", "construct", "lower"]
