@@ -121,12 +121,13 @@ def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, La
     Byte addresses in the array and active lanes, both ``(rows, warp_size)``, and the warp of each row.
     """
     assert not isinstance(a.offset, Data)
-    may = np.reshape(a.may[..., :threads], (-1, threads))
-    offset = np.reshape(spread_out(a.offset, a.may.shape)[..., :threads], (-1, threads))
+    may: Flags = np.reshape(a.may[..., :threads], (-1, threads))
+    offset: Lanes = np.reshape(spread_out(a.offset, a.may.shape)[..., :threads], (-1, threads))
     pad = ((0, 0), (0, -threads % warp_size))
     active: Flags = np.reshape(np.pad(may, pad), (-1, warp_size))
-    addresses = np.reshape(np.pad(offset, pad), (-1, warp_size))
-    warps = np.tile(np.arange(active.shape[0] // len(may)), len(may))
+    addresses: Lanes = np.reshape(np.pad(offset, pad), (-1, warp_size))
+    rows = len(active)
+    warps = np.arange(rows) % (rows // len(may))
     active &= addresses >= 0  # an index before the array is another finding
     keep = active.any(axis=1)
     addresses = np.where(active, addresses, 0)

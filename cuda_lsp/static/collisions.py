@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from cuda_lsp.model import Mode, Scope
 from cuda_lsp.static.trace import Access, spread_out
-from cuda_lsp.static.values import Flags
+from cuda_lsp.static.values import Data, Flags
 
 Ints = NDArray[np.int64]
 _MAX_SPAN = 1 << 22
 _MAX_PAIRS = 3_000_000
-_FIRST_UNITS = 16
 
 
 @frozen(eq=False)
@@ -37,6 +36,12 @@ class Entries:
     instance: Ints
     sure: Flags
 
+    def taken(self, rows: Ints) -> Entries:
+        """These rows, in this order."""
+        return Entries(
+            self.unit[rows], self.lane[rows], self.access[rows], self.instance[rows], self.sure[rows]
+        )
+
 
 @frozen(eq=False)
 class Collision:
@@ -49,10 +54,6 @@ class Collision:
     sure: bool
     same_warp: bool  # every colliding pair of these two sites is of one warp
     same_instruction: bool
-
-
-Ordered = Callable[[Access, Access, Ints, Ints], Flags]
-"""Whether pairs (lanes of the first access, of the second) are ordered by warp barriers."""
 
 
 @frozen(eq=False)
@@ -87,9 +88,7 @@ def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[
     suspicious = _suspicious(group, entries)
     if suspicious is None:
         return []
-    keep = np.isin(entries.unit, suspicious)
-    rows = Entries(*(column[keep] for column in (
-        entries.unit, entries.lane, entries.access, entries.instance, entries.sure)))  # fmt: skip
+    rows = entries.taken(np.flatnonzero(np.isin(entries.unit, suspicious)))
     return _by_site_pairs(group, rows, unit_bytes, compatible)
 
 
@@ -97,28 +96,28 @@ def _entries(group: Group) -> tuple[int, Entries]:
     columns: list[tuple[Ints, Ints, Ints, Flags]] = []
     for a in group.accesses:
         may = a.may[..., group.lanes]
-        assert not isinstance(a.offset, int) or a.offset is not None
-        offset = spread_out(a.offset, a.may.shape)[..., group.lanes]  # type: ignore[arg-type]
-        if may.all():
-            at = np.arange(may.size)
-        else:
-            at = np.flatnonzero(may)
+        assert not isinstance(a.offset, Data)
+        offset = np.reshape(spread_out(a.offset, a.may.shape)[..., group.lanes], -1)
+        at = np.flatnonzero(may)
         width = may.shape[-1]
-        offset_flat = offset.reshape(-1)[at]
-        sure = np.ones(len(at), bool) if a.must is a.may else a.must[..., group.lanes].reshape(-1)[at]
-        columns.append((offset_flat, at % width, at // width, sure))
+        must = np.reshape(a.must[..., group.lanes], -1)
+        columns.append((offset[at], at % width, at // width, must[at]))
     sizes = [a.size for a in group.accesses]
     unit = _unit(sizes, [c[0] for c in columns])
-    parts: list[tuple[Ints, Ints, Ints, Ints, Flags]] = []
-    for i, (a, (offset, lane, instance, sure)) in enumerate(zip(group.accesses, columns, strict=True)):
-        n = a.size // unit
-        units = offset // unit
-        if n > 1:
-            units = (units[:, None] + np.arange(n)).reshape(-1)
-            lane, instance, sure = (np.repeat(c, n) for c in (lane, instance, sure))
-        parts.append((units, lane, np.full(len(units), i), instance, sure))
-    joined = [np.concatenate(c) for c in zip(*parts, strict=True)]
-    return unit, Entries(joined[0], joined[1], joined[2], joined[3], joined[4].astype(bool))
+    counts = [a.size // unit for a in group.accesses]
+    units: list[Ints] = []
+    rest: list[tuple[Ints, Ints, Ints, Flags]] = []
+    for i, ((offset, lane, instance, sure), n) in enumerate(zip(columns, counts, strict=True)):
+        units.append(np.reshape(offset[:, None] // unit + np.arange(n), -1))
+        rows = np.repeat(np.arange(len(lane)), n)
+        rest.append((lane[rows], np.full(len(rows), i), instance[rows], sure[rows]))
+    return unit, Entries(
+        np.concatenate(units),
+        np.concatenate([r[0] for r in rest]),
+        np.concatenate([r[1] for r in rest]),
+        np.concatenate([r[2] for r in rest]),
+        np.concatenate([r[3] for r in rest]),
+    )
 
 
 def _unit(sizes: list[int], offsets: list[Ints]) -> int:
@@ -127,7 +126,7 @@ def _unit(sizes: list[int], offsets: list[Ints]) -> int:
         return size
     unit = math.gcd(*sizes)
     for o in offsets:
-        unit = math.gcd(unit, int(np.gcd.reduce(o, initial=0)))
+        unit = math.gcd(unit, math.gcd(*o.tolist()))
     return max(unit, 1)
 
 
@@ -177,7 +176,7 @@ def _by_site_pairs(
     site = np.array([number[n] for n in names])[rows.access]
     kinds = {number[n]: _kind(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
     order = np.lexsort((rows.unit, site))
-    sorted_rows = Entries(*(c[order] for c in (rows.unit, rows.lane, rows.access, rows.instance, rows.sure)))
+    sorted_rows = rows.taken(order)
     edges = np.searchsorted(site[order], np.arange(len(number) + 1))
     result: list[Collision] = []
     for p in range(len(number)):
@@ -232,18 +231,19 @@ def _best(
             good &= ~same_warp | same_instruction
     code = rows.access[i] * len(group.accesses) + rows.access[j]
     for pair in np.unique(code):
-        a, b = (group.accesses[k] for k in divmod(int(pair), len(group.accesses)))
-        mine = code == pair
+        k, m = divmod(int(pair), len(group.accesses))
+        a, b, mine = group.accesses[k], group.accesses[m], code == pair
         if not compatible(a, b):
             good[mine] = False
         elif not group.between_blocks and a.warp is not b.warp:
-            good[mine] &= ~(same_warp[mine] & _ordered(a, b, rows.lane[i[mine]] + base, rows.lane[j[mine]] + base))
+            ordered = _ordered(a, b, rows.lane[i[mine]] + base, rows.lane[j[mine]] + base)
+            good[mine] &= ~(same_warp[mine] & ordered)
     if not good.any():
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
     sure = rows.sure[i] & rows.sure[j]
     rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, ~sure))[0]
-    a, b = group.accesses[rows.access[i[rank]]], group.accesses[rows.access[j[rank]]]
+    a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
     byte = int(rows.unit[i[rank]]) * unit_bytes

@@ -36,7 +36,7 @@ def data_collision(
 def _active(a: Access, lanes: slice) -> Flags:
     """Lanes of the stretch that may execute ``a`` in some round."""
     may = a.may[..., lanes]
-    return np.reshape(may, (-1, may.shape[-1])).any(axis=0)
+    return np.asarray(np.reshape(may, (-1, may.shape[-1])).any(axis=0))
 
 
 def _ticket(a: Access) -> Ticket | None:

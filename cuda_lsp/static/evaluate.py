@@ -69,6 +69,8 @@ class Evaluator:
         self._data: dict[object, Data] = {}
         self._memo: dict[object, tuple[Value, tuple[Value | None, ...]]] = {}
         self._alive: list[object] = []
+        self._contents: dict[int, tuple[int, Lanes]] = {}
+        self._numbers: dict[object, int] = {}
         self._builtins = _builtin_values(launch.block, grid, blocks, warp_size)
 
     # ------------------------------------------------------------------------------ entry points
@@ -108,6 +110,19 @@ class Evaluator:
         if isinstance(value, (Address, Choice)):
             return self.data(("number", identity(value)), "the numeric value of a pointer", Spread.GRID)
         return value
+
+    def content(self, value: Value) -> object:
+        """As ``identity``, but equal for arrays of equal contents, however they were computed."""
+        if isinstance(value, Address):
+            return (value.array.id, self.content(value.offset))
+        if not isinstance(value, np.ndarray):
+            return identity(value)
+        known = self._contents.get(id(value))
+        if known is None:
+            text = (value.shape, value.astype(np.int64).tobytes())
+            number = self._numbers.setdefault(text, len(self._numbers))
+            known = self._contents[id(value)] = (number, value)
+        return ("=", known[0])
 
     # -------------------------------------------------------------------------------- unknowns
 
@@ -218,7 +233,10 @@ class Evaluator:
             ticket = drawn.ticket if isinstance(drawn, Data) else None
             if ticket is None or (isinstance(other, Data) and other.spread < ticket.within):
                 last = drawn.last_of if isinstance(drawn, Data) else None
-                if last is not None and (op is BinaryOp.AND or (op is BinaryOp.NE and other == 0)):
+                implied = isinstance(other, int) and (
+                    (op is BinaryOp.NE and other == 0) or (op is BinaryOp.EQ and other != 0)
+                )
+                if last is not None and (op is BinaryOp.AND or implied):
                     return None, last
                 continue
             uniform = not isinstance(other, Data) and spread_of(other, len(self.blocks)) >= ticket.within
@@ -332,7 +350,9 @@ class Evaluator:
         if condition is None and lanes is None:
             condition = self.fresh("data")  # which of the two is anybody's guess
         chooser: Value = condition if condition is not None else np.asarray(lanes)
-        return self._derived("one of", (chooser, a, b), low=low, high=high)
+        # "condition ? x : 0" that is not 0 tells that the condition held
+        last = condition.last_of if condition is not None and type(b) is int and b == 0 else None
+        return self._derived("one of", (chooser, a, b), low=low, high=high, last_of=last)
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)

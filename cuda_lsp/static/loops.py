@@ -240,12 +240,14 @@ def _round_by_round(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) 
                 break
         if shape.has_barrier and active.sure:
             state = _state(machine, shape, active)
-            if state is not None and state in seen:
-                repeats += 1
-                if repeats > number - seen[state] and _skip(machine, loop, shape, number - seen[state]):
-                    seen.clear()
-            elif state is not None:
+            if state is None or state not in seen:
                 repeats = 0
+            else:
+                repeats += 1
+                period = number - seen[state]
+                if repeats > period and _skip(machine, loop, shape, period):
+                    repeats = 0
+            if state is not None:
                 seen[state] = number
         env = machine.eval.env
         named = ((v.name, env[v.id]) for v in shape.carried if v.name and v.id in env)
@@ -290,7 +292,8 @@ def _widen(machine: Machine, loop: Loop, shape: LoopShape) -> None:
     for var in shape.carried:
         reason = f"{var.name or 'a variable'}, which the loop of line {line} changes until data ends it"
         moved = machine.eval.fresh(reason, weak=True)
-        targets = [Address(a, moved) for a in sorted(machine.facts.targets.get(var.id, ()), key=lambda a: a.id)]
+        known = sorted(machine.facts.targets.get(var.id, ()), key=lambda a: a.id)
+        targets = [Address(a, moved) for a in known]
         machine.eval.env[var.id] = Choice(tuple((None, a) for a in targets)) if targets else moved
 
 

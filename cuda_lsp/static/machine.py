@@ -191,9 +191,11 @@ class Machine:
         if isinstance(condition, int):
             return self.run(s.then if condition else s.otherwise, mask)
         if isinstance(condition, Data):
-            if condition.spread >= Spread.BLOCK and (id(s) in self.facts.with_barrier or self._diverts(s)):
+            around_barriers = id(s) in self.facts.with_barrier or self._diverts(s)
+            if condition.spread >= Spread.BLOCK and around_barriers:
                 outcome = self.choose(condition, f"if ({pretty(s.condition)})")
-                inside = Mask(mask.must, mask.may, mask.guards, self._last(mask, condition, outcome), mask.doubt)
+                last = self._last(mask, condition, outcome)
+                inside = Mask(mask.must, mask.may, mask.guards, last, mask.doubt)
                 rest = self.run(s.then if outcome else s.otherwise, inside)
                 return mask if rest is inside else rest
             self.doubt = condition.reason
@@ -346,7 +348,8 @@ class Machine:
             for lanes, address in value.options:
                 if lanes is None:
                     none = np.zeros_like(mask.must)
-                    result.append((None, address, Mask(none, mask.may, mask.guards, mask.last_of, mask.doubt)))
+                    possible = Mask(none, mask.may, mask.guards, mask.last_of, mask.doubt)
+                    result.append((None, address, possible))
                 else:
                     result.append((lanes, address, self.narrowed(mask, lanes)))
             return result
@@ -374,7 +377,7 @@ class Machine:
         bounds: dict[str, Any] = {}
         if isinstance(s.type, Int) and s.type.bits <= 16:
             bounds = {"low": s.type.minimum, "high": s.type.maximum}
-        key = ("load", array.id, identity(offset), self.versions.get(array.id, 0), s.type)
+        key = ("load", array.id, self.eval.content(offset), self.versions.get(array.id, 0), s.type)
         weak = isinstance(offset, Data) and offset.weak
         return self.eval.data(key, f"the value of {s.site.text}", spread, weak=weak, **bounds)
 

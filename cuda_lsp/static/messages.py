@@ -42,7 +42,14 @@ def race(
 ) -> str:  # fmt: skip
     """``RAW race on s[1]: thread (0,0,0) reads s[(id + 1) % nt] while thread (1,0,0) writes s[id]; …``."""
     when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
-    return f"{kind.value} race on {where}: {threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}; {remedy}"
+    story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
+    return f"{kind.value} race on {where}: {story}; {remedy}"
+
+
+def possible_race(kind: RaceKind, array: str, actions: tuple[str, str], reason: str) -> str:
+    """A race whose addresses depend on data."""
+    story = f"one thread {actions[0]} while another {actions[1]}"
+    return f"possible {kind.value} race on {array}: {story}; whether they meet depends on {reason}"
 
 
 def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
@@ -61,7 +68,8 @@ def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carrie
 def bank_conflict(site: Site, report: BankReport) -> str:
     extra = report.wavefronts - report.ideal
     text = site.text or "this access"
-    message = f"{report.ways}-way bank conflict: {text} takes {report.wavefronts} wavefronts instead of {report.ideal}"
+    cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
+    message = f"{report.ways}-way bank conflict: {text} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
     return message if extra > 0 or report.atomic_ways > 1 else f"{text}: no bank conflict"

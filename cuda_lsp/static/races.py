@@ -7,7 +7,7 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import numpy as np
@@ -44,10 +44,10 @@ def find_races(trace: Trace, *, merged_barrier: Site | None = None) -> tuple[Rac
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided is
     added to ``trace.undecided``.
     """
-    best: dict[object, Race] = {}
-    in_paths: dict[object, int] = defaultdict(int)
+    best: dict[tuple[object, ...], Race] = {}
+    in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
-        here: dict[object, Race] = {}
+        here: dict[tuple[object, ...], Race] = {}
         for race in _path_races(trace, path, merged_barrier):
             old = here.get(race.key)
             if old is None or _rank(race) < _rank(old):
@@ -60,6 +60,9 @@ def find_races(trace: Trace, *, merged_barrier: Site | None = None) -> tuple[Rac
     return tuple(sorted(result, key=_rank))
 
 
+Intervals = dict[tuple[int, int], int]
+
+
 def _rank(race: Race) -> tuple[object, ...]:
     kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[kind_of(race)[0]]
     a, b = sorted((race.first.sequence, race.second.sequence))
@@ -69,7 +72,7 @@ def _rank(race: Race) -> tuple[object, ...]:
 def _settled(trace: Trace, race: Race, paths: int) -> Race:
     """A race on one way through an unknown condition only is possible, on all of them it is proved."""
     if race.status is Status.PROVED and race.decided and paths < len(trace.paths):
-        choices = next((p.choices for p in trace.paths if race.first in p.accesses), [])
+        choices = next((p.choices for p in trace.paths if any(a is race.first for a in p.accesses)), None)
         reason = choices[race.decided - 1][1] if choices else "a condition that depends on data"
         return evolve(race, status=Status.POSSIBLE, reason=reason)
     return race
@@ -92,20 +95,21 @@ def _path_races(trace: Trace, path: Path, merged: Site | None) -> Iterator[Race]
             yield from _between_blocks(trace, path, accesses)
 
 
-def _interval_map(path: Path, merged: Site | None) -> dict[tuple[int, int], int]:
+def _interval_map(path: Path, merged: Site | None) -> Intervals:
     """(block, interval) → the interval it melts into when the barriers at ``merged`` are absent."""
-    result: dict[tuple[int, int], int] = {}
+    result: Intervals = {}
     if merged is None:
         return result
     for event in path.barriers:
         if event.barrier.site.range == merged.range:
             for block, interval in enumerate(event.clock):
-                result[block, interval + 1] = result.get((block, interval), interval)
+                before = result.get((block, interval), interval)
+                result[block, interval + 1] = before
     return result
 
 
 def _within_block(
-    trace: Trace, accesses: list[Access], block: int, merge: dict[tuple[int, int], int]
+    trace: Trace, accesses: list[Access], block: int, merge: Intervals
 ) -> Iterator[Race]:
     threads = trace.threads
     lanes = slice(block * threads, (block + 1) * threads)
@@ -121,7 +125,8 @@ def _within_block(
             continue
         seen.add(signature)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
-        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous, trace.gpu.warp_size)
+        size = trace.gpu.warp_size
+        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous, size)
         yield from _known(trace, group, None)
         yield from _unknown(trace, distinct, lanes, group.agent, False)
 
@@ -237,52 +242,55 @@ def race_findings(trace: Trace) -> tuple[Finding, ...]:
 
 def _finding(trace: Trace, race: Race) -> Finding | None:
     kind, first, second = kind_of(race)
-    shown, other = second, first
-    space_code = Code.SHARED_RACE if first.array.space is Space.SHARED else Code.GLOBAL_RACE
-    related = (Related(other.site, f"the other access: {messages.doing(other.mode, other.site)}"),)
-    common = {
-        "kernel": trace.kernel.name, "site": shown.site, "related": related, "kind": kind,
-        "launch": trace.launch, "reason": race.reason,
-    }  # fmt: skip
     c = race.collision
     if c is None:
-        text = (
-            f"possible {kind.value} race on {first.array.name}: one thread {messages.doing(second.mode, second.site)} "
-            f"while another {messages.doing(first.mode, first.site)}; whether they meet depends on {race.reason}"
-        )
-        return Finding(code=space_code, status=race.status, message=text, **common)  # type: ignore[arg-type]
+        actions = (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site))
+        message = messages.possible_race(kind, first.array.name, actions, race.reason or "data")
+        return _worded(trace, race, _code(first), message)
     if not _recheck(c):
         trace.not_decided(f"a witness on {first.array.name} did not hold when evaluated again")
         return None
-    lanes = dict(zip((id(c.first), id(c.second)), c.lanes, strict=True))
-    lane_first, lane_second = (c.lanes if first is c.first else c.lanes[::-1]) if first is not second else c.lanes
-    del lanes
-    warp = c.same_warp and not c.same_instruction and not race.between_blocks and trace.threads > trace.gpu.warp_size
-    code = Code.WARP_RACE if warp and not trace.warp_synchronous else space_code
-    blocks = (trace.block(lane_first), trace.block(lane_second)) if race.between_blocks else None
-    values = _values(first, lane_first)
-    carried = second.sequence > first.sequence and second.site.range == first.site.range
-    carried = carried or (second.sequence < first.sequence)
+    lanes = c.lanes if first is c.first else c.lanes[::-1]
+    blocks = (trace.block(lanes[0]), trace.block(lanes[1])) if race.between_blocks else None
     witness = Witness(
-        (trace.thread(lane_first), trace.thread(lane_second)), blocks, first.array.name,
-        messages.element(first.array, c.byte), values,
+        (trace.thread(lanes[0]), trace.thread(lanes[1])), blocks, first.array.name,
+        messages.element(first.array, c.byte), _values(first, lanes[0]),
     )  # fmt: skip
-    names = (
-        messages.thread(witness.threads[1], blocks[1] if blocks else None),
-        messages.thread(witness.threads[0], blocks[0] if blocks else None),
-    )
-    same = kind is RaceKind.WAW and _same_value(first, second, lane_first, lane_second)
+    warp = c.same_warp and not c.same_instruction and not race.between_blocks
+    warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
+    code = Code.WARP_RACE if warp else _code(first)
+    names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
+    carried = second.sequence < first.sequence or second.site.range == first.site.range
     message = messages.race(
-        kind, messages.subscript(first.array, c.byte), names,
-        (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), values,
+        kind, messages.subscript(first.array, c.byte), (names[0], names[1]),
+        (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), witness.values,
         messages.remedy(race.between_blocks, warp, c.same_instruction, carried),
     )  # fmt: skip
     if race.reason:
         message += f" (depends on {race.reason})"
+    same = kind is RaceKind.WAW and _same_value(first, second, lanes[0], lanes[1])
     if same:
         message += " (both write the same value)"
-    return Finding(  # type: ignore[arg-type]
-        code=code, status=race.status, message=message, witness=witness, same_value=same, **common
+    return evolve(_worded(trace, race, code, message), witness=witness, same_value=same)
+
+
+def _code(a: Access) -> Code:
+    return Code.SHARED_RACE if a.array.space is Space.SHARED else Code.GLOBAL_RACE
+
+
+def _worded(trace: Trace, race: Race, code: Code, message: str) -> Finding:
+    kind, first, second = kind_of(race)
+    other = Related(first.site, f"the other access: {messages.doing(first.mode, first.site)}")
+    return Finding(
+        code=code,
+        status=race.status,
+        message=message,
+        kernel=trace.kernel.name,
+        site=second.site,
+        related=(other,),
+        kind=kind,
+        reason=race.reason,
+        launch=trace.launch,
     )
 
 
@@ -315,7 +323,7 @@ def _values(a: Access, lane: int) -> dict[str, int]:
         if isinstance(value, int):
             result[name] = value
         elif isinstance(value, np.ndarray) and len(rounds):
-            lanes = np.reshape(np.broadcast_to(value, np.broadcast_shapes(value.shape, a.may.shape)), (-1, a.may.shape[-1]))
+            lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
             result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
     return result
 
@@ -324,8 +332,6 @@ def _same_value(a: Access, b: Access, lane_a: int, lane_b: int) -> bool:
     if a.stored is None or b.stored is None:
         return False
     if isinstance(a.stored, (int, np.ndarray)) and isinstance(b.stored, (int, np.ndarray)):
-        one, other = np.asarray(a.stored), np.asarray(b.stored)
-        if one.ndim > 1 or other.ndim > 1:
-            return False
-        return bool(one.flat[lane_a if one.size > 1 else 0] == other.flat[lane_b if other.size > 1 else 0])
+        one, other = spread_out(a.stored, a.may.shape), spread_out(b.stored, b.may.shape)
+        return one.ndim == other.ndim == 1 and bool(one[lane_a] == other[lane_b])
     return a.stored is b.stored and isinstance(a.stored, Data) and a.stored.spread.value >= 1

@@ -1,0 +1,143 @@
+"""The concrete execution itself: loops, data, local memory, budgets."""
+
+from __future__ import annotations
+
+import numpy as np
+from kernel_notation import BDIM, TID, E, Notation
+from test_solve_classics import matmul
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.types import INT32
+from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space
+from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.races import race_findings
+from cuda_lsp.static.trace import Budget
+from cuda_lsp.static.values import Data
+
+GPU = GpuModel("sm_80", (8, 0))
+
+
+def run(kernel, threads=32, budget=None, **arguments):
+    return execute(kernel, LaunchConfig((threads, 1, 1), (4, 1, 1)), arguments, GPU, budget)
+
+
+def accesses(trace):
+    (path,) = trace.paths
+    return path.accesses
+
+
+def counted(n: Notation, bound, *body):
+    k = n.var("k")
+    return [n.let(k, 0), n.loop(E(k) < bound, [n.let(k, E(k) + 1)], *(b(E(k)) for b in body))]
+
+
+def test_a_loop_without_barriers_is_one_record_with_an_axis_of_rounds() -> None:
+    n = Notation()
+    s = n.shared("s", 1024)
+    (access,) = accesses(run(n.kernel(*counted(n, 20, lambda k: n.write(s, TID + k * 32)))))
+    assert access.offset.shape == (20, 32) and access.must.all()
+    assert np.array_equal(access.offset // 4, np.arange(32) + 32 * np.arange(20)[:, None])
+
+
+def test_lanes_leave_a_loop_each_after_its_own_rounds() -> None:
+    n = Notation()
+    s, i = n.shared("s", 1024), n.var("i")
+    loop = n.loop(E(i) < 40, [n.let(i, E(i) + BDIM)], n.write(s, i))
+    (access,) = accesses(run(n.kernel(n.let(i, TID), loop)))
+    assert access.must.sum(axis=0).tolist() == [2] * 8 + [1] * 24
+
+
+def test_unsigned_arithmetic_wraps_as_the_machine_does() -> None:
+    n = Notation()
+    s, x = n.shared("s", 64), n.var("x", ir.UINT32)
+    below = ir.Binary(ir.BinaryOp.SUB, ir.const(0, ir.UINT32), ir.const(1, ir.UINT32), ir.UINT32)
+    kernel = n.kernel(ir.Assign(x, below), n.write(s, E(x) & 7))
+    (access,) = accesses(run(kernel))
+    assert access.offset == 7 * 4
+
+
+def test_the_same_element_read_twice_is_one_value() -> None:
+    n = Notation()
+    data, s, a, b = n.globals("data", INT32), n.shared("s", 64), n.var("a"), n.var("b")
+    write = n.when(E(a).ne(b), n.write(s, 0))
+    assert not accesses(run(n.kernel(n.read(data, TID, a), n.read(data, TID, b), write)))
+
+
+def test_an_index_staged_through_shared_memory_is_known() -> None:
+    n = Notation()
+    table, s, i = n.shared("table", 32, element=INT32), n.shared("s", 64), n.var("i")
+    kernel = n.kernel(n.write(table, TID, TID * 2), n.sync(), n.read(table, TID, i), n.write(s, i))
+    *_, last = accesses(run(kernel))
+    assert last.offset.tolist() == [8 * t for t in range(32)]
+
+
+def test_a_condition_that_is_data_gives_lanes_that_may_execute() -> None:
+    n = Notation()
+    data, s, a = n.globals("data", INT32), n.shared("s", 64), n.var("a")
+    kernel = n.kernel(n.read(data, TID, a), n.when(E(a) > 0, n.write(s, TID)))
+    (access,) = accesses(run(kernel))
+    assert access.may.all() and not access.must.any()
+
+
+def test_a_uniform_unknown_condition_around_a_barrier_is_followed_both_ways() -> None:
+    n = Notation()
+    data, s, flag = n.globals("data", INT32), n.shared("s", 64), n.var("flag")
+    kernel = n.kernel(
+        n.read(data, 0, flag), n.write(s, TID), n.when(E(flag) > 0, n.sync()), n.read(s, TID ^ 33)
+    )
+    trace = run(kernel, 64)
+    assert len(trace.paths) == 2 and not any(p.divergences for p in trace.paths)
+    assert len(race_findings(trace)) == 1
+
+
+def test_reads_of_memory_nobody_writes_are_not_recorded() -> None:
+    n = Notation()
+    data = n.globals("data")
+    trace = run(n.kernel(n.read(data, TID)))
+    assert not accesses(trace) and len(trace.paths[0].reads) == 1
+
+
+def test_a_budget_is_said_never_silent() -> None:
+    n = Notation()
+    s = n.shared("s", 64)
+    rounds = counted(n, 5000, lambda k: n.write(s, TID), lambda k: n.sync(), lambda k: n.read(s, k % 32))
+    trace = run(n.kernel(*rounds), budget=Budget(steps=100))
+    assert any("statements" in reason for reason in trace.undecided)
+
+
+def test_a_repeating_barrier_loop_is_not_executed_to_the_end() -> None:
+    n = Notation()
+    trace = execute(matmul(n, 0), LaunchConfig((16, 16, 1), (4, 4, 1)), {"N": 1 << 16}, GPU)
+    assert not trace.undecided and len(accesses(trace)) < 60
+    assert not race_findings(trace)
+
+
+def test_a_loop_of_unknown_length_is_not_decided() -> None:
+    n = Notation()
+    data, s, end, k = n.globals("data", INT32), n.shared("s", 64), n.var("end"), n.var("k")
+    loop = n.loop(E(k) < end, [n.let(k, E(k) + 1)], n.write(s, k))
+    trace = run(n.kernel(n.read(data, TID, end), n.let(k, 0), loop))
+    assert any("depends on data" in reason for reason in trace.undecided)
+
+
+def test_an_unwritten_argument_is_unknown_but_the_same_everywhere() -> None:
+    n = Notation()
+    size, s = n.param("n"), n.shared("s", 64)
+    (access,) = accesses(run(n.kernel(n.write(s, size))))
+    assert isinstance(access.offset, Data) and access.offset.spread == 2
+
+
+def test_an_assumption_that_fails_excludes_the_arguments() -> None:
+    n = Notation()
+    size = n.param("n")
+    kernel = n.kernel(ir.Assume((size > 10).node, n.site()))
+    assert run(kernel, n=3).excluded and run(kernel, n=11).excluded is None
+
+
+def test_neighbouring_blocks_run_when_global_memory_is_written() -> None:
+    n = Notation()
+    out = n.globals("out")
+    trace = run(n.kernel(n.write(out, TID)))
+    assert trace.blocks == ((0, 0, 0), (1, 0, 0))
+    (access,) = accesses(trace)
+    assert access.mode is Mode.WRITE and access.array.space is Space.GLOBAL
