@@ -1,0 +1,25 @@
+"""The language server: findings → editor."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+__all__ = ["serve"]
+
+
+def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
+    """Speak LSP over stdio until the client leaves. Logs never go to stdout."""
+    handler = (
+        logging.FileHandler(log_file, encoding="utf-8") if log_file else logging.StreamHandler(sys.stderr)
+    )
+    logging.basicConfig(
+        handlers=[handler],
+        level=log_level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    from cuda_lsp.server.wiring import create_server
+
+    create_server().run()
+    return 0

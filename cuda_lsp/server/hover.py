@@ -1,0 +1,83 @@
+"""What the pointer shows: the witness of a race, the banks of a conflict, a kernel's verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuda_lsp.model import (
+    BankReport,
+    FileReport,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    Position,
+    Witness,
+)
+from cuda_lsp.server.positions import contains
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def hover_text(report: FileReport, position: Position) -> str | None:
+    """Markdown for ``position``; None where there is nothing to say."""
+    parts = [_finding(finding) for finding in report.findings if _touches(finding, position)]
+    if not parts:
+        parts = [_kernel(k) for k in report.kernels if k.range.start.line == position.line]
+    return "\n\n---\n\n".join(parts) or None
+
+
+def _touches(finding: Finding, position: Position) -> bool:
+    places = [finding.site.range, *(related.site.range for related in finding.related)]
+    return any(contains(extent, position) for extent in places)
+
+
+def _finding(finding: Finding) -> str:
+    lines = [f"**{finding.code.value}** · {finding.status.value}", "", finding.message]
+    if finding.condition:
+        lines += ["", f"When {finding.condition}."]
+    if finding.witness:
+        lines += ["", *_witness(finding, finding.witness)]
+    if finding.bank:
+        lines += ["", *_bank(finding.bank)]
+    if finding.launch:
+        lines += ["", f"*{launch_text(finding.launch)}*"]
+    return "\n".join(lines)
+
+
+def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
+    places = [related.site for related in finding.related[:1]] + [finding.site]
+    if len(places) == 1:
+        places *= 2
+    yield "| | thread | block | access | line |"
+    yield "|---|---|---|---|---|"
+    for number, (thread, site) in enumerate(zip(witness.threads, places, strict=True), 1):
+        block = witness.blocks[number - 1] if witness.blocks else "same"
+        yield f"| {number} | {thread} | {block} | `{site.text}` | {site.range.start.line} |"
+    yield ""
+    yield f"Both touch `{witness}`."
+    if witness.values:
+        yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
+
+
+def _bank(bank: BankReport) -> Iterator[str]:
+    top = max(bank.histogram, default=0) or 1
+    bars = "".join(_BARS[(count * 8 + top - 1) // top] for count in bank.histogram)
+    yield f"{bank.ways}-way: {bank.wavefronts} wavefronts a warp instruction, ideal {bank.ideal}."
+    yield ""
+    yield "```text"
+    yield f"words per bank, 0 to {len(bank.histogram) - 1} (most {top})"
+    yield bars
+    yield "```"
+
+
+def _kernel(kernel: KernelReport) -> str:
+    lines = [f"**{kernel.name}** is **{kernel.verdict.value}**"]
+    lines += [f"- {reason}" for reason in kernel.reasons]
+    lines += [f"*{launch_text(launch)}*" for launch in kernel.launches]
+    return "\n\n".join(lines)
+
+
+def launch_text(launch: LaunchConfig) -> str:
+    """``block (256, 1, 1), any grid — default``."""
+    grid = f"grid {launch.grid}" if launch.grid else "any grid"
+    return f"block {launch.block}, {grid} — {launch.source.value}"

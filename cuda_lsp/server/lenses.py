@@ -1,0 +1,42 @@
+"""Code lenses above kernels and inlay hints beside accesses."""
+
+from __future__ import annotations
+
+from lsprotocol import types as lsp
+from pygls.workspace import TextDocument
+
+from cuda_lsp.model import Code, FileReport, KernelReport
+from cuda_lsp.server.hover import launch_text
+from cuda_lsp.server.positions import to_client
+
+
+def lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
+    """One lens a kernel: verdict and the launch it holds for."""
+    return [
+        lsp.CodeLens(range=to_client(kernel.range, document), command=lsp.Command(_title(kernel), ""))
+        for kernel in report.kernels
+    ]
+
+
+def _title(kernel: KernelReport) -> str:
+    state = kernel.verdict.value if kernel.refined else f"{kernel.verdict.value} so far"
+    launch = f" · {launch_text(kernel.launches[0])}" if kernel.launches else ""
+    name = f"{kernel.name}: " if "<" in kernel.name else ""
+    return f"{name}{state}{launch}"
+
+
+def hints(report: FileReport, document: TextDocument, lines: tuple[int, int]) -> list[lsp.InlayHint]:
+    """``n-way`` behind each conflicting access within ``lines`` (0-based, inclusive)."""
+    found: dict[tuple[int, int], lsp.InlayHint] = {}
+    for finding in report.findings:
+        if finding.code is not Code.BANK_CONFLICT or finding.bank is None:
+            continue
+        position = to_client(finding.site.range, document).end
+        if lines[0] <= position.line <= lines[1]:
+            found[position.line, position.character] = lsp.InlayHint(
+                position=position,
+                label=f"{finding.bank.ways}-way",
+                padding_left=True,
+                tooltip=f"{finding.bank.wavefronts} wavefronts, ideal {finding.bank.ideal}",
+            )
+    return list(found.values())

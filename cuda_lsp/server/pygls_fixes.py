@@ -1,0 +1,129 @@
+"""Work-arounds for pygls 2.1 and lsprotocol 2025.0, each until upstream changes.
+
+1. Lines are cut at ``\\n``, ``\\r\\n`` and ``\\r`` only: ``str.splitlines`` also cuts at form feed, NEL and others,
+   and incremental edits would then land in the wrong place.
+2. ``shutdown`` with requests in flight: they are cancelled first (upstream iterates a changing dict).
+3. After ``exit`` nothing is written; the exit status says whether ``shutdown`` came before; worker threads
+   are not waited for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Generator
+from typing import Any, cast
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.workspace import TextDocument, Workspace
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+
+
+class Document(TextDocument):
+    """A text document whose lines are LSP's."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(_LINE.findall(self.source))
+
+
+class Documents(Workspace):
+    """A workspace of ``Document``."""
+
+    def _create_text_document(
+        self,
+        doc_uri: str,
+        source: str | None = None,
+        version: int | None = None,
+        language_id: str | None = None,
+    ) -> TextDocument:
+        return Document(
+            uri=doc_uri,
+            source=source,
+            version=version,
+            language_id=language_id,
+            sync_kind=self._sync_kind,
+            position_codec=self._position_codec,
+        )
+
+
+class Protocol(LanguageServerProtocol):
+    """The protocol with the work-arounds; ``pull`` keeps the pull-diagnostics capability."""
+
+    closed = False
+    pull = False
+
+    @lsp_method(lsp.INITIALIZE)
+    def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, Any]:
+        options = cast("dict[str, Any]", params.initialization_options or {})
+        self.pull = options.get("diagnostics") == "pull" if isinstance(options, dict) else False  # pyright: ignore[reportUnnecessaryIsInstance]
+        steps = cast("Generator[Any, Any, Any]", super().lsp_initialize(params))
+        answer: Any = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration as stop:
+                self._use_documents()
+                if not self.pull:
+                    stop.value.capabilities.diagnostic_provider = None
+                return stop.value
+            self._use_documents()
+            answer = yield step
+
+    def _use_documents(self) -> None:
+        if self._workspace is not None and type(self._workspace) is Workspace:
+            self._workspace.__class__ = Documents
+
+    @lsp_method(lsp.SHUTDOWN)
+    def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, Any]:
+        pending = cast("dict[Any, Any]", self._request_futures)
+        for number, future in list(pending.items()):
+            if number != self.msg_id and not future.done():
+                future.cancel()
+        yield from cast("Generator[Any, Any, Any]", super().lsp_shutdown(*args))
+
+    @lsp_method(lsp.EXIT)
+    def lsp_exit(self, *args: Any) -> Generator[Any, Any, Any]:
+        self.closed = True
+        cast("Server", self._server).exit_code = 0 if self._shutdown else 1
+        yield from cast("Generator[Any, Any, Any]", super().lsp_exit(*args))
+
+    def _send_data(self, data: Any) -> None:
+        if not self.closed:
+            super()._send_data(data)
+
+
+class Server(LanguageServer):
+    """A language server that leaves with the right status and waits for nobody."""
+
+    exit_code = 1  # end of input without shutdown and exit is abnormal
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            name,
+            version,
+            protocol_cls=Protocol,
+            text_document_sync_kind=lsp.TextDocumentSyncKind.Incremental,
+        )
+
+    def run(self) -> None:
+        """Serve over stdio until the client leaves; does not return."""
+        try:
+            self.start_io()
+        finally:
+            self.at_exit()
+            sys.stderr.flush()
+            os._exit(self.exit_code)
+
+    def at_exit(self) -> None:
+        """Called once, when the conversation is over."""
+
+    def shutdown(self) -> None:
+        if self._stop_event is not None:
+            self._stop_event.set()
+        if self._thread_pool:
+            self._thread_pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,132 @@
+"""The documents of one client and their analysis: one thread, newest text wins.
+
+A change is queued and analysed at once; a newer version replaces one that waits. The first tier is
+published as soon as it is there, the solver's answers later, and only what differs from what the client
+shows. Reports of older versions are never published. The client itself moves old squiggles with the
+text until new ones come, so nothing is cleared in between.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+from attrs import define, frozen
+
+from cuda_lsp.config import Settings
+from cuda_lsp.model import FileReport
+from cuda_lsp.static.analyze import Analyzer
+
+log = logging.getLogger(__name__)
+
+Published = Callable[[str, FileReport, bool], None]
+"""Called from the analysis thread: uri, report, whether the solver has finished with it."""
+
+
+@frozen
+class _Change:
+    uri: str
+    path: Path
+    text: str
+    version: int | None
+
+
+@define
+class _Open:
+    path: Path
+    version: int | None
+    report: FileReport | None = None
+
+
+class Session:
+    """Analyses documents in a thread of its own. ``publish`` receives every new report."""
+
+    def __init__(self, settings: Settings, publish: Published) -> None:
+        self._publish = publish
+        self._analyzer = Analyzer(settings)
+        self._analyzer.warm_up()
+        self._waiting: OrderedDict[str, _Change] = OrderedDict()
+        self._open: dict[str, _Open] = {}
+        self._closing: list[Path] = []
+        self._condition = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True)
+        self._thread.start()
+
+    def change(self, uri: str, path: Path, text: str, version: int | None) -> None:
+        """The document has this text now."""
+        with self._condition:
+            known = self._open.setdefault(uri, _Open(path, version))
+            known.version = version
+            self._waiting[uri] = _Change(uri, path, text, version)
+            self._condition.notify_all()
+
+    def close(self, uri: str) -> None:
+        """The document is closed."""
+        with self._condition:
+            known = self._open.pop(uri, None)
+            self._waiting.pop(uri, None)
+            if known:
+                self._closing.append(known.path)
+            self._condition.notify_all()
+
+    def report(self, uri: str) -> FileReport | None:
+        """The newest report of a document."""
+        known = self._open.get(uri)
+        return known.report if known else None
+
+    def settled(self, uri: str, version: int | None, seconds: float) -> FileReport | None:
+        """The report of this version, waiting for it up to ``seconds``."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._has(uri, version), seconds)
+            return self.report(uri)
+
+    def stop(self) -> None:
+        """End the analysis; solver processes are killed."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify_all()
+        self._analyzer.shutdown()
+
+    # ----------------------------------------------------------------------- the analysis thread
+
+    def _has(self, uri: str, version: int | None) -> bool:
+        report = self.report(uri)
+        return self._stopped or (report is not None and report.version == version)
+
+    def _work(self) -> None:
+        while True:
+            with self._condition:
+                self._condition.wait_for(lambda: self._waiting or self._closing or self._stopped)
+                if self._stopped:
+                    return
+                closing, self._closing = self._closing, []
+                change = self._waiting.popitem(last=False)[1] if self._waiting else None
+            for path in closing:
+                self._analyzer.close(path)
+            if change:
+                self._analyse(change)
+
+    def _analyse(self, change: _Change) -> None:
+        self._analyzer.cancel(change.path)
+        try:
+            report = self._analyzer.update(change.path, change.text, change.version)
+        except Exception:
+            log.exception("analysis of %s failed", change.path)
+            return
+        self._deliver(change.uri, report)
+        self._analyzer.refine(change.path, lambda refined: self._deliver(change.uri, refined))
+
+    def _deliver(self, uri: str, report: FileReport) -> None:
+        with self._condition:
+            known = self._open.get(uri)
+            if known is None or known.version != report.version:
+                return
+            if known.report == report:
+                return
+            known.report = report
+            self._condition.notify_all()
+        self._publish(uri, report, all(kernel.refined for kernel in report.kernels))

@@ -1,0 +1,225 @@
+"""The one place where LSP methods are wired to features. No logic of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from lsprotocol import types as lsp
+from pygls.workspace import TextDocument
+
+from cuda_lsp import __version__, config
+from cuda_lsp.config import Settings
+from cuda_lsp.model import FileReport
+from cuda_lsp.server import actions, hover, lenses
+from cuda_lsp.server.diagnostics import diagnostics
+from cuda_lsp.server.positions import from_client, path_of
+from cuda_lsp.server.pygls_fixes import Server
+from cuda_lsp.server.session import Session
+from cuda_lsp.static.analyze import check_text
+
+SECTION = "cuda-lsp"
+_PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
+
+
+class CudaServer(Server):
+    """The server of one client."""
+
+    def __init__(self) -> None:
+        super().__init__(SECTION, __version__)
+        self.settings = Settings()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.session: Session | None = None
+
+    def start_session(self, settings: Settings) -> None:
+        """(Re)start the analysis, with the texts that are open."""
+        if self.session:
+            self.session.stop()
+        self.settings = settings
+        self.session = Session(settings, self._publish_later)
+        for document in self.workspace.text_documents.values():
+            self.changed(document)
+
+    def changed(self, document: TextDocument) -> None:
+        """Analyse the newest text of a document."""
+        if self.session:
+            self.session.change(document.uri, path_of(document.uri), document.source, document.version)
+
+    def report(self, uri: str) -> FileReport | None:
+        """The newest report of a document."""
+        return self.session.report(uri) if self.session else None
+
+    def at_exit(self) -> None:
+        if self.session:
+            self.session.stop()
+
+    def _publish_later(self, uri: str, report: FileReport, refined: bool) -> None:
+        if self.loop and not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._publish, uri, report, refined)
+
+    def _publish(self, uri: str, report: FileReport, refined: bool) -> None:
+        document = self.workspace.text_documents.get(uri)
+        if document is None or document.version != report.version:
+            return
+        if not cast("Any", self.protocol).pull:
+            self.text_document_publish_diagnostics(
+                lsp.PublishDiagnosticsParams(
+                    uri=uri, version=report.version, diagnostics=diagnostics(report, document)
+                )
+            )
+        kernels = [
+            {"name": k.name, "verdict": k.verdict.value, "reasons": list(k.reasons)} for k in report.kernels
+        ]
+        status = {"uri": uri, "version": report.version, "refined": refined, "kernels": kernels}
+        self.protocol.notify(f"{SECTION}/fileStatus", status)
+        self._refresh_annotations()
+
+    def _refresh_annotations(self) -> None:
+        workspace = self.client_capabilities.workspace
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+        if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
+            self.workspace_inlay_hint_refresh(None)
+
+    def apply_settings(self, editor: Mapping[str, Any]) -> None:
+        """Merge file and editor settings; mistakes are shown once, the rest holds."""
+        folders = list(self.workspace.folders.values())
+        root = path_of(folders[0].uri) if folders else Path.cwd()
+        loaded, problems = config.load(root)
+        settings, more = config.merge(loaded, editor, "editor settings")
+        for problem in (*problems, *more):
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
+        if settings != self.settings or self.session is None:
+            self.start_session(settings)
+
+
+def create_server() -> CudaServer:
+    """A server with every feature wired."""
+    server = CudaServer()
+    _wire_documents(server)
+    _wire_settings(server)
+    _wire_reading(server)
+    return server
+
+
+def _wire_documents(server: CudaServer) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def did_open(ls: CudaServer, params: lsp.DidOpenTextDocumentParams) -> None:
+        ls.changed(ls.workspace.get_text_document(params.text_document.uri))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def did_change(ls: CudaServer, params: lsp.DidChangeTextDocumentParams) -> None:
+        ls.changed(ls.workspace.get_text_document(params.text_document.uri))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def did_close(ls: CudaServer, params: lsp.DidCloseTextDocumentParams) -> None:
+        if ls.session:
+            ls.session.close(params.text_document.uri)
+        ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
+
+    del did_open, did_change, did_close
+
+
+def _wire_settings(server: CudaServer) -> None:
+    @server.feature(lsp.INITIALIZED)
+    async def initialized(ls: CudaServer, params: lsp.InitializedParams) -> None:
+        del params
+        ls.loop = asyncio.get_running_loop()
+        await _pull_settings(ls)
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def changed(ls: CudaServer, params: lsp.DidChangeConfigurationParams) -> None:
+        pushed = _table(params.settings)
+        await _pull_settings(ls, _table(pushed.get(SECTION, pushed)))
+
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def watched(ls: CudaServer, params: lsp.DidChangeWatchedFilesParams) -> None:
+        if any(change.uri.endswith((config.FILE_NAME, "pyproject.toml")) for change in params.changes):
+            await _pull_settings(ls)
+
+    del initialized, changed, watched
+
+
+async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None) -> None:
+    """Ask the client where it can answer; else what it pushed or sent at the start."""
+    workspace = ls.client_capabilities.workspace
+    editor: Any = pushed
+    if workspace and workspace.configuration:
+        item = lsp.ConfigurationItem(section=SECTION)
+        answers = await ls.workspace_configuration_async(lsp.ConfigurationParams([item]))
+        editor = answers[0] if answers else None
+    if not editor:
+        options: Any = ls.protocol.initialize_params.initialization_options  # type: ignore[attr-defined]
+        editor = _table(options).get("settings")
+    ls.apply_settings({k: v for k, v in _table(editor).items() if k not in ("server", "trace")})
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _wire_reading(server: CudaServer) -> None:
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    def show(ls: CudaServer, params: lsp.HoverParams) -> lsp.Hover | None:
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        report = ls.report(document.uri)
+        text = hover.hover_text(report, from_client(params.position, document)) if report else None
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+
+    @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
+    def lens(ls: CudaServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+        report = ls.report(params.text_document.uri)
+        if report is None or not ls.settings.code_lens:
+            return []
+        return lenses.lenses(report, ls.workspace.get_text_document(params.text_document.uri))
+
+    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+    def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        report = ls.report(params.text_document.uri)
+        if report is None or not ls.settings.inlay_hints:
+            return []
+        lines = (params.range.start.line, params.range.end.line)
+        return lenses.hints(report, ls.workspace.get_text_document(params.text_document.uri), lines)
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(
+            code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite]
+        ),
+    )
+    async def act(ls: CudaServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        report = ls.report(document.uri)
+        if report is None:
+            return []
+        path, settings = path_of(document.uri), ls.settings
+
+        def check(text: str) -> FileReport:
+            return check_text(path, text, settings, solver=False)
+
+        # Repairs are analysed off the event loop: typing goes on meanwhile.
+        return await asyncio.to_thread(actions.actions, report, document, params.range, check)
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_DIAGNOSTIC,
+        lsp.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier=SECTION),
+    )
+    async def pull(
+        ls: CudaServer, params: lsp.DocumentDiagnosticParams
+    ) -> lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport:
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        session = ls.session
+        report = (
+            await asyncio.to_thread(session.settled, document.uri, document.version, _PULL_WAIT)
+            if session
+            else None
+        )
+        items = diagnostics(report, document) if report else []
+        result = f"{document.version}:{hash(str(items))}"
+        if params.previous_result_id == result:
+            return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
+        return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=result)
+
+    del show, lens, inlay, act, pull
