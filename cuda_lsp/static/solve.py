@@ -30,6 +30,9 @@ from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 UNROLL = 12
 """Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""
 
+MAX_DOUBTS = 4
+"""Undecided pairs told one by one; the rest is counted."""
+
 Sites = tuple[SourceRange, SourceRange]
 
 
@@ -99,13 +102,18 @@ class _Attempt:
         self.reasons.update(other.reasons)
         self.assumptions.update(other.assumptions)
 
+    def _doubts_told(self) -> list[str]:
+        told = list(dict.fromkeys(self.doubts.values()))
+        more = len(told) - MAX_DOUBTS
+        return told if more <= 0 else [*told[:MAX_DOUBTS], f"{more} more pairs of accesses were not decided"]
+
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict and, when undecided, why."""
         if any(solve_report.is_certain(f) for f in self.findings.values()):
-            return Verdict.RACY, (*self.reasons, *self.doubts.values())
+            return Verdict.RACY, (*self.reasons, *self._doubts_told())
         if self.decided:
             return Verdict.RACE_FREE, ()
-        reasons = [*self.reasons, *self.doubts.values()]
+        reasons = [*self.reasons, *self._doubts_told()]
         reasons += [f.reason for f in self.findings.values() if f.reason]
         if self.diverging:
             reasons.append("a barrier that not all threads reach")
@@ -170,7 +178,7 @@ def _attempt(
     try:
         summary = summarise(kernel, where.axes, where.arguments, unroll)
         attempt.reasons.update(dict.fromkeys(summary.reasons))
-        problems = _problems(kernel, summary, where, gpu, stats)
+        problems = _problems(kernel, summary, where, gpu, stats, deadline)
     except (TooLarge, TooManyPairs) as error:
         attempt.reasons[str(error)] = None
         return attempt
@@ -193,7 +201,7 @@ def _holds_for_every_launch(
     where = setting(kernel, None, gpu)
     try:
         summary = summarise(kernel, where.axes, where.arguments)
-        problems = _problems(kernel, summary, where, gpu, stats)
+        problems = _problems(kernel, summary, where, gpu, stats, deadline)
     except (TooLarge, TooManyPairs, RecursionError):
         return False
     query = Query(kernel, where, summary, budget.query, deadline, stats)
@@ -208,9 +216,12 @@ def _refutable(p: Problem, facts: Term, query: Query) -> bool:
 
 
 def _problems(
-    kernel: ir.Kernel, summary: Summary, where: Setting, gpu: GpuModel, stats: Stats
+    kernel: ir.Kernel, summary: Summary, where: Setting, gpu: GpuModel, stats: Stats, deadline: float
 ) -> list[tuple[Problem, Term]]:
-    """What arithmetic leaves open, most suspicious first, with the relation's constraints."""
+    """What arithmetic leaves open, most suspicious first, with the relation's constraints.
+
+    Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (perf_counter).
+    """
     lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
     found: list[tuple[Problem, Term]] = []
     seen: set[tuple[Sites, Term]] = set()
@@ -220,6 +231,8 @@ def _problems(
             continue
         for pair in pairs(summary, relation, gpu.warp_size):
             stats.pairs += 1
+            if time.perf_counter() > deadline:
+                raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
             candidate = problem(pair, where.axes, gpu.warp_size)
             if refuted(candidate, where.axes):
                 stats.refuted += 1
