@@ -1,9 +1,9 @@
 """Plausible arguments for kernel templates that the file never instantiates.
 
 A template that no launch of the file fixes is still worth checking: a line that names
-``kernel<float, 256>`` is appended behind the last line of the buffer (no position moves), so clang instantiates it. Values come
-from the template's own hints: launch bounds, parameter names, small defaults. The arguments that were
-assumed are part of the kernel's name, so they are shown.
+``kernel<float, 256>`` is appended behind the last line of the buffer (no position moves), so clang
+instantiates it. Values come from the template's own hints: launch bounds, parameter names, small
+defaults. The arguments that were assumed are part of the kernel's name, so they are shown.
 """
 
 from __future__ import annotations

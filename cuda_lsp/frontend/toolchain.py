@@ -33,13 +33,17 @@ PARSE_OPTIONS = 0x200 | 0x100 | 0x004
 
 @frozen
 class FrontendOptions:
-    """How files are parsed. ``arguments`` are further compiler flags, already clang's."""
+    """How files are parsed. ``arguments`` are further compiler flags, already clang's.
+
+    ``compile_commands``: path of the database to use; None: the nearest above each file.
+    """
 
     include_dirs: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     arch: str = "sm_80"
     std: str = "c++17"
     arguments: tuple[str, ...] = ()
+    compile_commands: str | None = None
 
     @property
     def compute(self) -> int:

@@ -21,6 +21,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
+from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
 from cuda_lsp.frontend.launches import HostConstants, LaunchSite, find_launches
@@ -52,7 +53,7 @@ class Translation:
 
     def __init__(self, path: Path, text: str, options: FrontendOptions | None = None) -> None:
         self.path = path
-        self.options = options or FrontendOptions()
+        self.options, self._option_errors = options_for(path, options or FrontendOptions())
         self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
         self._unit: Any = None
         self._guesses: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
@@ -198,8 +199,9 @@ class Translation:
     def diagnostics(self) -> tuple[ToolError, ...]:
         """What the user should know about how the text was read."""
         if self._failure:
-            return (self._failure, *self.directives.errors)
-        errors = missing_headers(self._missing, self._source)
+            return (self._failure, *self._option_errors, *self.directives.errors)
+        errors = [*self._option_errors]
+        errors += missing_headers(self._missing, self._source)
         errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += [self._capped(template, count) for template, count in self._sources.skipped]
         errors += [_not_instantiated(kernel) for kernel in self._sources.kernels if kernel.dependent]

@@ -1,0 +1,184 @@
+"""What ``compile_commands.json`` says of one file: nvcc's (or clang's) flags in our terms.
+
+Source: the JSON compilation database format of Clang, and the option list of nvcc's manual. Only flags
+that change what the front end sees are kept: include folders, macros, forced headers, language standard,
+architecture. A header is not listed there; it gets the flags of the first listed file of its folder, else
+of the first file at all. Files are read when a file is opened, never while typing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import evolve, frozen
+
+from cuda_lsp.frontend.toolchain import FrontendOptions
+from cuda_lsp.model import ToolError
+
+FILE_NAME = "compile_commands.json"
+_BUILD_FOLDERS = ("", "build", "out", "cmake-build-debug", "cmake-build-release")
+_MAX_RESPONSE_FILES = 16
+
+# Flag → kind, for flags whose value is the next word or joined (``-I dir``, ``-Idir``, ``--flag=value``).
+_VALUED: dict[str, str] = {
+    "-I": "include", "--include-path": "include", "-isystem": "include", "--system-include": "include",
+    "-iquote": "include", "-D": "define", "--define-macro": "define", "-include": "header",
+    "--pre-include": "header", "-std": "std", "--std": "std", "-arch": "arch", "--gpu-architecture": "arch",
+    "--cuda-gpu-arch": "arch", "-gencode": "arch", "--generate-code": "arch", "-code": "skip", "-o": "skip",
+    "-Xcompiler": "host", "--compiler-options": "host", "-Xptxas": "skip", "-Xlinker": "skip",
+    "-Xcudafe": "skip", "-ccbin": "skip", "--compiler-bindir": "skip", "-x": "skip", "-MF": "skip",
+    "-MT": "skip", "-MQ": "skip", "-L": "skip", "-l": "skip", "-maxrregcount": "skip", "-U": "undefine",
+    "--undefine-macro": "undefine", "-rdc": "skip", "--options-file": "response", "-optf": "response",
+}  # fmt: skip
+_JOINED = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote")
+_ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_(\d+)")
+
+
+@frozen
+class CompileFlags:
+    """Flags of one file, folders absolute. ``arch`` is the highest architecture it is built for."""
+
+    include_dirs: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    undefines: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    std: str | None = None
+    arch: str | None = None
+
+    def applied_to(self, options: FrontendOptions) -> FrontendOptions:
+        """``options`` with these flags; the user's own folders and macros come first and win."""
+        return evolve(
+            options,
+            include_dirs=tuple(dict.fromkeys((*options.include_dirs, *self.include_dirs))),
+            defines=(*self.defines, *options.defines),
+            std=self.std or options.std,
+            arguments=(
+                *(f"-U{name}" for name in self.undefines),
+                *(word for header in self.headers for word in ("-include", header)),
+                *options.arguments,
+            ),
+        )
+
+
+def options_for(path: Path, options: FrontendOptions) -> tuple[FrontendOptions, tuple[ToolError, ...]]:
+    """``options`` completed from the database that governs ``path``; unchanged when there is none."""
+    database = Path(options.compile_commands) if options.compile_commands else find_database(path)
+    if database is None:
+        return options, ()
+    try:
+        entries = _entries(database, database.stat().st_mtime_ns)
+    except (OSError, ValueError) as error:
+        return options, (ToolError(f"{database} is not used: {error}; generate it again with CMake or bear"),)
+    entry = _entry_for(path, entries)
+    return (translate(*entry[1:]).applied_to(options) if entry else options), ()
+
+
+def find_database(path: Path) -> Path | None:
+    """The nearest ``compile_commands.json`` at or above the file's folder, build folders included."""
+    for folder in path.parents:
+        for build in _BUILD_FOLDERS:
+            candidate = folder / build / FILE_NAME
+            if candidate.is_file():
+                return candidate
+    return None
+
+
+_Entry = tuple[Path, tuple[str, ...], Path]  # file, words of the command, folder it runs in
+
+
+@lru_cache(maxsize=8)
+def _entries(database: Path, modified: int) -> tuple[_Entry, ...]:
+    """Entries of a database. Raises OSError or ValueError (one readable reason)."""
+    del modified  # part of the cache's key
+    document: Any = json.loads(database.read_text(encoding="utf-8"))
+    if not isinstance(document, list):
+        raise ValueError("expected a list of commands")
+    found: list[_Entry] = []
+    for item in cast("list[Any]", document):
+        if not isinstance(item, dict):
+            raise ValueError("expected a list of commands")
+        entry = cast("dict[str, Any]", item)
+        folder = database.parent / str(entry.get("directory", "."))
+        words = entry.get("arguments") or shlex.split(str(entry.get("command", "")))
+        if isinstance(words, list) and isinstance(entry.get("file"), str):
+            texts = tuple(str(word) for word in cast("list[Any]", words))
+            found.append((_absolute(entry["file"], folder), texts, folder))
+    return tuple(found)
+
+
+def _entry_for(path: Path, entries: Sequence[_Entry]) -> _Entry | None:
+    resolved = path.resolve()
+    exact = next((e for e in entries if e[0] == resolved), None)
+    if exact:
+        return exact
+    cuda = [e for e in entries if e[0].suffix == ".cu"] or list(entries)
+    return next((e for e in cuda if e[0].parent == resolved.parent), cuda[0] if cuda else None)
+
+
+def _absolute(name: str, folder: Path) -> Path:
+    return (folder / name).resolve()
+
+
+def translate(words: Sequence[str], folder: Path) -> CompileFlags:
+    """The words of a compiler call (the compiler itself first), run in ``folder``."""
+    values: dict[str, list[str]] = {}
+    for kind, value in _flags(list(words[1:]), folder, 0):
+        values.setdefault(kind, []).append(value)
+    architectures = [int(n) for text in values.get("arch", ()) for n in _ARCHITECTURE.findall(text)]
+    standards = [text for text in values.get("std", ()) if re.fullmatch(r"(?:c|gnu)\+\+\w+", text)]
+    return CompileFlags(
+        include_dirs=tuple(dict.fromkeys(str(_absolute(d, folder)) for d in values.get("include", ()))),
+        defines=tuple(values.get("define", ())),
+        undefines=tuple(values.get("undefine", ())),
+        headers=tuple(
+            str(_absolute(h, folder)) if (folder / h).is_file() else h for h in values.get("header", ())
+        ),
+        std=standards[-1] if standards else None,
+        arch=f"sm_{max(architectures)}" if architectures else None,
+    )
+
+
+def _flags(words: list[str], folder: Path, depth: int) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        if word.startswith("@"):
+            yield from _response(word[1:], folder, depth)
+            continue
+        name, equals, value = word.partition("=")
+        kind = _VALUED.get(word)
+        if kind is not None:
+            value = words[position] if position < len(words) else ""
+            position += 1
+        elif equals and name in _VALUED:
+            kind = _VALUED[name]
+        else:
+            flag = next((f for f in _JOINED if word.startswith(f) and len(word) > len(f)), None)
+            if flag is None:
+                continue
+            kind, value = _VALUED[flag], word[len(flag) :]
+        if kind == "host":
+            yield from _flags(value.replace(",-", " -").split(), folder, depth + 1)
+        elif kind == "response":
+            yield from _response(value, folder, depth)
+        elif kind in ("include", "define", "undefine"):
+            yield from ((kind, part) for part in ([value] if kind == "define" else value.split(",")) if part)
+        elif kind != "skip":
+            yield kind, value
+
+
+def _response(name: str, folder: Path, depth: int) -> Iterator[tuple[str, str]]:
+    if depth >= _MAX_RESPONSE_FILES:
+        return
+    try:
+        words = shlex.split((folder / name).read_text(encoding="utf-8", errors="replace"), comments=True)
+    except (OSError, ValueError):
+        return  # made during the build and gone since: the other flags still help
+    yield from _flags(words, folder, depth + 1)

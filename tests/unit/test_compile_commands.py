@@ -1,0 +1,72 @@
+"""What nvcc's flags mean for the front end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cuda_lsp.frontend.compile_commands import find_database, options_for, translate
+from cuda_lsp.frontend.toolchain import FrontendOptions
+
+
+def test_folders_macros_standard_and_architecture_are_kept(tmp_path: Path) -> None:
+    words = "nvcc -Iinc -isystem /sys -DN=4 -D M -std=c++20 -gencode arch=compute_80,code=sm_90 -c a.cu -o a.o"
+    flags = translate(words.split(), tmp_path)
+    assert flags.include_dirs == (str(tmp_path / "inc"), "/sys")
+    assert flags.defines == ("N=4", "M")
+    assert flags.std == "c++20"
+    assert flags.arch == "sm_90"
+
+
+def test_host_compiler_flags_are_unpacked(tmp_path: Path) -> None:
+    flags = translate(["nvcc", "-Xcompiler", "-DHOST,-Wall", "-Xcompiler=-I/h", "a.cu"], tmp_path)
+    assert flags.defines == ("HOST",)
+    assert flags.include_dirs == ("/h",)
+
+
+def test_response_files_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.rsp").write_text("-DFROM_FILE -I/r\n")
+    flags = translate(["nvcc", "--options-file", "a.rsp", "@a.rsp", "a.cu"], tmp_path)
+    assert flags.defines == ("FROM_FILE", "FROM_FILE")
+    assert flags.include_dirs == ("/r",)
+
+
+def test_unknown_flags_do_not_swallow_what_follows(tmp_path: Path) -> None:
+    flags = translate(["nvcc", "--expt-relaxed-constexpr", "-O3", "-lineinfo", "-DX"], tmp_path)
+    assert flags.defines == ("X",)
+
+
+def test_the_nearest_database_wins_and_build_folders_are_searched(tmp_path: Path) -> None:
+    (tmp_path / "compile_commands.json").write_text("[]")
+    nested = tmp_path / "project" / "build"
+    nested.mkdir(parents=True)
+    (nested / "compile_commands.json").write_text("[]")
+    source = tmp_path / "project" / "src" / "a.cu"
+    assert find_database(source) == nested / "compile_commands.json"
+
+
+def test_a_header_takes_the_flags_of_its_neighbour(tmp_path: Path) -> None:
+    entries = [
+        {"directory": str(tmp_path), "file": "x/a.cu", "command": "nvcc -DA x/a.cu"},
+        {"directory": str(tmp_path), "file": "y/b.cu", "arguments": ["nvcc", "-DB", "y/b.cu"]},
+    ]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    (tmp_path / "y").mkdir()
+    options, errors = options_for(tmp_path / "y" / "b.cuh", FrontendOptions())
+    assert options.defines == ("B",)
+    assert errors == ()
+
+
+def test_settings_come_after_the_database_so_they_win(tmp_path: Path) -> None:
+    entries = [{"directory": str(tmp_path), "file": "a.cu", "command": "nvcc -DN=1 a.cu"}]
+    (tmp_path / "compile_commands.json").write_text(json.dumps(entries))
+    options, _ = options_for(tmp_path / "a.cu", FrontendOptions(defines=("N=2",)))
+    assert options.defines == ("N=1", "N=2")
+
+
+def test_a_broken_database_gives_one_clear_message(tmp_path: Path) -> None:
+    (tmp_path / "compile_commands.json").write_text("{")
+    options, errors = options_for(tmp_path / "a.cu", FrontendOptions())
+    assert options == FrontendOptions()
+    assert len(errors) == 1
+    assert "compile_commands.json is not used" in errors[0].message
