@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.model import BankReport, Code, Finding, GpuModel, Mode, Site, Space, Status
 from cuda_lsp.static import messages
@@ -80,39 +80,40 @@ def _doubt(a: Access) -> str:
 
 
 def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
+    """All accesses are of one site, hence of one size but for templates; sizes are costed apart."""
     gpu = trace.gpu
-    worst: tuple[tuple[int, int], Access, dict[str, int], tuple[int, ...]] | None = None
-    total, count, sure, ways, atomic = 0, 0, False, 1, 1
-    for a in accesses:
-        base = a.array.offset or 0
-        addresses, active, warp = warp_rows(a, trace.threads, gpu.warp_size)
+    worst: tuple[tuple[int, int], BankReport] | None = None
+    total, count, ways, atomic = 0, 0, 1, 1
+    for size in sorted({a.size for a in accesses}):
+        members = [a for a in accesses if a.size == size]
+        rows = [warp_rows(a, trace.threads, gpu.warp_size) for a in members]
+        starts = [r[0] + (a.array.offset or 0) for a, r in zip(members, rows, strict=True)]
+        addresses = np.concatenate(starts)[:_MAX_WARPS]
+        active = np.concatenate([r[1] for r in rows])[:_MAX_WARPS]
+        warp = np.concatenate([r[2] for r in rows])[:_MAX_WARPS]
         if len(addresses) == 0:
             continue
-        addresses, active, warp = addresses[:_MAX_WARPS] + base, active[:_MAX_WARPS], warp[:_MAX_WARPS]
         cost = warp_wavefronts(
-            addresses, active, a.size, load=a.mode is Mode.READ, banks=gpu.banks, bank_bytes=gpu.bank_bytes
-        )
-        sure |= bool(a.must[..., : trace.threads].any())
+            addresses, active, size,
+            load=accesses[0].mode is Mode.READ, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
+        )  # fmt: skip
         total += int(cost.wavefronts.sum())
         count += len(addresses)
         ways = max(ways, int(cost.ways.max()))
-        if a.mode is Mode.ATOMIC:
+        if accesses[0].mode is Mode.ATOMIC:
             atomic = max(atomic, lanes_per_address(addresses, active))
-        top = int(np.argmax(cost.wavefronts - cost.ideal))
-        counts = {"wavefronts": cost.wavefronts, "ideal": cost.ideal, "warp": warp}
-        found = {name: int(values[top]) for name, values in counts.items()}
-        rank = (found["wavefronts"] - found["ideal"], found["wavefronts"])
+        extra = cost.wavefronts - cost.ideal
+        top = int(np.argmax(extra * 4096 + cost.wavefronts))
+        rank = (int(extra[top]), int(cost.wavefronts[top]))
         if worst is None or rank > worst[0]:
-            worst = (rank, a, found, tuple(int(n) for n in cost.histogram[top]))
-    last = accesses[-1]
-    if worst is None:
-        report = BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
-        return SiteBanks(last.site, last.mode, report, sure, last)
-    _, access, found, histogram = worst
-    report = BankReport(
-        ways, found["wavefronts"], found["ideal"], total / count, histogram, found["warp"], atomic
-    )  # fmt: skip
-    return SiteBanks(access.site, access.mode, report, sure, access)
+            histogram = tuple(int(n) for n in cost.histogram[top])
+            report = BankReport(1, rank[1], int(cost.ideal[top]), 0.0, histogram, int(warp[top]))
+            worst = (rank, report)
+    first = accesses[0]
+    sure = any(bool(a.must[..., : trace.threads].any()) for a in accesses)
+    report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
+    report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
+    return SiteBanks(first.site, first.mode, report, sure, first)
 
 
 def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, Lanes]:
