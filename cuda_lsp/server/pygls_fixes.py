@@ -1,7 +1,7 @@
 """Work-arounds for pygls 2.1 and lsprotocol 2025.0, each until upstream changes.
 
-1. Lines are cut at ``\\n``, ``\\r\\n`` and ``\\r`` only: ``str.splitlines`` also cuts at form feed, NEL and others,
-   and incremental edits would then land in the wrong place.
+1. Lines end with LF, CRLF or CR only: ``str.splitlines`` also cuts at form feed, NEL and others, and
+   incremental edits would then land in the wrong place.
 2. ``shutdown`` with requests in flight: they are cancelled first (upstream iterates a changing dict).
 3. After ``exit`` nothing is written; the exit status says whether ``shutdown`` came before; worker threads
    are not waited for.
@@ -52,15 +52,21 @@ class Documents(Workspace):
 
 
 class Protocol(LanguageServerProtocol):
-    """The protocol with the work-arounds; ``pull`` keeps the pull-diagnostics capability."""
+    """The protocol with the work-arounds.
+
+    ``options``: the client's initializationOptions. ``pull``: it asked to pull diagnostics instead of
+    having them pushed (never both).
+    """
 
     closed = False
     pull = False
+    options: dict[str, Any]
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, Any]:
-        options = cast("dict[str, Any]", params.initialization_options or {})
-        self.pull = options.get("diagnostics") == "pull" if isinstance(options, dict) else False  # pyright: ignore[reportUnnecessaryIsInstance]
+        given: Any = params.initialization_options
+        self.options = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        self.pull = self.options.get("diagnostics") == "pull"
         steps = cast("Generator[Any, Any, Any]", super().lsp_initialize(params))
         answer: Any = None
         while True:
@@ -84,13 +90,15 @@ class Protocol(LanguageServerProtocol):
         for number, future in list(pending.items()):
             if number != self.msg_id and not future.done():
                 future.cancel()
-        yield from cast("Generator[Any, Any, Any]", super().lsp_shutdown(*args))
+        upstream: Any = super().lsp_shutdown  # pyright: ignore[reportUnknownMemberType]
+        yield from upstream(*args)
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, Any]:
         self.closed = True
         cast("Server", self._server).exit_code = 0 if self._shutdown else 1
-        yield from cast("Generator[Any, Any, Any]", super().lsp_exit(*args))
+        upstream: Any = super().lsp_exit  # pyright: ignore[reportUnknownMemberType]
+        yield from upstream(*args)
 
     def _send_data(self, data: Any) -> None:
         if not self.closed:
@@ -103,7 +111,7 @@ class Server(LanguageServer):
     exit_code = 1  # end of input without shutdown and exit is abnormal
 
     def __init__(self, name: str, version: str) -> None:
-        super().__init__(
+        super().__init__(  # pyright: ignore[reportUnknownMemberType]
             name,
             version,
             protocol_cls=Protocol,

@@ -16,7 +16,7 @@ from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, hover, lenses
 from cuda_lsp.server.diagnostics import diagnostics
 from cuda_lsp.server.positions import from_client, path_of
-from cuda_lsp.server.pygls_fixes import Server
+from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
 from cuda_lsp.static.analyze import check_text
 
@@ -63,7 +63,7 @@ class CudaServer(Server):
         document = self.workspace.text_documents.get(uri)
         if document is None or document.version != report.version:
             return
-        if not cast("Any", self.protocol).pull:
+        if not cast("Protocol", self.protocol).pull:
             self.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(
                     uri=uri, version=report.version, diagnostics=diagnostics(report, document)
@@ -151,8 +151,7 @@ async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None
         answers = await ls.workspace_configuration_async(lsp.ConfigurationParams([item]))
         editor = answers[0] if answers else None
     if not editor:
-        options: Any = ls.protocol.initialize_params.initialization_options  # type: ignore[attr-defined]
-        editor = _table(options).get("settings")
+        editor = cast("Protocol", ls.protocol).options.get("settings")
     ls.apply_settings({k: v for k, v in _table(editor).items() if k not in ("server", "trace")})
 
 
