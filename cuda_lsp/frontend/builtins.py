@@ -15,7 +15,7 @@ from cuda_lsp.frontend import expressions, groups, lvalues
 from cuda_lsp.frontend import library as libraries
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, Address, MemoryPlace, Place, RecordValue, Value
-from cuda_lsp.frontend.extract_state import Lowering
+from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
@@ -54,9 +54,15 @@ class Call:
     info: TypeInfo
 
     def value(self, index: int) -> Value:
+        self._present(index)
         return expressions.value(self.low, self.arguments[index])
 
+    def _present(self, index: int) -> None:
+        if index >= len(self.arguments):
+            raise Untranslatable(self.low.ast.text(self.node)[:60], "called with too few arguments", self.node)
+
     def scalar(self, index: int) -> Expr:
+        self._present(index)
         return expressions.scalar(self.low, self.arguments[index])
 
     def values(self) -> list[Value]:

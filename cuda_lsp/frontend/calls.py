@@ -85,8 +85,8 @@ def defined(low: Lowering, declaration: Declaration) -> Function:
 
 
 def _copies(function: Function) -> bool:
-    """An implicit copy or move (its parameter has no name): memberwise, whatever clang synthesised."""
-    return len(function.parameters) == 1 and not function.parameters[0].name
+    """An implicit copy or move (libclang shows no parameter): memberwise, whatever clang synthesised."""
+    return not any(p.name for p in function.parameters)
 
 
 def _returns(node: Node, found: list[Node]) -> None:

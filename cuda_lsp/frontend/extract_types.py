@@ -22,7 +22,7 @@ _VOID, _BOOL, _NULLPTR = 2, 3, 24
 _POINTER, _LVALUE_REFERENCE, _RVALUE_REFERENCE = 101, 103, 104
 _RECORD, _ENUM, _FUNCTION, _FUNCTION_NO_PROTO = 105, 106, 111, 110
 _CONSTANT_ARRAY, _VECTOR, _INCOMPLETE_ARRAY, _VARIABLE_ARRAY, _DEPENDENT_ARRAY = 112, 113, 114, 115, 116
-_SIZES = {8: BOOL}
+_SIZED = frozenset({100, _VECTOR, 117, 176})  # complex, vectors, member pointers
 _FLOAT_RECORDS = re.compile(
     r"^(__half|half|__nv_bfloat16|nv_bfloat16|__half_raw|__nv_bfloat16_raw|__nv_fp8_e[45]m[32])$"
 )
@@ -176,7 +176,8 @@ def _describe(ast: Ast, raw: RawType, key: Any) -> TypeInfo:
     elif kind in (_FUNCTION, _FUNCTION_NO_PROTO):
         result = TypeInfo("function", name, Pointer(), 1)
     else:
-        size = lib.clang_Type_getSizeOf(raw)
+        # Dependent and placeholder types have no size: asking crashes libclang 18.
+        size: int = lib.clang_Type_getSizeOf(raw) if kind in _SIZED else 1
         result = TypeInfo("unknown", name, Opaque(name, max(1, size)), max(1, size), **flags)
     ast.types[key] = result
     return result

@@ -126,6 +126,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
 )
 
 _RECURSE, _CONTINUE = 2, 1
+_HEADERS = Path(__file__).resolve().parent / "headers"
 
 
 def _load() -> Any:
@@ -201,8 +202,7 @@ class Declaration:
     @property
     def in_system_header(self) -> bool:
         if self.system_ is None:
-            lib = self.ast.lib
-            self.system_ = bool(lib.clang_Location_isInSystemHeader(lib.clang_getCursorLocation(self.cursor)))
+            self.system_ = self.ast.is_provided(self.cursor)
         return self.system_
 
     def __repr__(self) -> str:
@@ -222,6 +222,7 @@ class Ast:
         self._paths: dict[int, Path] = {}
         self._files: dict[int, bytes] = {}
         self._extents: dict[tuple[int, int], tuple[SourceRange, int, int, int]] = {}
+        self._provided: dict[int, bool] = {}
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
         self.nodes = 0
@@ -324,6 +325,17 @@ class Ast:
             value = lib.clang_EvalResult_getAsDouble(result)
         lib.clang_EvalResult_dispose(result)
         return value
+
+    def is_provided(self, cursor: RawCursor) -> bool:
+        """Whether a declaration is the toolkit's (our shim, a system header) and not the user's."""
+        location = self.lib.clang_getCursorLocation(cursor)
+        if self.lib.clang_Location_isInSystemHeader(location):
+            return True
+        file = self.place(location)[0]
+        known = self._provided.get(file)
+        if known is None:
+            known = self._provided[file] = self.path(file).parent == _HEADERS
+        return known
 
     # ------------------------------------------------------------------------------- source
 
