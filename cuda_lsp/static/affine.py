@@ -17,6 +17,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.symbolic_events import Access
 from cuda_lsp.static.symbolic_intervals import Pair, Relation, Separator
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.witness import memory_base
 
 TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
@@ -73,8 +74,8 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
     one: dict[Term, Term] = {}
     two: dict[Term, Term] = {}
     first, second = pair.first, pair.second
-    a = copy_of(first.offset, 1, shared, one)
-    b = copy_of(second.offset, 2, shared, two)
+    a = t.add(copy_of(first.offset, 1, shared, one), t.const(memory_base(first.array)[1]))
+    b = t.add(copy_of(second.offset, 2, shared, two), t.const(memory_base(second.array)[1]))
     guards = t.and_(copy_of(first.guard, 1, shared, one), copy_of(second.guard, 2, shared, two))
     for separator in pair.separators:
         guards = t.and_(guards, _not_separated(separator, shared, one, two, axes, warp_size))
@@ -94,7 +95,7 @@ def _overlap(
     one: dict[Term, Term],
     two: dict[Term, Term],
 ) -> Term:
-    if first.array is not second.array:
+    if memory_base(first.array)[0] != memory_base(second.array)[0]:
         return t.TRUE  # may alias: nothing is known of their distance
     size_a, size_b = copy_of(first.size, 1, shared, one), copy_of(second.size, 2, shared, two)
     if size_a is size_b and size_a.is_const and size_a.value > 0:

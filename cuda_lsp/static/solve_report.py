@@ -36,7 +36,16 @@ from cuda_lsp.static.symbolic_intervals import Relation
 from cuda_lsp.static.symbolic_launch import related
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_walk import memory_name
-from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide, replay
+from cuda_lsp.static.witness import (
+    NeedsData,
+    Run,
+    Thread,
+    ThreadAccess,
+    TooLong,
+    collide,
+    memory_base,
+    replay,
+)
 
 
 def is_certain(finding: Finding) -> bool:
@@ -54,7 +63,7 @@ def race_finding(
     if query.summary.locks:
         doubt = "a compare-and-swap loop may act as a lock"
     met: tuple[ThreadAccess, ThreadAccess] | None = None
-    contents: str | None = None
+    data_condition: str | None = None
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
         runs = [replay(query.kernel, thread, arguments, arrays) for thread in threads]
@@ -64,12 +73,14 @@ def race_finding(
     except NeedsData:
         doubt = doubt or "what memory holds"
         met = _meeting_with_contents(p, threads, arguments, arrays, answer, query)
-        contents = _input_contents(p, query) if met is not None else None
+        data_condition = _input_contents(p, query) if met is not None else None
+        if data_condition is None:
+            met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (met, None)
     except TooLong:
         doubt = doubt or "a loop too long to replay"
-    if p.pair.first.array is not p.pair.second.array:
+    if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, "two pointers that may overlap"
-    return _finding(p, facts, query, launch, threads, met, doubt, arguments, contents)
+    return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition)
 
 
 def _meeting_with_contents(
@@ -100,7 +111,37 @@ def _input_contents(p: Problem, query: Query) -> str | None:
     named = [_inputs(access.offset, query) for access in (p.pair.first, p.pair.second)]
     if bool(named[0]) == bool(named[1]):
         return None
-    return next(iter(named[0] or named[1]))
+    return f"`{next(iter(named[0] or named[1]))}` holds certain values"
+
+
+def _meeting_by_choice(
+    p: Problem,
+    threads: Sequence[Thread],
+    arguments: Mapping[str, int],
+    arrays: frozenset[Array],
+    query: Query,
+) -> tuple[tuple[ThreadAccess, ThreadAccess], str] | None:
+    """The collision when a condition on data goes one way, and that condition.
+
+    Only in shared memory, at addresses that are not data, and when one of the two accesses happens
+    whatever the data are: then nothing in the program can make the two exclude each other.
+    """
+    if p.pair.first.array.space is not Space.SHARED:
+        return None
+    for choices in ((True, True), (False, False), (True, False), (False, True)):
+        try:
+            runs = [
+                replay(query.kernel, thread, arguments, arrays, choice=choice)
+                for thread, choice in zip(threads, choices, strict=True)
+            ]
+        except (NeedsData, TooLong):
+            continue
+        met = _meeting(p, threads, runs, query.where.warp_size)
+        chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
+        if met is not None and len(chosen) == 1:
+            site, outcome = chosen[0]
+            return met, f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
+    return None
 
 
 def _inputs(offset: Term, query: Query) -> list[str]:
@@ -172,7 +213,7 @@ def _data_dependence(p: Problem, query: Query) -> str | None:
 def _finding(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
     met: tuple[ThreadAccess, ThreadAccess] | None, doubt: str | None, arguments: Mapping[str, int],
-    contents: str | None = None,
+    data_condition: str | None = None,
 ) -> Finding:  # fmt: skip
     first, second = p.pair.first, p.pair.second
     early, late, swapped = _text_order(first, second)
@@ -180,9 +221,9 @@ def _finding(
     shown = (threads[1], threads[0]) if swapped else threads
     condition = None
     status = Status.POSSIBLE
-    if met is not None and contents is not None and not query.summary.locks:
+    if met is not None and data_condition is not None and not query.summary.locks:
         doubt = None
-        condition, status = f"`{contents}` holds certain values", Status.CONDITIONAL
+        condition, status = data_condition, Status.CONDITIONAL
     elif met is not None and (doubt is None or _replays_without_memory(p, query, threads, arguments)):
         doubt = None
         condition = condition_of(p, facts, query)

@@ -8,7 +8,7 @@ barrier, jump nor access of interest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
@@ -39,9 +39,22 @@ Value = int | Place | None
 """None: unknown."""
 
 
+def memory_base(array: Array) -> tuple[Hashable, int]:
+    """What object the array's bytes belong to, and where in it they start.
+
+    Views of dynamic shared memory that begin at known places are one object.
+    """
+    if array.may_alias is not None and array.offset is not None and array.space is Space.SHARED:
+        return array.may_alias, array.offset
+    return array, 0
+
+
 @frozen
 class ThreadAccess:
-    """One access of one thread. ``passed``: how many barriers of its log came before."""
+    """One access of one thread. ``passed``: how many barriers of its log came before.
+
+    ``chosen``: the innermost condition on data under which it happens, and the outcome taken.
+    """
 
     site: Site
     array: Array
@@ -50,6 +63,7 @@ class ThreadAccess:
     mode: Mode
     passed: int
     scope: Scope | None
+    chosen: tuple[Site, bool] | None = None
 
 
 @frozen
@@ -98,9 +112,11 @@ def replay(
     arguments: Mapping[str, int],
     interesting: frozenset[Array],
     memory: Callable[[Array, int], int | None] = lambda array, offset: None,
+    choice: bool | None = None,
 ) -> Run:
     """Runs one thread alone. ``memory``: what integers (array, byte offset) hold, None: not known.
 
+    ``choice``: the outcome of every ``if`` whose condition is not known (None: such a run stops).
     Raises ``NeedsData`` or ``TooLong``.
     """
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
@@ -111,7 +127,7 @@ def replay(
             values[var] = Place(array, 0) if array is not None else None
         elif isinstance(var.type, Int) and var.name in arguments:
             values[var] = var.type.wrap(arguments[var.name])
-    machine = _Machine(thread, values, interesting, memory)
+    machine = _Machine(thread, values, interesting, memory, choice)
     machine.run(kernel.body)
     return machine.result
 
@@ -127,6 +143,8 @@ class _Machine:
     values: dict[Var, Value]
     interesting: frozenset[Array]
     memory: Callable[[Array, int], int | None]
+    choice: bool | None = None
+    chosen: tuple[Site, bool] | None = None
     result: Run = field(factory=Run)
     cells: dict[tuple[Array, int], tuple[int, Value]] = field(  # LOCAL memory: size, value
         factory=dict[tuple[Array, int], tuple[int, Value]]
@@ -171,10 +189,12 @@ class _Machine:
                     self.result.barriers.append(PassedBarrier(s.scope, s.size, mask, s.count is None))
             case ir.If():
                 condition = self.value(s.condition)
-                if condition is None:
-                    self._skip((*s.then, *s.otherwise))
-                else:
+                if condition is not None:
                     self.run(s.then if condition else s.otherwise)
+                elif self.choice is not None:
+                    self._choose(s, self.choice)
+                else:
+                    self._skip((*s.then, *s.otherwise))
             case ir.Loop():
                 self._loop(s)
             case ir.Block():
@@ -190,6 +210,13 @@ class _Machine:
             case ir.Incomplete():
                 if not s.harmless:
                     raise NeedsData
+
+    def _choose(self, s: ir.If, outcome: bool) -> None:
+        outer, self.chosen = self.chosen, (s.site, outcome)
+        try:
+            self.run(s.then if outcome else s.otherwise)
+        finally:
+            self.chosen = outer
 
     def _held(self, place: Place, type: Type) -> Value:
         if place.array.space is Space.LOCAL:
@@ -280,7 +307,7 @@ class _Machine:
             return None
         if place.array.space in (Space.SHARED, Space.GLOBAL):
             stop, passed = place.offset + size, len(self.result.barriers)
-            done = ThreadAccess(site, place.array, place.offset, stop, mode, passed, scope)
+            done = ThreadAccess(site, place.array, place.offset, stop, mode, passed, scope, self.chosen)
             self.result.accesses.append(done)
         return place
 
@@ -383,15 +410,18 @@ def collide(
     same_block = a.bid == b.bid
     passed_a = closing_counts(run_a, b, a, warp_size, same_block)
     passed_b = closing_counts(run_b, a, b, warp_size, same_block)
-    theirs: dict[tuple[Array, int], list[ThreadAccess]] = {}
+    theirs: dict[tuple[Hashable, int], list[ThreadAccess]] = {}
     for access in run_b.accesses:
         if access.site == sites[1]:
-            theirs.setdefault((access.array, passed_b[access.passed]), []).append(access)
+            theirs.setdefault((memory_base(access.array)[0], passed_b[access.passed]), []).append(access)
     for mine in run_a.accesses:
         if mine.site != sites[0]:
             continue
-        for access in theirs.get((mine.array, passed_a[mine.passed]), ()):
-            if mine.start < access.stop and access.start < mine.stop and _conflict(mine, access, same_block):
+        base, start = memory_base(mine.array)
+        for access in theirs.get((base, passed_a[mine.passed]), ()):
+            shift = memory_base(access.array)[1] - start
+            meets = mine.start < access.stop + shift and access.start + shift < mine.stop
+            if meets and _conflict(mine, access, same_block):
                 return mine, access
     return None
 

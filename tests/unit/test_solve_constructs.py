@@ -193,3 +193,15 @@ def test_a_parameter_that_moves_an_index_out_of_bounds_is_conditional():
     assert finding.status is Status.CONDITIONAL
     assert finding.condition == "`shift` >= `blockDim.x` (128)" or "`shift` > " in finding.condition
     assert result.verdict is Verdict.RACE_FREE
+
+
+def test_an_exchange_under_a_condition_on_data_races_when_the_condition_holds():
+    """Compare and swap without a barrier: the reads happen anyway, the writes for some data."""
+    n = Notation()
+    s, a, b = n.shared("s", 256), n.var("a"), n.var("b")
+    swap = n.when(E(a) > E(b), n.write(s, TID))
+    result = refine(n.kernel(n.read(s, TID, a), n.read(s, TID + 1, b), swap))
+    (finding,) = result.findings
+    assert result.verdict is Verdict.RACY
+    assert finding.status is Status.CONDITIONAL
+    assert finding.condition == f"the condition on line {swap.site.range.start.line} is true"
