@@ -54,14 +54,15 @@ def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
 def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tuple[Finding, ...]:
     """A finding for each site whose worst warp needs more wavefronts than the ideal."""
     limits = thresholds or BankThresholds()
-    findings: list[Finding] = []
+    worst: dict[object, tuple[int, Finding]] = {}
     for banks in bank_reports(trace):
         report = banks.report
-        extra = report.wavefronts - report.ideal >= limits.extra_wavefronts
-        if not extra and report.atomic_ways < limits.atomic_lanes:
+        extra = report.wavefronts - report.ideal
+        if extra < limits.extra_wavefronts and report.atomic_ways < limits.atomic_lanes:
             continue
-        findings.append(
-            Finding(
+        known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
+        if known is None or extra > known[0]:
+            finding = Finding(
                 code=Code.BANK_CONFLICT,
                 status=Status.PROVED if banks.sure else Status.POSSIBLE,
                 message=messages.bank_conflict(banks.site, report),
@@ -71,8 +72,8 @@ def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tup
                 launch=trace.launch,
                 reason=None if banks.sure else _doubt(banks.access),
             )
-        )
-    return tuple(findings)
+            worst[banks.site.range] = (extra, finding)
+    return tuple(finding for _, finding in worst.values())
 
 
 def _doubt(a: Access) -> str:

@@ -19,7 +19,7 @@ def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
     """``shared-out-of-bounds``: one per access site."""
     found: dict[object, Finding] = {}
     for path in trace.paths:
-        for a in path.accesses:
+        for a in {a.signature: a for a in path.accesses}.values():
             size = array_bytes(a.array, trace.launch)
             if a.array.space is not Space.SHARED or isinstance(a.offset, Data) or size is None:
                 continue
@@ -65,7 +65,11 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -
     written: dict[int, Flags] = {}
     blind = {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
     volatile = {a.array.id for a in path.accesses if a.copied}
+    seen: set[object] = set()
     for a in path.accesses:
+        if (a.signature, a.mode) in seen:  # what is written stays written
+            continue
+        seen.add((a.signature, a.mode))
         if a.array.space is not Space.SHARED or a.array.id in blind | volatile or isinstance(a.offset, Data):
             continue
         size = array_bytes(a.array, trace.launch) or int(np.max(a.offset, initial=0)) + a.size

@@ -33,6 +33,8 @@ def thread(index: Dim3, block: Dim3 | None = None) -> str:
 
 
 def doing(mode: Mode, site: Site) -> str:
+    if mode is Mode.ATOMIC and "(" in site.text:
+        return f"executes {site.text}"
     return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
 
 

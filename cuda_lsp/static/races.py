@@ -236,11 +236,14 @@ def race_findings(trace: Trace) -> tuple[Finding, ...]:
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    found = (_finding(trace, race) for race in find_races(trace))
+    races = find_races(trace)
+    # where whole warps race too, the missing barrier is one of the block, for every pair it would order
+    block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
+    found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)
     return tuple(f for f in found if f is not None)
 
 
-def _finding(trace: Trace, race: Race) -> Finding | None:
+def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
     kind, first, second = kind_of(race)
     c = race.collision
     if c is None:
@@ -256,7 +259,7 @@ def _finding(trace: Trace, race: Race) -> Finding | None:
         (trace.thread(lanes[0]), trace.thread(lanes[1])), blocks, first.array.name,
         messages.element(first.array, c.byte), _values(first, lanes[0]),
     )  # fmt: skip
-    warp = c.same_warp and not c.same_instruction and not race.between_blocks
+    warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
     warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
     code = Code.WARP_RACE if warp else _code(first)
     names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
