@@ -8,25 +8,16 @@ their definition when the name is defined once before the site.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import field, frozen
 
-from cuda_lsp.frontend.constants import NotConstant, evaluate
+from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
-_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:\.\s*[xyz]\s*)?=(?!=)")
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]{1,120})$", re.M)
-_INTEGER = re.compile(
-    r"\b(?:unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t)\s+(\w+)\s*(?:=|\()([^;,{}]{1,120})[;,]"
-)
-_ENUMERATOR = re.compile(r"(?<=[{,])\s*(\w+)\s*=([^,{};]{1,80})(?=[,}])")
-_DIM3 = re.compile(r"\bdim3\s+([A-Za-z_][^;]{0,300});")
-_DIM3_ITEM = re.compile(r"(\w+)\s*(?:\((.*)\)|\{(.*)\}|=\s*(?:dim3\s*[({](.*)[)}]|\{(.*)\}|(.+)))\s*$", re.S)
 
 
 @frozen
@@ -56,7 +47,7 @@ def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
     """Every launch site of ``text``, in order."""
     if "<<<" not in text:
         return ()
-    plain = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+    plain = blanked(text)
     constants = HostConstants(plain)
     sites: list[LaunchSite] = []
     start = plain.find("<<<")
@@ -66,6 +57,11 @@ def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
             sites.append(site)
         start = plain.find("<<<", start + 3)
     return tuple(sites)
+
+
+def blanked(text: str) -> str:
+    """``text`` with comments and strings replaced by spaces: positions stay."""
+    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def _launch(path: Path, text: str, plain: str, start: int, constants: HostConstants) -> LaunchSite | None:
@@ -81,8 +77,8 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
         return None
     opening = plain.find("(", end)
     closing = _matching(plain, opening) if opening >= 0 and not plain[end + 3 : opening].strip() else -1
-    configuration = _split(plain[start + 3 : end])
-    parameters = _split(plain[opening + 1 : closing]) if closing > 0 else []
+    configuration = split_arguments(plain[start + 3 : end])
+    parameters = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     finish = closing + 1 if closing > 0 else end + 3
     extent = SourceRange(path, _position(text, name.start(1)), _position(text, finish))
     return LaunchSite(
@@ -98,87 +94,6 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
         },
         site=Site(extent, text[name.start(1) : finish]),
     )
-
-
-class HostConstants:
-    """Names of one file with constant values; ``before`` positions pick the nearest definition."""
-
-    def __init__(self, plain: str) -> None:
-        self.integers: dict[str, list[tuple[int, str]]] = {}
-        self.dims: dict[str, list[tuple[int, str]]] = {}
-        self.assigned: set[str] = set(re.findall(r"\b(\w+)\s*(?:[-+*/%&|^]|<<|>>)=", plain))
-        self.assigned |= set(re.findall(r"(?:\+\+|--)\s*(\w+)", plain))
-        self.assigned |= set(re.findall(r"\b(\w+)\s*(?:\+\+|--)", plain))
-        for pattern in (_DEFINE, _INTEGER, _ENUMERATOR):
-            for match in pattern.finditer(plain):
-                self.integers.setdefault(match[1], []).append((match.start(), _initialiser(match[2])))
-        for match in _DIM3.finditer(plain):
-            for item in _split(match[1]):
-                parts = _DIM3_ITEM.match(item.strip())
-                if parts:
-                    arguments = next((part for part in parts.groups()[1:] if part is not None), "")
-                    self.dims.setdefault(parts[1], []).append((match.start(), arguments))
-        written = Counter(_ASSIGNED.findall(plain))
-        self.reassigned = {
-            name for name in (*self.integers, *self.dims) if written[name] > self._definitions(name)
-        }
-
-    def _definitions(self, name: str) -> int:
-        return len(self.integers.get(name, [])) + len(self.dims.get(name, []))
-
-    def integer(self, text: str, before: int) -> int | None:
-        try:
-            return evaluate(text, lambda name: self._lookup(name, before, 8))
-        except NotConstant:
-            return None
-
-    def _lookup(self, name: str, before: int, depth: int) -> int:
-        definitions = [d for d in self.integers.get(name, ()) if d[0] < before]
-        if not definitions or not depth or name in self.assigned or name in self.reassigned:
-            raise NotConstant(name)
-        position, text = definitions[-1]
-        return evaluate(text, lambda inner: self._lookup(inner, position, depth - 1))
-
-    def extents(self, text: str, before: int) -> Dim3 | None:
-        """A launch extent: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
-        stripped = text.strip()
-        call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
-        if call and (stripped.startswith(("dim3", "{"))):
-            return self._components(call[1], before)
-        definitions = [d for d in self.dims.get(stripped, ()) if d[0] < before]
-        if definitions and stripped not in self.reassigned:
-            return self._components(definitions[-1][1], definitions[-1][0])
-        value = self.integer(stripped, before)
-        return (value, 1, 1) if value and value > 0 else None
-
-    def _components(self, text: str, before: int) -> Dim3 | None:
-        parts = [self.integer(part, before) for part in _split(text)] if text.strip() else []
-        if len(parts) > 3 or any(part is None or part < 1 for part in parts):
-            return None
-        x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
-        return (x, y, z)
-
-
-def _initialiser(text: str) -> str:
-    """Without the parenthesis that closes ``int n(5)``."""
-    stripped = text.strip()
-    return stripped[:-1] if stripped.count(")") > stripped.count("(") and stripped.endswith(")") else stripped
-
-
-def _split(text: str) -> list[str]:
-    """Top-level comma-separated parts."""
-    parts: list[str] = []
-    depth, first = 0, 0
-    for i, c in enumerate(text):
-        if c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[first:i])
-            first = i + 1
-    parts.append(text[first:])
-    return parts if text.strip() else []
 
 
 def _opening(head: str) -> int:

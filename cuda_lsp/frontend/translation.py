@@ -23,8 +23,9 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
-from cuda_lsp.frontend.launches import HostConstants, LaunchSite, find_launches
+from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
     Problem,
     errors_within,
@@ -291,7 +292,7 @@ class Translation:
         if not match:
             return None
         before = len(self._source.data[:start].decode("utf-8", "replace"))
-        constants = HostConstants(self._source.text)
+        constants = HostConstants(blanked(self._source.text))
         named = dict(zip(source.template_parameters, source.template_arguments, strict=False))
         written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
         values = [constants.integer(part, before) for part in written]

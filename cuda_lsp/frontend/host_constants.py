@@ -1,0 +1,212 @@
+"""Names of host code that hold one known value: what launch configurations and arguments are made of.
+
+Read from text, so any state of the file will do. A name counts as constant only when the definition that
+is visible at the use (braces delimit scopes; parameters and template parameters shadow) is an initialiser
+of constants, and nothing in the file assigns the name again or takes its address. A wrong constant could
+hide a bug, so whatever is in doubt is "not constant".
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+
+from attrs import frozen
+
+from cuda_lsp.frontend.constants import NotConstant, evaluate
+from cuda_lsp.model import Dim3
+
+_INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]{1,120})$", re.M)
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s+(\w+)\s*([=({{])\s*([^;,{{}}\n]{{1,120}}?)\s*[)}}]?\s*[;,]")
+_ENUMERATOR = re.compile(r"(?<=[{,])\s*(\w+)\s*=\s*([^,{};]{1,80}?)\s*(?=[,}])")
+_PARAMETER = re.compile(
+    r"[(,]\s*(?:const\s+|unsigned\s+|long\s+)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s*[*&]+\s*|\s+)(?:const\s+)?"
+    r"(\w+)\s*(?=[,)\[])"
+)
+_TEMPLATE_PARAMETER = re.compile(
+    r"[<,]\s*(?:unsigned\s+)?(?:int|unsigned|size_t|bool|long|auto)\s+(\w+)\s*(?=[,>=])"
+)
+_DIM3 = re.compile(r"\bdim3\s+([^;]{1,400});")
+_DIM3_ITEM = re.compile(r"(\w+)\s*(?:\((.*)\)|\{(.*)\}|=\s*(?:dim3\s*[({](.*)[)}]|\{(.*)\}|(.+)))\s*$", re.S)
+_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:\.\s*[xyz]\s*)?=(?!=)")
+_CHANGED = re.compile(
+    r"\b(\w+)\s*(?:\.\s*[xyz]\s*)?(?:[-+*/%&|^]|<<|>>)=|(?:\+\+|--)\s*(\w+)|\b(\w+)\s*(?:\+\+|--)"
+    r"|[(,=]\s*&\s*(\w+)|\bcin\s*>>\s*(\w+)"
+)
+_QUALIFIERS = re.compile(r"(?:\b(?:const|constexpr|static|unsigned|long)\s*)+$")
+_DEPTH = 8  # definitions followed
+
+
+@frozen
+class _Definition:
+    """``text`` None: a parameter, or something else without a known value. ``end``: where its scope ends."""
+
+    position: int
+    end: int
+    text: str | None
+    writes: bool = False  # the definition itself contains an ``=``
+
+
+class HostConstants:
+    """Constants of one file; ``plain`` is its text with comments and strings blanked."""
+
+    def __init__(self, plain: str) -> None:
+        self._plain = plain
+        self._scopes = _Scopes(plain)
+        self._macros: dict[str, set[str]] = {}
+        self._definitions: dict[str, list[_Definition]] = {}
+        self._dims: dict[str, list[_Definition]] = {}
+        for match in _DEFINE.finditer(plain):
+            self._macros.setdefault(match[1], set()).add(match[2].strip())
+        self._read_integers()
+        self._read_parameters()
+        self._read_dims()
+        self._variable = self._changed_names()
+
+    def _read_integers(self) -> None:
+        for match in _INTEGER.finditer(self._plain):
+            before = self._plain[max(0, match.start() - 60) : match.start()]
+            outer = _QUALIFIERS.sub("", before).rstrip()[-1:]
+            if outer in ("(", ","):  # a parameter with a default, or a loop's counter
+                self._add(match[1], match.start(), None, parameter=True, writes=match[2] == "=")
+            else:
+                self._add(match[1], match.start(), match[3], writes=match[2] == "=")
+        for match in _ENUMERATOR.finditer(self._plain):
+            definition = _Definition(match.start(), len(self._plain), match[2], writes=True)
+            self._definitions.setdefault(match[1], []).append(definition)
+
+    def _read_parameters(self) -> None:
+        for pattern in (_PARAMETER, _TEMPLATE_PARAMETER):
+            for match in pattern.finditer(self._plain):
+                self._add(match[1], match.start(1), None, parameter=True)
+
+    def _read_dims(self) -> None:
+        for match in _DIM3.finditer(self._plain):
+            for item in split_arguments(match[1]):
+                parts = _DIM3_ITEM.match(item.strip())
+                if parts:
+                    arguments = next((part for part in parts.groups()[1:] if part is not None), "")
+                    end = self._scopes.end(match.start())
+                    writes = "=" in item
+                    self._dims.setdefault(parts[1], []).append(
+                        _Definition(match.start(), end, arguments, writes)
+                    )
+
+    def _add(
+        self, name: str, position: int, text: str | None, parameter: bool = False, writes: bool = False
+    ) -> None:
+        end = self._scopes.parameter_end(position) if parameter else self._scopes.end(position)
+        self._definitions.setdefault(name, []).append(_Definition(position, end, text, writes))
+
+    def _changed_names(self) -> set[str]:
+        changed = {name for match in _CHANGED.finditer(self._plain) for name in match.groups() if name}
+        written = Counter(_ASSIGNED.findall(self._plain))
+        for names in (self._definitions, self._dims):
+            for name, definitions in names.items():
+                if written[name] > sum(d.writes for d in definitions):
+                    changed.add(name)
+        return changed
+
+    # ------------------------------------------------------------------------------------ lookups
+
+    def integer(self, text: str, before: int) -> int | None:
+        """The value of an expression at a position; None: not constant."""
+        try:
+            return evaluate(text, lambda name: self._lookup(name, before, _DEPTH))
+        except (NotConstant, ValueError, RecursionError):
+            return None
+
+    def _lookup(self, name: str, before: int, depth: int) -> int:
+        if not depth:
+            raise NotConstant(name)
+        macros = self._macros.get(name)
+        if macros:
+            if len(macros) > 1:  # which one holds is the preprocessor's business
+                raise NotConstant(name)
+            return evaluate(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
+        definition = _visible(self._definitions.get(name, ()), before)
+        if definition is None or definition.text is None or name in self._variable:
+            raise NotConstant(name)
+        position = definition.position
+        return evaluate(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
+
+    def extents(self, text: str, before: int) -> Dim3 | None:
+        """A launch extent: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
+        stripped = text.strip()
+        call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
+        if call and stripped.startswith(("dim3", "{")):
+            return self._components(call[1], before)
+        definition = _visible(self._dims.get(stripped, ()), before)
+        if definition is not None and stripped not in self._variable:
+            return self._components(definition.text or "", definition.position)
+        value = self.integer(stripped, before)
+        return (value, 1, 1) if value and value > 0 else None
+
+    def _components(self, text: str, before: int) -> Dim3 | None:
+        parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
+        if len(parts) > 3 or any(part is None or part < 1 for part in parts):
+            return None
+        x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
+        return (x, y, z)
+
+
+def _visible(definitions: tuple[_Definition, ...] | list[_Definition], before: int) -> _Definition | None:
+    """The innermost definition whose scope holds the position."""
+    found = [d for d in definitions if d.position < before <= d.end]
+    return max(found, key=lambda d: d.position, default=None)
+
+
+class _Scopes:
+    """Where the brace pair around a position ends."""
+
+    def __init__(self, plain: str) -> None:
+        self._plain = plain
+        self._braces = [match.start() for match in re.finditer(r"[{}]", plain)]
+        closing: dict[int, int] = {}
+        innermost: list[int] = []  # after each brace: the open brace around what follows, -1 for none
+        stack: list[int] = []
+        for position in self._braces:
+            if plain[position] == "{":
+                stack.append(position)
+            elif stack:
+                closing[stack.pop()] = position
+            innermost.append(stack[-1] if stack else -1)
+        self._closing = closing
+        self._innermost = innermost
+
+    def end(self, position: int) -> int:
+        index = bisect_right(self._braces, position) - 1
+        opening = self._innermost[index] if index >= 0 else -1
+        return self._closing.get(opening, len(self._plain))
+
+    def parameter_end(self, position: int) -> int:
+        """A parameter lives to the end of the body that follows it; one of a prototype lives nowhere."""
+        index = bisect_right(self._braces, position)
+        if index >= len(self._braces) or self._plain[self._braces[index]] != "{":
+            return position
+        opening = self._braces[index]
+        if ";" in self._plain[position:opening] and not _in_for(self._plain, position):
+            return position
+        return self._closing.get(opening, len(self._plain))
+
+
+def _in_for(plain: str, position: int) -> bool:
+    return re.search(r"\bfor\s*\([^;{}]*$", plain[max(0, position - 80) : position + 1]) is not None
+
+
+def split_arguments(text: str) -> list[str]:
+    """Top-level comma-separated parts."""
+    parts: list[str] = []
+    depth, first = 0, 0
+    for i, c in enumerate(text):
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[first:i])
+            first = i + 1
+    parts.append(text[first:])
+    return parts if text.strip() else []
