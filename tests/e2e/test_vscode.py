@@ -96,6 +96,11 @@ def test_deleting_the_barrier_brings_the_squiggle_back(ui: Facts) -> None:
     assert "__syncthreads" not in ui["textWithout"]
 
 
+def test_lens_above_the_kernel_follows_the_verdict(ui: Facts) -> None:
+    assert "racy" in ui["lensRacy"]
+    assert "race-free" in ui["lensRepaired"]
+
+
 def test_problems_panel_lists_the_race(ui: Facts) -> None:
     assert any("shared-race" in row for row in ui["problems"])
 

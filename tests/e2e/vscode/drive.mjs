@@ -148,6 +148,7 @@ async function figure1(page) {
   mark("squiggle");
   await page.waitForSelector("#status\\.workspaceTrust"); // Restricted Mode, and analysed all the same
   report.ui.statusRacy = await waitForStatus(page, /racy/);
+  report.ui.lensRacy = await lens(page, /racy/);
   await page.keyboard.press("Control+b"); // the file tree says nothing here: more room for the code
   await page.waitForFunction(() => !document.querySelector(".part.sidebar")?.checkVisibility());
   await shoot(page, "1-race");
@@ -166,7 +167,8 @@ async function figure1(page) {
   report.ui.goneMs = Date.now() - typed;
   report.ui.textWithBarrier = await text(page);
   mark("barrier typed");
-  report.ui.statusRepaired = await waitForStatus(page, /race-free|undecided/);
+  report.ui.statusRepaired = await waitForStatus(page, /race-free/);
+  report.ui.lensRepaired = await lens(page, /race-free/);
   await page.waitForFunction(() => getComputedStyle(document.querySelector(".tab.active .monaco-icon-label"), "::after").content === "none");
   await shoot(page, "3-repaired");
 
@@ -234,6 +236,13 @@ async function goToEndOfLine(page, line) {
   await page.keyboard.press("Enter");
   await page.waitForSelector(".quick-input-widget", { state: "hidden" });
   await page.keyboard.press("End");
+}
+
+/** The lens above the kernel, once it says this. */
+async function lens(page, pattern) {
+  const shown = page.locator(".codelens-decoration", { hasText: pattern });
+  await shown.waitFor();
+  return shown.innerText();
 }
 
 /** The lines as shown from top to bottom: the DOM keeps them in another order. */
