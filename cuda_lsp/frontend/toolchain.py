@@ -82,6 +82,15 @@ def index() -> Any:
     return cindex.Index.create(excludeDecls=True)
 
 
+def without_damaged_shim(flags: Sequence[str]) -> tuple[str, ...]:
+    """``flags`` with the shim as a header; the precompiled one is removed, so the next file remakes it."""
+    position = flags.index("-include-pch")
+    with contextlib.suppress(OSError):
+        Path(flags[position + 1]).unlink()
+    precompiled_shim.cache_clear()
+    return (*flags[:position], "-include", str(SHIM), *flags[position + 2 :])
+
+
 def shim_flags(options: FrontendOptions) -> tuple[str, ...]:
     """Flags that bring the shim in: precompiled where the cache can be written, else as a header."""
     compiled = precompiled_shim(options.language_flags())

@@ -107,8 +107,13 @@ class Translation:
                 )
             else:
                 self._unit.reparse(buffer, options=toolchain.PARSE_OPTIONS)
+            if self._shim_is_damaged():
+                raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
             self._unit = None
+            if "-include-pch" in self._flags:
+                self._flags = toolchain.without_damaged_shim(self._flags)
+                return self._parse()
             self._failure = ToolError(
                 f"libclang gave up on this text ({error}); the file has no analysis until it changes"
             )
@@ -119,6 +124,12 @@ class Translation:
             self._unit, self._ast, str(self.path), len(self._source.data)
         )
         return True
+
+    def _shim_is_damaged(self) -> bool:
+        """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
+        if "-include-pch" not in self._flags:
+            return False
+        return any(d.severity == 4 and d.location.file is None for d in self._unit.diagnostics)
 
     # ------------------------------------------------------------------------ template arguments
 
@@ -235,6 +246,7 @@ class Translation:
             name_range=source.name_range,
             launches=self._launches(source, directive),
             bounds=kernel.bounds or self._bounds(source),
+            errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
         )

@@ -1,0 +1,82 @@
+"""What launch sites tell, and what must not be taken for a constant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.launches import LaunchSite, find_launches
+
+
+def only(text: str) -> LaunchSite:
+    (site,) = find_launches(Path("a.cu"), text)
+    return site
+
+
+def test_literal_extents_and_shared_bytes() -> None:
+    site = only("void f(float* p) { k<<<dim3(4, 5), 256, 16 * sizeof(float)>>>(p, 7); }")
+    assert (site.kernel, site.block, site.grid, site.dynamic_shared) == ("k", (256, 1, 1), (4, 5, 1), 64)
+    assert site.arguments == {1: 7}
+
+
+def test_names_are_followed_through_macros_constants_and_dim3_variables() -> None:
+    site = only(
+        "#define TILE 16\nconstexpr int ROWS = TILE / 2;\n"
+        "void f() { const int blocks = 1 << 3; dim3 block(TILE, ROWS); k<<<blocks, block>>>(); }"
+    )
+    assert (site.block, site.grid) == ((16, 8, 1), (8, 1, 1))
+
+
+def test_template_arguments_are_kept_as_written() -> None:
+    assert only("void f() { k<float, 2 * N><<<1, 32>>>(); }").template_arguments == "float, 2 * N"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void f(int n) { k<<<1, 32>>>(n); }\n",
+        "void g() { int n = 64; use(n); }\nvoid f(int n) { k<<<1, 32>>>(n); }\n",
+        "const int n = 64;\nvoid f(int n) { k<<<1, 32>>>(n); }\n",
+        "void g() { int n = 64; }\nvoid f() { int n = atoi(s); k<<<1, 32>>>(n); }\n",
+        "void f() { int n = 64; n = atoi(s); k<<<1, 32>>>(n); }\n",
+        "void f() { int n = 64; read_option(&n); k<<<1, 32>>>(n); }\n",
+        "void f() { int n = 64; n *= 2; k<<<1, 32>>>(n); }\n",
+        "void f() { for (int n = 1; n < 9; ++n) k<<<1, 32>>>(n); }\n",
+        "void f(int n = 64) { k<<<1, 32>>>(n); }\n",
+        "#if BIG\n#define n 64\n#else\n#define n 32\n#endif\nvoid f() { k<<<1, 32>>>(n); }\n",
+        "template <int n> void f() { k<<<1, 32>>>(n); }\n",
+    ],
+)
+def test_what_may_vary_is_not_a_constant(text: str) -> None:
+    assert only(text).arguments == {}
+
+
+def test_an_inner_definition_shadows_an_outer_one_only_in_its_scope() -> None:
+    text = "const int n = 8;\nvoid f() { { const int n = 4; } k<<<1, n>>>(); }"
+    assert only(text).block == (8, 1, 1)
+
+
+def test_a_changed_block_gives_no_configuration_but_the_site_remains() -> None:
+    site = only("void f() { dim3 block(16); block.x = m; k<<<1, block>>>(3); }")
+    assert site.block is None
+    assert site.configuration(("n",)) is None
+    assert site.arguments == {0: 3}
+
+
+def test_arguments_get_the_names_of_parameters() -> None:
+    configuration = only("void f() { k<<<2, 64>>>(p, 5); }").configuration(("data", "n"))
+    assert configuration is not None
+    assert configuration.arguments == {"n": 5}
+    assert not configuration.assumed
+
+
+def test_launches_in_comments_and_strings_do_not_count() -> None:
+    assert find_launches(Path("a.cu"), '// k<<<1, 2>>>()\nchar* s = "k<<<1, 2>>>()";') == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["k<<<", "k<<<1", "k<<<1, 2>>>", "<<<1, 2>>>();", "k<<<,>>>()", "k<<<1,2>>>(("]
+)
+def test_half_typed_launches_never_fail(text: str) -> None:
+    find_launches(Path("a.cu"), text)

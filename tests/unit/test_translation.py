@@ -1,0 +1,244 @@
+"""A live file: kernels, digests, templates, and any text at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.toolchain import FrontendOptions
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.model import Position
+
+Open = Callable[..., Translation]
+
+
+@pytest.fixture
+def translate(tmp_path: Path) -> Iterator[Open]:
+    opened: list[Translation] = []
+
+    def open_text(text: str, name: str = "a.cu", **options: object) -> Translation:
+        opened.append(Translation(tmp_path / name, text, FrontendOptions(**options)))  # type: ignore[arg-type]
+        return opened[-1]
+
+    yield open_text
+    for translation in opened:
+        translation.close()
+
+
+def names(translation: Translation) -> list[str]:
+    return [kernel.name for kernel in translation.kernels()]
+
+
+TWO = """__device__ float twice(float x) { return 2 * x; }
+__global__ void first(float* a) {
+    a[threadIdx.x] = twice(a[threadIdx.x]);
+}
+__global__ void second(float* a) {
+    __syncthreads();
+}
+"""
+
+
+def digests(translation: Translation) -> dict[str, str]:
+    return {kernel.name: kernel.digest for kernel in translation.kernels()}
+
+
+def test_kernels_are_found_with_their_ranges(translate: Open) -> None:
+    first, second = translate(TWO).kernels()
+    assert (first.name, first.range.start, first.range.end) == ("first", Position(2, 1), Position(4, 2))
+    assert second.name_range.start == Position(5, 17)
+    assert first.parameters == ("a",)
+
+
+def test_an_edit_inside_one_kernel_invalidates_only_that_kernel(translate: Open) -> None:
+    translation = translate(TWO)
+    before = digests(translation)
+    translation.reparse(TWO.replace("__syncthreads();", "__syncthreads(); a[0] = 1;"))
+    after = digests(translation)
+    assert after["first"] == before["first"]
+    assert after["second"] != before["second"]
+
+
+def test_a_kernel_that_moves_as_a_whole_keeps_its_digest(translate: Open) -> None:
+    text = TWO[TWO.index("__global__") :].replace("twice", "")
+    translation = translate(text)
+    before = translation.kernels()[1]
+    translation.reparse(text.replace("= (a", "=\n\n (a"))
+    after = translation.kernels()[1]
+    assert after.digest == before.digest
+    assert after.range == before.range.shifted(2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("2 * x", "3 * x"),  # a called device function
+        ("a[threadIdx.x] =", "\n#define twice(x) x\na[threadIdx.x] ="),  # a macro inside another kernel
+    ],
+)
+def test_what_a_kernel_may_depend_on_changes_its_digest(translate: Open, old: str, new: str) -> None:
+    text = TWO.replace("__syncthreads();", "a[0] = twice(1);")
+    translation = translate(text)
+    before = digests(translation)["second"]
+    translation.reparse(text.replace(old, new))
+    assert digests(translation)["second"] != before
+
+
+def test_lines_added_between_a_device_function_and_the_kernel_change_its_digest(translate: Open) -> None:
+    text = TWO.replace("__syncthreads();", "a[0] = twice(1);")
+    translation = translate(text)
+    before = digests(translation)["second"]
+    translation.reparse(text.replace("(a[threadIdx.x]);", "(\n a[threadIdx.x]);"))
+    assert digests(translation)["second"] != before
+
+
+def test_flags_are_part_of_the_digest(translate: Open) -> None:
+    assert digests(translate(TWO)) != digests(translate(TWO, defines=("N=2",)))
+
+
+TEMPLATE = "template <class T, int BLOCK> __global__ void k(T* a) { __shared__ T s[BLOCK]; s[0] = a[0]; }\n"
+
+
+def test_instantiations_are_named_by_their_arguments(translate: Open) -> None:
+    text = TEMPLATE + "void f(float* a, int* b) { k<float, 32><<<1, 32>>>(a); k<int, 64><<<1, 64>>>(b); }\n"
+    assert names(translate(text)) == ["k<float, 32>", "k<int, 64>"]
+
+
+def test_a_template_without_launch_gets_assumed_arguments(translate: Open) -> None:
+    translation = translate(TEMPLATE)
+    assert names(translation) == ["k<float, 16>"]
+    assert translation.kernels()[0].range.end == Position(1, len(TEMPLATE))
+
+
+def test_assumed_arguments_go_when_a_launch_appears(translate: Open) -> None:
+    translation = translate(TEMPLATE)
+    translation.reparse(TEMPLATE + "void f(int* a) { k<int, 64><<<1, 64>>>(a); }\n")
+    assert names(translation) == ["k<int, 64>"]
+
+
+def test_integer_types_are_tried_when_float_does_not_compile(translate: Open) -> None:
+    text = "template <class T> __global__ void k(T* a) { a[0] = a[1] % 2; }\n"
+    assert names(translate(text)) == ["k<int>"]
+
+
+def test_instantiations_beyond_the_cap_are_said(translate: Open) -> None:
+    launches = "".join(f"k<float, {n}><<<1, 1>>>(a);" for n in range(1, 8))
+    translation = translate(TEMPLATE + f"void f(float* a) {{ {launches} }}\n")
+    assert len(translation.kernels()) == 4
+    assert any("7 instantiations" in error.message for error in translation.diagnostics)
+
+
+def test_kernels_in_namespaces_and_classes_are_found(translate: Open) -> None:
+    text = "namespace a { namespace b { __global__ void k() {} } }\nstruct S { static __global__ void m() {} };\n"
+    assert names(translate(text)) == ["k", "m"]
+
+
+def test_columns_count_code_points(translate: Open) -> None:
+    text = "/* ü€𝄞 */ __global__ void k(int* a) { a[0] = zz; }\n"
+    translation = translate(text)
+    kernel = translation.kernels()[0]
+    assert kernel.name_range.start.column == text.index("k(") + 1
+    (error,) = translation.diagnostics
+    assert error.range is not None
+    assert error.range.start.column == text.index("zz") + 1
+
+
+def test_a_missing_header_of_the_user_is_reported_once_and_the_rest_is_read(translate: Open) -> None:
+    text = '#include <vector>\n#include "cuda_runtime.h"\n#include "mine.h"\n#include "mine.h"\n__global__ void k() {}\n'
+    translation = translate(text)
+    assert names(translation) == ["k"]
+    (error,) = translation.diagnostics
+    assert "'mine.h' was not found" in error.message
+    assert error.range is not None
+    assert error.range.start.line == 3
+
+
+def test_a_header_of_the_user_is_read(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "mine.h").write_text("#define N 8\n")
+    translation = translate('#include "mine.h"\n__global__ void k() { __shared__ int s[N]; s[0] = 1; }\n')
+    assert translation.diagnostics == ()
+
+
+def test_host_code_errors_are_not_reported(translate: Open) -> None:
+    assert (
+        translate("#include <iostream>\nint main() { foo::bar(); }\n__global__ void k() {}\n").diagnostics
+        == ()
+    )
+
+
+def test_an_error_inside_a_kernel_is_reported_and_reaches_the_kernel_program(translate: Open) -> None:
+    translation = translate("__global__ void k(int* a) {\n    a[0] = unknown(1);\n}\n")
+    assert "unknown" in translation.diagnostics[0].message
+    kernel = translation.lower(translation.kernels()[0])
+    assert [error.start.line for error in kernel.errors] == [2]
+
+
+def test_an_error_inside_a_called_function_reaches_the_kernel_program(translate: Open) -> None:
+    text = (
+        "__device__ int f(int x) {\n    return unknown(x);\n}\n__global__ void k(int* a) { a[0] = f(1); }\n"
+    )
+    translation = translate(text)
+    assert [error.start.line for error in translation.lower(translation.kernels()[0]).errors] == [2]
+
+
+def test_a_kernel_broken_beyond_recognition_is_named(translate: Open) -> None:
+    translation = translate("__global__ void k(float* a {\n}\n__global__ void fine() {}\n")
+    assert "k" in translation.unreadable or "k" in names(translation)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "\0\0\0",
+        "\ufeff__global__ void k() {}",
+        "\udcff\udc80",
+        "hello, this is no CUDA",
+        "{" * 500,
+        "}" * 500,
+    ]
+    + [
+        "__global__",
+        "__global__ void",
+        "__global__ void k(",
+        "template <",
+        "#include",
+        '#include "',
+        "#if\n",
+        "/*",
+        '"',
+    ],
+)
+def test_any_text_is_survived(translate: Open, text: str) -> None:
+    translation = translate(text)
+    translation.reparse(text + "\n__global__ void later() {}\n")
+    translation.reparse("__global__ void again() {}\n")
+    assert names(translation) == ["again"]
+
+
+def test_ten_thousand_lines(translate: Open) -> None:
+    text = "".join(f"__global__ void k{n}(int* a) {{\n" + "    a[0] += 1;\n" * 8 + "}\n" for n in range(1000))
+    assert len(translate(text).kernels()) == 1000
+
+
+def test_launches_and_directives_reach_the_kernel_program(translate: Open) -> None:
+    translation = translate(
+        "// cuda-lsp: launch block=(64) grid=(2)\n// cuda-lsp: args n=5\n// cuda-lsp: assume n > 3 && n < blockDim.x\n"
+        "__global__ void __launch_bounds__(128, 2) k(int* a, int n) { a[n] = 1; }\n"
+        "void f(int* a) { k<<<1, 32>>>(a, 9); }\n"
+    )
+    kernel = translation.lower(translation.kernels()[0])
+    assert [launch.block for launch in kernel.launches] == [(64, 1, 1), (32, 1, 1)]
+    assert kernel.launches[0].arguments == {"n": 5}
+    assert len(kernel.directives.assumptions) == 1
+    assert kernel.bounds is not None
+    assert (kernel.bounds.max_threads, kernel.bounds.min_blocks) == (128, 2)
+
+
+def test_an_assumption_that_is_not_understood_is_reported(translate: Open) -> None:
+    translation = translate("// cuda-lsp: assume m > f(3)\n__global__ void k(int n) {}\n")
+    translation.lower(translation.kernels()[0])
+    assert any("assume m > f(3)" in error.message for error in translation.diagnostics)
