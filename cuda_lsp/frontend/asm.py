@@ -82,7 +82,7 @@ def parse(text: str) -> Assembly:
             continue
         at += 1
     sections += [[] for _ in range(4 - len(sections))]
-    template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ")
+    template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
     outputs = sections[1]
     return Assembly(template, (*outputs, *sections[2]), len(outputs), tuple(sections[3]))
 
@@ -96,7 +96,9 @@ def lower(low: Lowering, node: Node) -> None:
     outputs: list[Place] = [lvalues.place(low, n) for n in operands[: assembly.outputs]]
     values: list[Value] = [expressions.value(low, n) for n in operands[assembly.outputs :]]
     instructions = [
-        line.strip() for line in re.split(r"[;\n{}]", _protect(assembly.template)) if line.strip() and not line.strip().startswith(("//", "."))
+        line.strip()
+        for line in re.split(r"[;\n{}]", _protect(assembly.template))
+        if line.strip() and not line.strip().startswith(("//", "."))
     ]
     given: dict[int, Expr] = {}
     for line in instructions:
@@ -115,7 +117,11 @@ def lower(low: Lowering, node: Node) -> None:
 
 def _protect(template: str) -> str:
     """Braces of register vectors are no blocks: written as angle brackets while lines are split."""
-    return re.sub(r"\{([^{};]*)\}", lambda m: f"<{m.group(1)}>" if "%" in m.group(1) and ";" not in m.group(1) else m.group(0), template)
+    return re.sub(
+        r"\{([^{};]*)\}",
+        lambda m: f"<{m.group(1)}>" if "%" in m.group(1) and ";" not in m.group(1) else m.group(0),
+        template,
+    )
 
 
 def _operand(text: str, assembly: Assembly, values: list[Value]) -> Value | None:
@@ -158,7 +164,14 @@ def _width(name: str) -> Type:
 
 
 def _instruction(
-    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, outputs: list[Place], values: list[Value], given: dict[int, Expr]
+    low: Lowering,
+    node: Node,
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    outputs: list[Place],
+    values: list[Value],
+    given: dict[int, Expr],
 ) -> None:
     site = low.site(node)
     parts = [p.strip() for p in re.split(r",(?![^\[{]*[\]}])", rest)]
@@ -174,18 +187,35 @@ def _instruction(
     elif name.startswith("st."):
         data = _operand(parts[-1], assembly, values)
         type = _width(name)
-        value = data if isinstance(data, EXPR_TYPES) and isinstance(type, Int) else low.unknown("stored value", type)
-        value = cast(value, type) if isinstance(getattr(value, "type", None), Int) else low.unknown("stored value", type)  # type: ignore[arg-type]
+        value = (
+            data
+            if isinstance(data, EXPR_TYPES) and isinstance(type, Int)
+            else low.unknown("stored value", type)
+        )
+        value = (
+            cast(value, type)
+            if isinstance(getattr(value, "type", None), Int)
+            else low.unknown("stored value", type)
+        )  # type: ignore[arg-type]
         low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
     elif name.startswith(("atom.", "red.")):
-        op = next((s for s in name.split(".") if s in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")), "add")
+        op = next(
+            (
+                s
+                for s in name.split(".")
+                if s in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
+            ),
+            "add",
+        )
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
         low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
     elif name.startswith("cp.async.c") or name.startswith("cp.async.s"):
         _asynchronous_copy(low, node, name, rest, assembly, values)
     elif name.startswith("cp.async.wait") or name.startswith("cp.async.commit"):
         if "wait" in name:
-            low.incomplete("cp.async.wait", "asynchronous copies are not modelled yet", node, synchronises=True)
+            low.incomplete(
+                "cp.async.wait", "asynchronous copies are not modelled yet", node, synchronises=True
+            )
     elif name.startswith("ldmatrix"):
         low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
     elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:
@@ -195,10 +225,17 @@ def _instruction(
     elif name.startswith("prefetch"):
         return
     elif name.startswith(_MEMORY):
-        low.incomplete(f"asm {name.split(' ')[0]}", "this instruction is not modelled", node, synchronises="barrier" in name)
+        low.incomplete(
+            f"asm {name.split(' ')[0]}",
+            "this instruction is not modelled",
+            node,
+            synchronises="barrier" in name,
+        )
 
 
-def _barrier(low: Lowering, node: Node, name: str, parts: list[str], assembly: Assembly, values: list[Value]) -> None:
+def _barrier(
+    low: Lowering, node: Node, name: str, parts: list[str], assembly: Assembly, values: list[Value]
+) -> None:
     if ".warp" in name:
         low.emit(Barrier(BarrierScope.WARP, low.site(node), mask=Const(0xFFFFFFFF, UINT32)))
         return
@@ -217,7 +254,14 @@ def _barrier(low: Lowering, node: Node, name: str, parts: list[str], assembly: A
 
 
 def _load(
-    low: Lowering, node: Node, name: str, rest: str, parts: list[str], assembly: Assembly, values: list[Value], given: dict[int, Expr]
+    low: Lowering,
+    node: Node,
+    name: str,
+    rest: str,
+    parts: list[str],
+    assembly: Assembly,
+    values: list[Value],
+    given: dict[int, Expr],
 ) -> None:
     type = _width(name)
     pointer = _address(low, rest, assembly, values, node)
@@ -228,7 +272,9 @@ def _load(
         given[int(target.group(1))] = var
 
 
-def _asynchronous_copy(low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]) -> None:
+def _asynchronous_copy(
+    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
+) -> None:
     addresses = re.findall(r"\[[^\]]*\]", rest)
     if len(addresses) != 2 or "bulk" in name:
         low.incomplete(f"asm {name}", "this instruction is not modelled", node, synchronises=True)

@@ -13,6 +13,7 @@ from attrs import frozen
 
 from cuda_lsp.frontend import expressions, groups, lvalues
 from cuda_lsp.frontend import library as libraries
+from cuda_lsp.frontend.cursor_kinds import METHOD
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, Address, MemoryPlace, Place, RecordValue, Value
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
@@ -59,7 +60,9 @@ class Call:
 
     def _present(self, index: int) -> None:
         if index >= len(self.arguments):
-            raise Untranslatable(self.low.ast.text(self.node)[:60], "called with too few arguments", self.node)
+            raise Untranslatable(
+                self.low.ast.text(self.node)[:60], "called with too few arguments", self.node
+            )
 
     def scalar(self, index: int) -> Expr:
         self._present(index)
@@ -128,7 +131,11 @@ def _lanes(call: Call, values: list[Value]) -> Value:
     for value, node in zip(values, call.arguments, strict=False):
         if isinstance(value, Address):
             call.low.write(value.place, call.low.unknown(f"result of {call.name}", value.place.info.ir), None)
-        elif isinstance(value, EXPR_TYPES) and isinstance(getattr(value, "type", None), Pointer) and "match_all" in call.name:
+        elif (
+            isinstance(value, EXPR_TYPES)
+            and isinstance(getattr(value, "type", None), Pointer)
+            and "match_all" in call.name
+        ):
             pointer = call.low.pointer(value)
             call.low.emit(Store(pointer, call.low.unknown("predicate", INT32), INT32, call.low.site(node)))
     if not isinstance(call.info.ir, Int) or call.info is VOID:
@@ -137,7 +144,9 @@ def _lanes(call: Call, values: list[Value]) -> Value:
     if any(not isinstance(o.type, Int) for o in operands):  # type: ignore[union-attr]
         return call.unknown(f"result of {call.name}", varies=True)
     result = call.low.var("", call.info.ir)
-    call.low.emit(Assign(result, Intrinsic(call.name, tuple(operands), call.info.ir), call.low.site(call.node)))  # type: ignore[arg-type]
+    call.low.emit(
+        Assign(result, Intrinsic(call.name, tuple(operands), call.info.ir), call.low.site(call.node))
+    )  # type: ignore[arg-type]
     return result
 
 
@@ -191,7 +200,13 @@ def _atomic(op: str, scope: Scope) -> Handler:
 
 
 def emit_atomic(
-    low: Lowering, op: str, scope: Scope, pointer: Expr, operands: tuple[Expr, ...], target: TypeInfo, node: Node
+    low: Lowering,
+    op: str,
+    scope: Scope,
+    pointer: Expr,
+    operands: tuple[Expr, ...],
+    target: TypeInfo,
+    node: Node,
 ) -> Value:
     """The statement of one atomic operation, and the old value."""
     site = low.site(node)
@@ -241,7 +256,14 @@ def _copy(asynchronous: str = "") -> Handler:
             low.write(first.place, low.unknown("copied bits", first.place.info.ir), None)
             return first
         low.emit(
-            Copy(low.pointer(first), low.pointer(second), size, low.site(call.node), bool(asynchronous), asynchronous)
+            Copy(
+                low.pointer(first),
+                low.pointer(second),
+                size,
+                low.site(call.node),
+                bool(asynchronous),
+                asynchronous,
+            )
         )
         return first
 
@@ -258,7 +280,7 @@ def _fill(call: Call) -> Value:
         scramble(low, first.place)
         return first
     pointer = low.pointer(first)
-    width = 4 if isinstance(size, Const) and int(size.value) % 4 == 0 or _multiple_of_4(size) else 1
+    width = 4 if (isinstance(size, Const) and int(size.value) % 4 == 0) or _multiple_of_4(size) else 1
     type = Int(8 * width, signed=False)
     value: Expr = (
         Const(int(byte.value) % 256 * (0x01010101 if width == 4 else 1), type)
@@ -283,7 +305,11 @@ def _multiple_of_4(size: Expr) -> bool:
 
     if isinstance(size, Cast):
         return _multiple_of_4(size.operand)
-    return isinstance(size, Binary) and size.op is BinaryOp.MUL and (_multiple_of_4(size.left) or _multiple_of_4(size.right))
+    return (
+        isinstance(size, Binary)
+        and size.op is BinaryOp.MUL
+        and (_multiple_of_4(size.left) or _multiple_of_4(size.right))
+    )
 
 
 # -------------------------------------------------------------------------------------- arithmetic
@@ -336,7 +362,9 @@ def _writes_results(call: Call) -> Value:
         info = type_of(call.low.ast, node)
         if info.is_pointer and info.target is not None and isinstance(value, Address | EXPR_TYPES):
             place = lvalues.pointed(call.low, value, info.target, node)
-            call.low.write(place, call.low.unknown(f"result of {call.name}", info.target.ir), access_node(call.low, node))
+            call.low.write(
+                place, call.low.unknown(f"result of {call.name}", info.target.ir), access_node(call.low, node)
+            )
     return call.unknown(f"result of {call.name}", [v for v in values if isinstance(v, EXPR_TYPES)])
 
 
@@ -366,7 +394,12 @@ def _malloc(call: Call) -> Value:
 
     call.values()
     low = call.low
-    array = low.array(f"malloc {low.fresh()}", "malloc", Space.LOCAL, TypeInfo("array", "", Int(8), 0, target=TypeInfo("scalar", "char", Int(8), 1)))
+    array = low.array(
+        f"malloc {low.fresh()}",
+        "malloc",
+        Space.LOCAL,
+        TypeInfo("array", "", Int(8), 0, target=TypeInfo("scalar", "char", Int(8), 1)),
+    )
     return AddressOf(array, Pointer())
 
 
@@ -382,7 +415,9 @@ def _random(call: Call) -> Value:
                 site = low.site(shown)
                 if call.name != "curand_init":
                     low.emit(Load(None, place.pointer, info.target.ir, site))
-                low.emit(Store(place.pointer, low.unknown("generator state", info.target.ir), info.target.ir, site))
+                low.emit(
+                    Store(place.pointer, low.unknown("generator state", info.target.ir), info.target.ir, site)
+                )
         else:
             expressions.discard(low, node)
     return call.unknown(f"result of {call.name}", varies=True)
@@ -403,7 +438,8 @@ def _make(call: Call) -> Value:
     values = call.values()
     if call.info.kind == "record" and len(call.info.fields) == len(values):
         parts = {
-            f.key: expressions.convert(call.low, v, f.type) for f, v in zip(call.info.fields, values, strict=True)
+            f.key: expressions.convert(call.low, v, f.type)
+            for f, v in zip(call.info.fields, values, strict=True)
         }
         return RecordValue(call.info, parts)
     return call.unknown(f"result of {call.name}", values)
@@ -419,7 +455,10 @@ def _rows() -> dict[str, Handler]:
         for name in names.split():
             table[name] = handler
 
-    add("__syncthreads __syncthreads_count __syncthreads_and __syncthreads_or __nvvm_bar0 __builtin_bar_sync", _block_barrier)
+    add(
+        "__syncthreads __syncthreads_count __syncthreads_and __syncthreads_or __nvvm_bar0 __builtin_bar_sync",
+        _block_barrier,
+    )
     add("__barrier_sync __barrier_sync_count __nvvm_barrier_sync", _named_barrier)
     add("__syncwarp", _warp_barrier)
     for shuffle in ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor"):
@@ -463,13 +502,19 @@ def _rows() -> dict[str, Handler]:
     add("__builtin_popcount", _intrinsic("__popc"))
     add("__builtin_clz", _intrinsic("__clz"))
     add("__builtin_ffs", _intrinsic("__ffs"))
-    add("sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r", _writes_results)
+    add(
+        "sincos sincosf sincospi sincospif __sincosf modf modff frexp frexpf remquo remquof lgamma_r",
+        _writes_results,
+    )
     add("printf vprintf __assert_fail __assertfail puts", _effects_only)
     add("__cuda_lsp_assert __builtin_assume", _assume)
     add("__trap abort exit __builtin_trap __builtin_unreachable", _trap)
     add("clock clock64 globaltimer __globaltimer", _reads_clock)
     add("__builtin_expect __builtin_assume_aligned forward move __builtin_nontemporal_load", _identity)
-    add("__cvta_generic_to_shared __cvta_generic_to_global __cvta_shared_to_generic __cvta_global_to_generic", _pointer_integer)
+    add(
+        "__cvta_generic_to_shared __cvta_generic_to_global __cvta_shared_to_generic __cvta_global_to_generic",
+        _pointer_integer,
+    )
     add("__isShared __isGlobal __isLocal __isConstant nanf nan", _pure)
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
@@ -488,14 +533,18 @@ def lower(
 ) -> Value | Place | None:
     """What a call of a built-in gives; None when it is no built-in."""
     name = declaration.name
-    if not declaration.in_system_header and not name.startswith("__builtin") and name not in ("__syncthreads", "__assert_fail"):
+    if (
+        not declaration.in_system_header
+        and not name.startswith("__builtin")
+        and name not in ("__syncthreads", "__assert_fail")
+    ):
         return None
     info = type_of(low.ast, node)
     call = Call(low, node, name, arguments, info)
     library = groups.lower(call, declaration, this) or libraries.lower(call, declaration, this)
     if library is not None:
         return library
-    if this is not None:
+    if declaration.kind == METHOD:  # a member, static or not (numeric_limits::max), is no built-in
         return None
     if name in ("forward", "move") and arguments:
         return lvalues.place(low, arguments[0])

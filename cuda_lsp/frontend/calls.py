@@ -29,7 +29,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Frame, Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Block, Builtin, Const, Leave, Var
+from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Leave, Var
 from cuda_lsp.ir.types import INT64, Pointer
 
 MAX_RECURSION = 3  # times one function may be inside itself
@@ -48,6 +48,7 @@ class Function:
     result: TypeInfo
     returns: list[Node]
     tails: set[tuple[int, int]]
+    written: set[int]  # declarations that the body evidently assigns to
 
 
 def function_of(low: Lowering, declaration: Declaration) -> Function:
@@ -70,9 +71,32 @@ def function_of(low: Lowering, declaration: Declaration) -> Function:
             result,
             returns,
             _tails(body) if body is not None else set(),
+            written(low, body) if body is not None else set(),
         )
         low.ast.functions[declaration.key] = known
     return known
+
+
+def written(low: Lowering, body: Node) -> set[int]:
+    """Variables named on the left of an assignment or incremented: knowing them early saves restarts."""
+    found: set[int] = set()
+    lib = low.ast.lib
+    pending = [body]
+    while pending:
+        node = pending.pop()
+        pending.extend(node.children)
+        kind = node.kind
+        if (
+            kind == K.COMPOUND_ASSIGN
+            or (kind == K.BINARY and lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN)
+            or (kind == K.UNARY and lib.clang_getCursorUnaryOperatorKind(node.cursor) <= K.PRE_DEC)
+        ) and node.children:
+            target = lvalues.strip(node.children[0])
+            if target.kind == K.DECL_REF:
+                declaration = low.ast.referenced(target)
+                if declaration is not None:
+                    found.add(declaration.key)
+    return found
 
 
 def defined(low: Lowering, declaration: Declaration) -> Function:
@@ -142,7 +166,7 @@ def call(low: Lowering, node: Node) -> Value | Place:
     if len(low.out) > MAX_STATEMENTS:
         raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
     declaration = low.ast.referenced(node)
-    if declaration is None or not declaration.name and declaration.kind != K.CONSTRUCTOR:
+    if declaration is None or (not declaration.name and declaration.kind != K.CONSTRUCTOR):
         return _indirect(low, node)
     if declaration.kind in (K.VAR, K.PARAMETER, K.FIELD):
         return _indirect(low, node)
@@ -151,9 +175,11 @@ def call(low: Lowering, node: Node) -> Value | Place:
     arguments = argument_nodes(low, node)
     this: Place | None = None
     callee = lvalues.strip(node.children[0]) if node.children else None
-    member = declaration.kind in (K.METHOD, K.CONVERSION, K.DESTRUCTOR) and not low.ast.lib.clang_CXXMethod_isStatic(
-        declaration.cursor
-    )
+    member = declaration.kind in (
+        K.METHOD,
+        K.CONVERSION,
+        K.DESTRUCTOR,
+    ) and not low.ast.lib.clang_CXXMethod_isStatic(declaration.cursor)
     if not member:
         built_in = builtins.lower(low, node, declaration, arguments, None)
         if built_in is not None:
@@ -225,11 +251,16 @@ def without_body(
         a for a, p in zip(arguments, low.ast.arguments(node), strict=False)
         if type_of(low.ast, a).is_pointer or type_of(low.ast, a).kind == "reference"
     ]  # fmt: skip
-    if declaration.in_system_header and not by_reference:
+    provided = declaration.in_system_header or declaration.name.startswith("__builtin_")
+    if provided and not by_reference:
         if info is VOID:
             return zero(INT64)
         return low.unknown_record(info, f"result of {declaration.name}", values)
-    pointers = [low.pointer(v) for v in values if isinstance(v, EXPR_TYPES) and isinstance(getattr(v, "type", None), Pointer)]
+    pointers = [
+        low.pointer(v)
+        for v in values
+        if isinstance(v, EXPR_TYPES) and isinstance(getattr(v, "type", None), Pointer)
+    ]
     if isinstance(this, MemoryPlace):
         pointers.append(this.pointer)
     for value in values:
@@ -255,14 +286,26 @@ def scramble(low: Lowering, place: Place) -> None:
 
 
 def inline(
-    low: Lowering, node: Node, function: Function, arguments: list[Node], this: Place | None, constructs: bool = False
+    low: Lowering,
+    node: Node,
+    function: Function,
+    arguments: list[Node],
+    this: Place | None,
+    constructs: bool = False,
 ) -> Value | Place:
     """The body of ``function`` in place of the call."""
     key = function.declaration.key
     name = function.declaration.name
     if low.active.count(key) >= MAX_RECURSION or len(low.active) >= MAX_DEPTH:
-        low.incomplete(name, f"recursion deeper than {MAX_RECURSION} calls is not followed", node, synchronises=True)
-        return low.unknown_record(function.result, "result of a recursive call") if function.result is not VOID else zero(INT64)
+        low.incomplete(
+            name, f"recursion deeper than {MAX_RECURSION} calls is not followed", node, synchronises=True
+        )
+        return (
+            low.unknown_record(function.result, "result of a recursive call")
+            if function.result is not VOID
+            else zero(INT64)
+        )
+    low.assigned |= function.written
     bound = _bind_all(low, function, arguments)
     saved = dict(low.env) if key in low.active else None
     captured = _captures(low, function.declaration)
@@ -278,7 +321,9 @@ def inline(
     single = len(function.returns) == 1 and function.returns[0].key in function.tails
     if function.result is not VOID and not single and not constructs:
         info = function.result
-        frame.result = low.local("", info) if info.kind != "reference" else VarPlace(info, low.var("", info.ir))
+        frame.result = (
+            low.local("", info) if info.kind != "reference" else VarPlace(info, low.var("", info.ir))
+        )
     frame.tails = function.tails
     outer_calls = low.calls
     low.calls = (*outer_calls, low.ast.extent(node)[0])
@@ -335,7 +380,9 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
     if info.kind == "reference":
         return lvalues.place(low, argument)
     if info.kind == "array":  # decays
-        info = TypeInfo("pointer", info.name, Pointer(info.target.size if info.target else 1), 8, 8, target=info.target)
+        info = TypeInfo(
+            "pointer", info.name, Pointer(info.target.size if info.target else 1), 8, 8, target=info.target
+        )
     value = expressions.convert(low, expressions.value(low, argument), info)
     return hold(low, parameter, info, value)
 
@@ -347,6 +394,12 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
         return StaticPlace(info, value, 0)
     if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
         return StaticPlace(info, value, key)
+    if info.is_int and isinstance(value, Cast | Binary) and key not in low.memory:
+        pointer = expressions.pointer_inside(value)
+        if pointer is not None:
+            place = VarPlace(info, low.var(declaration.name, Pointer()), key, address=True)
+            low.write(place, value, None)
+            return place
     place = low.local(declaration.name, info, key)
     low.write(place, value, None)
     return place
@@ -429,7 +482,9 @@ def closure(low: Lowering, node: Node) -> Value:
     text = low.ast.text(node)
     capture = text[: text.find("]") + 1].replace(" ", "")
     made = Closure(key, {}, low.frame.this)
-    named = {d.key for c in node.children if c.kind == K.VARIABLE_REF if (d := low.ast.referenced(c)) is not None}
+    named = {
+        d.key for c in node.children if c.kind == K.VARIABLE_REF if (d := low.ast.referenced(c)) is not None
+    }
     if capture.startswith("[="):
         _references(low, node, named)
     for declared in named:

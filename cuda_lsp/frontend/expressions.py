@@ -20,7 +20,21 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, info, promote, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Assign, Binary, BinaryOp, Cast, Const, Expr, If, UnaryOp, Unknown, Var
+from cuda_lsp.ir.program import (
+    FALSE,
+    TRUE,
+    AddressOf,
+    Assign,
+    Binary,
+    BinaryOp,
+    Cast,
+    Const,
+    Expr,
+    If,
+    UnaryOp,
+    Unknown,
+    Var,
+)
 from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Opaque, Pointer, Type
 from cuda_lsp.model import Space
 
@@ -29,7 +43,9 @@ def value(low: Lowering, node: Node) -> Value:
     """The value of an expression (lvalues are read)."""
     handler = _HANDLERS.get(node.kind)
     if handler is None:
-        raise Untranslatable(low.ast.text(node)[:60] or "expression", "an expression of a kind not covered", node)
+        raise Untranslatable(
+            low.ast.text(node)[:60] or "expression", "an expression of a kind not covered", node
+        )
     return handler(low, node)
 
 
@@ -67,7 +83,11 @@ def truth(low: Lowering, operand: Value) -> Expr:
     if isinstance(expr.type, Pointer):
         return unary(UnaryOp.NOT, _null(low, expr))
     if isinstance(expr.type, Float | Opaque):
-        return Const(int(expr.value != 0), BOOL) if isinstance(expr, Const) else low.unknown("floating-point condition", BOOL, [expr])
+        return (
+            Const(int(expr.value != 0), BOOL)
+            if isinstance(expr, Const)
+            else low.unknown("floating-point condition", BOOL, [expr])
+        )
     return cast(expr, BOOL)
 
 
@@ -116,7 +136,11 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
     if isinstance(expr, Const) and not isinstance(source, Pointer):
         return cast(expr, target)
     if isinstance(target, Float) or isinstance(source, Float):
-        return low.unknown("floating-point value" if isinstance(target, Float) else "integer from floating point", target, [expr])
+        return low.unknown(
+            "floating-point value" if isinstance(target, Float) else "integer from floating point",
+            target,
+            [expr],
+        )
     if isinstance(source, Pointer):
         return Cast(expr, target)
     return cast(expr, target)
@@ -124,15 +148,23 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
 
 def _integer_as_pointer(low: Lowering, expr: Expr, target: Pointer) -> Expr:
     """``(T*)((uintptr_t)p + k)``: the pointer inside the integer, moved."""
-    if isinstance(expr, Cast) and isinstance(expr.operand.type, Pointer):
-        return expr.operand
+    found = pointer_inside(expr)
+    if found is None:
+        raise Untranslatable("integer converted to a pointer", "what it points to is not known")
+    return found
+
+
+def pointer_inside(expr: Expr) -> Expr | None:
+    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
     if isinstance(expr, Cast):
-        return _integer_as_pointer(low, expr.operand, target)
+        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
     if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
-        for inner, other in ((expr.left, expr.right), (expr.right, expr.left)):
-            if isinstance(inner, Cast) and isinstance(inner.operand.type, Pointer):
-                return element(inner.operand, other, 1, expr.op is BinaryOp.SUB)
-    raise Untranslatable("integer converted to a pointer", "what it points to is not known")
+        base = pointer_inside(expr.left)
+        if base is not None:
+            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
+        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
+        return element(base, expr.left, 1) if base is not None else None
+    return None
 
 
 def _unexposed(low: Lowering, node: Node) -> Value:
@@ -286,7 +318,9 @@ def _binary(low: Lowering, node: Node) -> Value:
     a = value(low, left)
     a = _hold(low, a, right)
     b = value(low, right)
-    return arithmetic(low, operation, a, b, type_of(low.ast, left), type_of(low.ast, right), type_of(low.ast, node))
+    return arithmetic(
+        low, operation, a, b, type_of(low.ast, left), type_of(low.ast, right), type_of(low.ast, node)
+    )
 
 
 def _hold(low: Lowering, operand: Value, later: Node) -> Value:
@@ -313,7 +347,7 @@ def arithmetic(
 ) -> Value:
     """A built-in binary operator on values of the given C++ types."""
     if isinstance(a, Address) or isinstance(b, Address):
-        if isinstance(a, Address) and isinstance(b, Const) or isinstance(b, Address) and isinstance(a, Const):
+        if (isinstance(a, Address) and isinstance(b, Const)) or (isinstance(b, Address) and isinstance(a, Const)):
             if op is BinaryOp.EQ:
                 return FALSE
             if op is BinaryOp.NE:
@@ -344,7 +378,9 @@ def _result(expr: Expr, type: Type) -> Expr:
 def _pointer_arithmetic(
     low: Lowering, op: BinaryOp, x: Expr, y: Expr, left: TypeInfo, right: TypeInfo, result: TypeInfo
 ) -> Value:
-    if op in (BinaryOp.ADD, BinaryOp.SUB) and not (isinstance(x.type, Pointer) and isinstance(y.type, Pointer)):
+    if op in (BinaryOp.ADD, BinaryOp.SUB) and not (
+        isinstance(x.type, Pointer) and isinstance(y.type, Pointer)
+    ):
         if isinstance(x.type, Pointer):
             return element(x, y, left.pointee_size, op is BinaryOp.SUB)
         return element(y, x, right.pointee_size)
@@ -474,14 +510,23 @@ def _init_list(low: Lowering, node: Node) -> Value:
 def initialise(low: Lowering, target: Place, node: Node) -> None:
     """Initialise an object from an initialiser expression, element by element for lists."""
     info = target.info
-    while node.kind in (K.UNEXPOSED, K.PAREN) and len(node.children) == 1 and node.children[0].kind in (
-        K.INIT_LIST,
-        K.UNEXPOSED,
+    while (
+        node.kind in (K.UNEXPOSED, K.PAREN)
+        and len(node.children) == 1
+        and node.children[0].kind
+        in (
+            K.INIT_LIST,
+            K.UNEXPOSED,
+        )
     ):
         if type_of(low.ast, node.children[0]).kind != info.kind:
             break
         node = node.children[0]
-    if node.kind in (K.FUNCTIONAL_CAST, K.COMPOUND_LITERAL) and node.children and node.children[-1].kind == K.INIT_LIST:
+    if (
+        node.kind in (K.FUNCTIONAL_CAST, K.COMPOUND_LITERAL)
+        and node.children
+        and node.children[-1].kind == K.INIT_LIST
+    ):
         node = node.children[-1]
     if node.kind != K.INIT_LIST:
         if info.kind == "array":

@@ -14,7 +14,15 @@ from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_kernel import kernel_parameters
 from cuda_lsp.frontend.extract_loops import do_loop, for_loop, range_for, while_loop
-from cuda_lsp.frontend.extract_places import EXPR_TYPES, PLACE_TYPES, Address, MemoryRecord, RecordValue, Value, VarPlace
+from cuda_lsp.frontend.extract_places import (
+    EXPR_TYPES,
+    PLACE_TYPES,
+    Address,
+    MemoryRecord,
+    RecordValue,
+    Value,
+    VarPlace,
+)
 from cuda_lsp.frontend.extract_state import Lowering, Restart, Untranslatable
 from cuda_lsp.frontend.extract_switch import switch
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of, type_of_declaration
@@ -76,14 +84,20 @@ def lower_kernel(
             before = len(memory) + len(assigned)
             (memory if restart.memory else assigned).add(restart.key)
             if len(memory) + len(assigned) == before:
-                return _hopeless(low, root, name or declaration.name, "a variable's storage could not be decided")
-    return _hopeless(Lowering(ast, memory, assigned), root, name or declaration.name, "too many address-taken variables")
+                return _hopeless(
+                    low, root, name or declaration.name, "a variable's storage could not be decided"
+                )
+    return _hopeless(
+        Lowering(ast, memory, assigned), root, name or declaration.name, "too many address-taken variables"
+    )
 
 
 def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     home = low.home
-    params = kernel_parameters(low, root)
     body = next((c for c in root.children if c.kind == K.COMPOUND), None)
+    if body is not None:
+        low.assigned |= calls.written(low, body)
+    params = kernel_parameters(low, root)
     if body is not None:
         statement(low, body)
     for where, message in low.errors:
@@ -222,7 +236,7 @@ def declare(low: Lowering, node: Node) -> None:
         low.env[declaration.key] = lvalues.shared(low, declaration, info)
         return
     storage = low.ast.lib.clang_Cursor_getStorageClass(node.cursor)
-    if storage in (2, 3):  # extern, static: not of this thread
+    if storage in (K.EXTERN, K.STATIC):  # not of this thread
         return
     initialiser = _initialiser(low, node, info)
     if info.kind == "reference":
@@ -238,7 +252,9 @@ def declare(low: Lowering, node: Node) -> None:
             low.env[declaration.key] = place = low.local(declaration.name, info, declaration.key)
             made = calls.construct(low, initialiser, named, place)
             if made is not place and not isinstance(made, RecordValue | MemoryRecord):
-                low.env[declaration.key] = made if isinstance(made, PLACE_TYPES) else lvalues.temporary(low, made, info)
+                low.env[declaration.key] = (
+                    made if isinstance(made, PLACE_TYPES) else lvalues.temporary(low, made, info)
+                )
             return
     bound = _constant_or_alias(low, node, info, initialiser)
     if bound is not None:
@@ -338,7 +354,7 @@ def _return_value(low: Lowering, node: Node) -> None:
         expressions.discard(low, node)
         return
     value = expressions.value(low, node)
-    if frame.result is None or not isinstance(value, EXPR_TYPES) and not hasattr(value, "fields"):
+    if frame.result is None or (not isinstance(value, EXPR_TYPES) and not hasattr(value, "fields")):
         frame.returned = value
         if frame.result is not None and isinstance(value, Address):
             frame.returned = None

@@ -54,7 +54,10 @@ def unary(op: UnaryOp, value: Expr) -> Expr:
         return Unary(op, value, BOOL)
     if isinstance(value, Const):
         if op is UnaryOp.NEG:
-            return Const(value.type.wrap(-int(value.value)) if isinstance(value.type, Int) else -value.value, value.type)
+            return Const(
+                value.type.wrap(-int(value.value)) if isinstance(value.type, Int) else -value.value,
+                value.type,
+            )
         if isinstance(value.type, Int):
             return Const(value.type.wrap(~int(value.value)), value.type)
     return Unary(op, value, value.type)
@@ -62,7 +65,13 @@ def unary(op: UnaryOp, value: Expr) -> Expr:
 
 def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> Expr:
     """``left op right``; both of one type (shifts: the left one's)."""
-    result = BOOL if op in COMPARISONS or op in (BinaryOp.AND, BinaryOp.OR) else left.type if type is None else type
+    result = (
+        BOOL
+        if op in COMPARISONS or op in (BinaryOp.AND, BinaryOp.OR)
+        else left.type
+        if type is None
+        else type
+    )
     if isinstance(left, Const) and isinstance(right, Const) and isinstance(left.type, Int):
         a, b = int(left.value), int(right.value)
         if not (op in (BinaryOp.DIV, BinaryOp.REM) and b == 0):
@@ -76,7 +85,12 @@ def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> E
         for a, b in ((left, right), (right, left)):
             if isinstance(a, Const):
                 return Const(1, BOOL) if a.value else b
-    if isinstance(right, Const) and right.value == 0 and op in (BinaryOp.ADD, BinaryOp.SUB) and result == left.type:
+    if (
+        isinstance(right, Const)
+        and right.value == 0
+        and op in (BinaryOp.ADD, BinaryOp.SUB)
+        and result == left.type
+    ):
         return left
     if isinstance(left, Const) and left.value == 0 and op is BinaryOp.ADD and result == right.type:
         return right

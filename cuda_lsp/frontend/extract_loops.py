@@ -90,7 +90,9 @@ def _inside(low: Lowering, body: Node | None, label: int, around: int) -> None:
     frame.continues.pop()
 
 
-def for_parts(low: Lowering, node: Node) -> tuple[Node | None, Node | None, Node | None, Node | None, Node | None]:
+def for_parts(
+    low: Lowering, node: Node
+) -> tuple[Node | None, Node | None, Node | None, Node | None, Node | None]:
     """(init, condition variable, condition, step, body); libclang omits absent parts without a trace."""
     children = list(node.children)
     if not children:

@@ -23,6 +23,7 @@ class VarPlace:
     var: Var
     owner: int = 0
     constant: bool = False  # a kernel parameter, never assigned
+    address: bool = False  # an integer that holds an address: the variable is a pointer
 
 
 @define(eq=False)

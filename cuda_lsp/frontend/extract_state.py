@@ -30,6 +30,7 @@ from cuda_lsp.ir.program import (
     Array,
     Assign,
     Builtin,
+    Cast,
     Const,
     Copy,
     Expr,
@@ -146,13 +147,21 @@ class Lowering:
         if isinstance(value, Offset):
             return self.uniform(value.pointer) and self.uniform(value.bytes)
         if isinstance(value, EXPR_TYPES):
-            children = [getattr(value, name, None) for name in ("left", "right", "operand", "condition", "then", "otherwise")]
+            children = [
+                getattr(value, name, None)
+                for name in ("left", "right", "operand", "condition", "then", "otherwise")
+            ]
             found = [child for child in children if child is not None]
             return bool(found) and all(self.uniform(child) for child in found)
         return False
 
     def incomplete(
-        self, construct: str, reason: str, node: Node, pointers: Sequence[Expr] = (), synchronises: bool = False,
+        self,
+        construct: str,
+        reason: str,
+        node: Node,
+        pointers: Sequence[Expr] = (),
+        synchronises: bool = False,
         harmless: bool = False,
     ) -> None:
         self.emit(Incomplete(construct, reason, self.site(node), tuple(pointers), synchronises, harmless))
@@ -193,7 +202,11 @@ class Lowering:
     def field(self, name: str, field: Field, owner: int) -> Place:
         if field.type.kind == "reference":
             return StaticPlace(field.type, zero(INT64), 0)
-        return self.local(f"{name}.{field.name}", field.type, owner) if not owner else self._owned(name, field, owner)
+        return (
+            self.local(f"{name}.{field.name}", field.type, owner)
+            if not owner
+            else self._owned(name, field, owner)
+        )
 
     def _owned(self, name: str, field: Field, owner: int) -> Place:
         place = self.local(f"{name}.{field.name}", field.type, 0)
@@ -204,8 +217,10 @@ class Lowering:
         """A field of a record."""
         if isinstance(place, RecordPlace):
             found = _member(place, field.key)
-            if found is None:
-                raise Untranslatable(f"member {field.name}", "the record's layout is not known")
+            if found is None:  # of a base class that libclang hides (implicit instantiations)
+                found = self.local(field.name, field.type, 0)
+                _own(found, place.owner)
+                place.fields[field.key] = found
             if field.type.kind == "reference" and isinstance(found, StaticPlace):
                 return self.referred(found.value, field.type)
             return found
@@ -271,7 +286,7 @@ class Lowering:
     def read(self, place: Place, node: Node | None) -> Value:
         """The value of an object; ``node`` is the access expression (memory only)."""
         if isinstance(place, VarPlace):
-            return place.var
+            return Cast(place.var, place.info.ir) if place.address else place.var
         if isinstance(place, DataPlace):
             return Unknown("floating-point value", place.info.ir, self.fresh(), place.uniform)
         if isinstance(place, StaticPlace):
@@ -290,7 +305,16 @@ class Lowering:
             fields = {f.key: self.read(self.member(place, f), node) for f in place.info.fields}
             return RecordValue(place.info, fields)
         if place.info.fields:
-            self.emit(Load(None, place.pointer, place.info.ir, self.site(node), self._volatile(place), self._readonly(place)))
+            self.emit(
+                Load(
+                    None,
+                    place.pointer,
+                    place.info.ir,
+                    self.site(node),
+                    self._volatile(place),
+                    self._readonly(place),
+                )
+            )
         return self.unknown_record(place.info, f"value of {self.ast.text(node)}")
 
     def unknown_record(self, info: TypeInfo, reason: str, inputs: Sequence[Value] = ()) -> Value:
@@ -341,14 +365,26 @@ class Lowering:
         address = AddressOf(array, Pointer(max(1, target.size)))
         if steady:
             return address
-        return Offset(address, self.unknown(f"pointer {text} was read from memory", INT64, varies=True), address.type)
+        return Offset(
+            address, self.unknown(f"pointer {text} was read from memory", INT64, varies=True), address.type
+        )
 
     def write(self, place: Place, value: Value, node: Node | None) -> None:
         """Assign to an object; ``node`` is the access expression."""
         if isinstance(place, VarPlace):
             if place.constant:
                 raise Restart(place.owner, memory=False)
-            self.emit(Assign(place.var, self.scalar(value, place.info), self.site(node) if node else None))
+            expr = self.scalar(value, place.info)
+            if place.address:
+                from cuda_lsp.frontend.expressions import pointer_inside
+
+                found = pointer_inside(expr)
+                if found is None:
+                    raise Untranslatable(
+                        "integer that held an address", "what it holds now is not known", node
+                    )
+                expr = found
+            self.emit(Assign(place.var, expr, self.site(node) if node else None))
         elif isinstance(place, DataPlace):
             if place.constant:
                 raise Restart(place.owner, memory=False)
@@ -375,7 +411,11 @@ class Lowering:
             part = value.fields.get(key)
             if part is None:
                 continue
-            if isinstance(target, StaticPlace) and isinstance(target.info, TypeInfo) and target.info.kind == "reference":
+            if (
+                isinstance(target, StaticPlace)
+                and isinstance(target.info, TypeInfo)
+                and target.info.kind == "reference"
+            ):
                 target.value = part
                 continue
             if isinstance(part, Var) and len(place.fields) > 1 and not self._temporary(part):

@@ -74,7 +74,12 @@ def _test(low: Lowering, subject: Expr, segment: Segment) -> Expr:
 
 
 def _assemble(
-    low: Lowering, node: Node, label: int, segments: list[Segment], tests: list[Expr], bodies: list[list[Stmt]]
+    low: Lowering,
+    node: Node,
+    label: int,
+    segments: list[Segment],
+    tests: list[Expr],
+    bodies: list[list[Stmt]],
 ) -> Block:
     """Every segment is what follows the block that a jump to it leaves."""
     site = low.site(node)

@@ -103,7 +103,9 @@ class TypeInfo:
             return True
         if self.kind != "record" or self.union or self.virtual:
             return False
-        return not any(f.bitfield for f in self.fields) and all(f.type.scalar_replaceable() for f in self.fields)
+        return not any(f.bitfield for f in self.fields) and all(
+            f.type.scalar_replaceable() for f in self.fields
+        )
 
 
 VOID = TypeInfo("void", "void", INT32, 1)

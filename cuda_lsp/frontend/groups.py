@@ -29,11 +29,10 @@ _TYPES = {
 }
 _TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)")
 _MAKERS = frozenset(
-    "this_thread_block this_grid this_multi_grid coalesced_threads this_cluster this_thread tiled_partition "
-    "binary_partition labeled_partition".split()
+    ["this_thread_block", "this_grid", "this_multi_grid", "coalesced_threads", "this_cluster", "this_thread", "tiled_partition", "binary_partition", "labeled_partition"]
 )
 _COLLECTIVES = frozenset(
-    "shfl shfl_down shfl_up shfl_xor ballot any all match_any match_all reduce inclusive_scan exclusive_scan".split()
+    ["shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all", "match_any", "match_all", "reduce", "inclusive_scan", "exclusive_scan"]
 )
 _BLOCK_INDEX = {
     "group_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
@@ -108,7 +107,10 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
     for node in call.arguments[1:]:
         expressions.value(call.low, node)
     call.low.incomplete(
-        f"cooperative_groups::{call.name}", "asynchronous group operations are not modelled", call.node, synchronises=True
+        f"cooperative_groups::{call.name}",
+        "asynchronous group operations are not modelled",
+        call.node,
+        synchronises=True,
     )
     return call.unknown(f"result of {call.name}")
 

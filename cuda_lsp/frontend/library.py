@@ -64,7 +64,7 @@ def construct(call: Call) -> Value | None:
         for node in call.arguments:
             storage = lvalues.place(call.low, node)
         return Handle(name.split("<")[0], storage)
-    if name.startswith(("cuda::pipeline", "nvcuda::wmma::fragment")):
+    if name.startswith("cuda::pipeline"):
         return Handle(name.split("<")[0])
     return None
 
@@ -88,7 +88,12 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
     if call.name == "atomic_thread_fence":
         call.low.emit(Fence(Scope.DEVICE, call.low.site(call.node)))
         return call.nothing()
-    if owner == "cuda" and call.name in ("memcpy_async", "pipeline_consumer_wait_prior", "init", "make_pipeline"):
+    if owner == "cuda" and call.name in (
+        "memcpy_async",
+        "pipeline_consumer_wait_prior",
+        "init",
+        "make_pipeline",
+    ):
         return _asynchronous(call)
     return None
 
@@ -116,7 +121,7 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
 
 def _is_order(call: Call, node: object) -> bool:
     index = call.arguments.index(node)  # type: ignore[arg-type]
-    if call.name == "load" or call.name.startswith("operator") and len(call.arguments) > 1:
+    if call.name == "load" or (call.name.startswith("operator") and len(call.arguments) > 1):
         return True
     return index >= (2 if call.name.startswith("compare") else 1)
 
@@ -132,7 +137,11 @@ def _collective(call: Call, name: str, this: Place) -> Value:
             expressions.value(low, node)
     pointers: list[Expr] = [storage.pointer] if isinstance(storage, MemoryPlace) else []
     low.incomplete(
-        f"{name}::{call.name}", "what it does in its temporary storage is not analysed", call.node, pointers, synchronises=True
+        f"{name}::{call.name}",
+        "what it does in its temporary storage is not analysed",
+        call.node,
+        pointers,
+        synchronises=True,
     )
     if name.startswith("cub::Block"):
         low.emit(Barrier(BarrierScope.BLOCK, low.site(call.node), implied=True))
@@ -156,7 +165,13 @@ def _named(call: Call, construct: str, this: Place) -> Value:
     values = [expressions.value(call.low, n) for n in call.arguments]
     pointers = [this.pointer] if isinstance(this, MemoryPlace) else []
     del values
-    call.low.incomplete(construct, "asynchronous barriers and pipelines are not modelled", call.node, pointers, synchronises=True)
+    call.low.incomplete(
+        construct,
+        "asynchronous barriers and pipelines are not modelled",
+        call.node,
+        pointers,
+        synchronises=True,
+    )
     return call.unknown(f"result of {call.name}")
 
 
@@ -184,7 +199,12 @@ def _matrix(call: Call) -> Value:
         pointer = low.pointer(expressions.value(low, call.arguments[index]))
         base = base_array(pointer)
         if base is None or base.space is Space.SHARED or call.name.startswith("store"):
-            low.incomplete(f"wmma::{call.name}", "which lane touches which element is not specified", call.node, [pointer])
+            low.incomplete(
+                f"wmma::{call.name}",
+                "which lane touches which element is not specified",
+                call.node,
+                [pointer],
+            )
         else:
             info = type_of(low.ast, call.arguments[index])
             target = info.target.ir if info.target is not None else Pointer()

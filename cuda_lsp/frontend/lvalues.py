@@ -103,7 +103,7 @@ def _converted(low: Lowering, node: Node) -> Place:
         return as_class(low, place(low, child), info)
     same = info.kind == source.kind and info.ir == source.ir
     if node.kind in K.CASTS and not same:
-        if source.kind == "array" and info.kind == "pointer" or not _refers(low, node):
+        if (source.kind == "array" and info.kind == "pointer") or not _refers(low, node):
             return temporary(low, expressions.value(low, node), info)
         base = place(low, child)  # reinterpret_cast<T&>(object)
         return MemoryPlace(info, low.pointer(low.address(base)))
@@ -136,16 +136,26 @@ def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
     """``*pointer``."""
     if isinstance(pointer, Address):
         target = pointer.place
-        if target.info.ir == info.ir or (target.info.is_record and info.is_record) or isinstance(target, StaticPlace):
+        if (
+            target.info.ir == info.ir
+            or (target.info.is_record and info.is_record)
+            or isinstance(target, StaticPlace)
+        ):
             return target
-        if isinstance(target.info.ir, Float | Int) and isinstance(info.ir, Float | Int) and info.size == target.info.size:
+        if (
+            isinstance(target.info.ir, Float | Int)
+            and isinstance(info.ir, Float | Int)
+            and info.size == target.info.size
+        ):
             # a scalar seen as another type of its size (__float_as_int by hand): the bits are data
             return StaticPlace(info, low.unknown("reinterpreted value", info.ir))
         return MemoryPlace(info, low.pointer(pointer))
     if isinstance(pointer, EXPR_TYPES):
         expr = low.pointer(pointer)
         if not isinstance(expr.type, Pointer):
-            raise Untranslatable(low.ast.text(node)[:60], "dereferences something that is not a pointer", node)
+            raise Untranslatable(
+                low.ast.text(node)[:60], "dereferences something that is not a pointer", node
+            )
         return MemoryPlace(info, expr)
     if isinstance(pointer, MemoryRecord | RecordValue):
         raise Untranslatable(low.ast.text(node)[:60], "dereferences an object of a class", node)
@@ -164,7 +174,11 @@ def _subscript(low: Lowering, node: Node) -> Place:
     first, second = node.children[-2:]
     if type_of(low.ast, first).is_int:  # 3[array]
         first, second = second, first
-    base = expressions.value(low, first) if type_of(low.ast, first).kind != "array" else expressions.decay(low, first)
+    base = (
+        expressions.value(low, first)
+        if type_of(low.ast, first).kind != "array"
+        else expressions.decay(low, first)
+    )
     base = expressions._hold(low, base, second)  # pyright: ignore[reportPrivateUsage]
     index = expressions.scalar(low, second)
     info = type_of(low.ast, node)
@@ -246,7 +260,9 @@ def field_named(info: TypeInfo, declaration: Declaration, type: TypeInfo) -> Fie
 
 def _named(low: Lowering, node: Node) -> Place:
     declaration = low.ast.referenced(node)
-    if declaration is None or (declaration.kind not in (K.VAR, K.PARAMETER, K.ENUM_CONSTANT, K.FIELD) and declaration.kind != 28):
+    if declaration is None or (
+        declaration.kind not in (K.VAR, K.PARAMETER, K.ENUM_CONSTANT, K.FIELD) and declaration.kind != 28
+    ):
         inner = [c for c in node.children if c.kind >= 100]
         found = low.ast.evaluate(node.cursor)
         info = type_of(low.ast, node)
@@ -269,7 +285,9 @@ def variable(low: Lowering, declaration: Declaration, node: Node) -> Place:
     name = declaration.name
     if declaration.in_system_header:
         if name in BUILTIN_RECORDS:
-            fields = {f.key: Builtin(_AXES[f"{name}.{f.name}"]) for f in info.fields if f"{name}.{f.name}" in _AXES}
+            fields = {
+                f.key: Builtin(_AXES[f"{name}.{f.name}"]) for f in info.fields if f"{name}.{f.name}" in _AXES
+            }
             return StaticPlace(info, RecordValue(info, dict(fields)))
         if name == "warpSize":
             return StaticPlace(info, Builtin(Axis.WARP_SIZE, INT32))
@@ -294,7 +312,9 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
         if found is not None and not info.is_pointer:
             value = Const(info.ir.wrap(int(found)) if isinstance(info.ir, Int) else float(found), info.ir)
             return StaticPlace(info, value)
-    if K.DEVICE_ATTR not in attributes and (info.const or (info.target is not None and info.element()[0].const)):
+    if K.DEVICE_ATTR not in attributes and (
+        info.const or (info.target is not None and info.element()[0].const)
+    ):
         return _in_memory(low, declaration, info, Space.CONSTANT)
     return _in_memory(low, declaration, info, Space.GLOBAL)
 
@@ -310,7 +330,11 @@ def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
     if known is not None:
         return MemoryPlace(info, AddressOf(known, Pointer(max(1, info.size))))
     site = low.site(low.ast.body(declaration))
-    if info.kind == "array" and info.count is None or low.ast.lib.clang_Cursor_getStorageClass(declaration.cursor) == 3:
+    if (
+        (info.kind == "array"
+        and info.count is None)
+        or low.ast.lib.clang_Cursor_getStorageClass(declaration.cursor) == K.EXTERN
+    ):
         array = low.array(
             declaration.key, declaration.name, Space.SHARED, info,
             dynamic=True, offset=0, may_alias="dynamic shared", site=site,

@@ -36,7 +36,9 @@ def kernel_text(kernel: Kernel) -> str:
     for array in kernel.arrays:
         extents = "".join(f"[{'' if n is None else n}]" for n in array.shape)
         at = f" @{array.offset}" if array.offset is not None else ""
-        lines.append(f"  {array.space.value} {array.element} {array.name}{extents}{at}{' dynamic' if array.dynamic else ''}")
+        lines.append(
+            f"  {array.space.value} {array.element} {array.name}{extents}{at}{' dynamic' if array.dynamic else ''}"
+        )
     lines.extend(_lines(kernel.body, 1))
     return "\n".join(lines)
 
@@ -82,7 +84,9 @@ def _simple(s: Stmt) -> str:
         target = _name(s.var) if s.var is not None else "_"
         return f"{target} = load {s.type} {pretty(s.pointer, _name)}{flags}"
     if isinstance(s, Store):
-        return f"store {s.type} {pretty(s.pointer, _name)} <- {pretty(s.value, _name)}{' volatile' * s.volatile}"
+        return (
+            f"store {s.type} {pretty(s.pointer, _name)} <- {pretty(s.value, _name)}{' volatile' * s.volatile}"
+        )
     if isinstance(s, Atomic):
         target = f"{_name(s.var)} = " if s.var is not None else ""
         operands = ", ".join(pretty(o, _name) for o in s.operands)

@@ -1,0 +1,48 @@
+"""Kernel text → kernel program, for tests of the lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.pretty import kernel_text
+from cuda_lsp.ir.program import Block, If, Incomplete, Kernel, Loop, Stmt
+
+
+def lowered(text: str, name: str | None = None) -> Kernel:
+    """The program of the first kernel of ``text`` (or the one called ``name``)."""
+    translation = Translation(Path("kernel.cu"), text)
+    sources = [k for k in translation.kernels() if name is None or k.name == name]
+    return translation.lower(sources[0])
+
+
+def printed(text: str) -> list[str]:
+    """The statements of the first kernel, one a line, stripped."""
+    return [line.strip() for line in kernel_text(lowered(text)).splitlines()]
+
+
+def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """Every statement, depth first."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, If):
+            yield from statements(statement.then + statement.otherwise)
+        elif isinstance(statement, Loop):
+            yield from statements(statement.test + statement.body + statement.step)
+        elif isinstance(statement, Block):
+            yield from statements(statement.body)
+
+
+def constructs(kernel: Kernel) -> list[str]:
+    """What the lowering did not cover."""
+    return [s.construct for s in statements(kernel.body) if isinstance(s, Incomplete)]
+
+
+def accesses(text: str, base: str) -> list[str]:
+    """Loads, stores and atomics of one array, as printed, in order of text."""
+    return [
+        line
+        for line in printed(text)
+        if f"&{base}" in line and ("load" in line or "store" in line or "atomic" in line or "copy" in line)
+    ]
