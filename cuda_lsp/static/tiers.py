@@ -164,7 +164,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     for finding in report.findings:
         key = key_of(finding)
         better = by_solver.pop(key, None)
-        if finding.status is Status.CONDITIONAL and better and better.status in _CERTAIN:
+        if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
             findings[key] = better
         elif not (finding.code in RACES and finding.status is Status.POSSIBLE and proved_free):
             findings[key] = finding
