@@ -20,7 +20,8 @@ from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.solve_bounds import out_of_bounds
-from cuda_lsp.static.solve_query import Outcome, Query, pitch_of
+from cuda_lsp.static.solve_query import Outcome, Query
+from cuda_lsp.static.solve_rows import pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -158,10 +159,11 @@ def _settle_launch(
     if not parametric.doubts and len(certain) == len(parametric.findings):
         return parametric
     unrolled = _attempt(kernel, launch, gpu, budget, deadline, stats, UNROLL)
+    gave_up = set(unrolled.reasons) - set(parametric.reasons)
     better = len(unrolled.doubts) < len(parametric.doubts) or (
         not unrolled.doubts and len(unrolled.findings) <= len(parametric.findings)
     )
-    if not better:
+    if gave_up or not better:
         return parametric
     for sites in certain:
         unrolled.findings.setdefault(sites, parametric.findings[sites])
@@ -209,9 +211,9 @@ def _holds_for_every_launch(
 
 
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
-    pitch = pitch_of(p, query.where.free)
+    pitch = pitch_of(p, query.where.free, grid_known=False)
     if pitch is not None and query.ask_rows(p, facts, pitch):
-        return True
+        return pitch.assumable or query.rows_hold(p, facts, pitch)
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
 
@@ -264,11 +266,13 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
-    pitch = pitch_of(p, query.where.free)
+    pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
     if pitch is not None and query.ask_rows(p, facts, pitch):
-        if not query.rows_hold(p, facts, pitch):
-            attempt.assumptions[pitch.text] = None
-        return
+        holds = query.rows_hold(p, facts, pitch)
+        if holds or pitch.assumable:
+            if not holds:
+                attempt.assumptions[pitch.text] = None
+            return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.REFUTED:
         return

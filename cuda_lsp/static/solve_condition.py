@@ -14,6 +14,8 @@ from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.solve_query import Query
 from cuda_lsp.static.symbolic_terms import Op, Term
 
+_VAGUE = "take certain values"
+
 MAX_ATOMS = 2
 MAX_QUERIES = 24
 
@@ -48,7 +50,12 @@ def needed_condition(formula: Term, query: Query) -> str:
     if texts:
         return " and ".join(texts[:MAX_ATOMS])
     names = " and ".join(f"`{x.args[0]}`" for x in parameters[:MAX_ATOMS])
-    return f"{names} take certain values"
+    return f"{names} {_VAGUE}"
+
+
+def is_vague(condition: str) -> bool:
+    """No comparison was found that the race needs."""
+    return condition.endswith(_VAGUE)
 
 
 def _parameters(formula: Term, query: Query) -> list[Term]:

@@ -8,7 +8,6 @@ the kernel its deadline.
 from __future__ import annotations
 
 import enum
-import math
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -16,17 +15,17 @@ from typing import Any, Protocol
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Var
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, shared_level
+from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
 SMALL = 4096
-"""Witnesses with parameters and block indices up to this are preferred: they replay quickly."""
+"""Witnesses with parameters and block indices from 0 up to this are preferred: they replay quickly."""
 
 
 class Outcome(enum.Enum):
@@ -128,11 +127,11 @@ class Query:
         """A model with modest parameters and blocks, when there is one."""
         wide = [
             part for part, value in (answer.values or {}).items()
-            if part.op is Op.SYMBOL and abs(value) > SMALL
+            if part.op is Op.SYMBOL and not 0 <= value <= SMALL
         ]  # fmt: skip
         if not wide:
             return answer
-        limits = (t.and_(t.le(t.const(-SMALL), part), t.le(part, t.const(SMALL))) for part in wide)
+        limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(SMALL))) for part in wide)
         better, _ = self._check(t.and_(formula, *limits), width)
         return better if better.outcome is Outcome.MODEL else answer
 
@@ -183,78 +182,3 @@ def _integer(value: Z3, encoder: Encoder) -> int:
     if z3().is_bool(value):
         return int(z3().is_true(value))
     return value.as_long() if encoder.width is None else value.as_signed_long()
-
-
-# ------------------------------------------------------------------------------------------- pitch
-
-
-@frozen(eq=False)
-class Pitch:
-    """``rows``: the columns of both threads lie within one row of ``names``. ``equal``: the addresses are
-    equal, given that: row by row and column by column (linear where the address itself is not)."""
-
-    rows: Term
-    equal: Term
-    names: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        listed = " and ".join(f"`{name}`" for name in self.names)
-        return f"rows of {listed} elements do not overlap"
-
-
-def pitch_of(p: Problem, free: Mapping[str, Var]) -> Pitch | None:
-    """Addresses ``pitch*row + column`` with a free ``pitch``: |Δcolumn| < pitch makes them a number pair.
-
-    None when no parameter multiplies a thread-dependent term in both addresses alike.
-    """
-    if p.overlap.op is not Op.EQ:
-        return None
-    a, b = p.offsets
-    rows: list[Term] = []
-    equal: list[Term] = []
-    names: list[str] = []
-    for _ in range(3):
-        pitch = _pitch(a, b, free)
-        if pitch is None:
-            break
-        row_a, column_a = _split(a, pitch)
-        row_b, column_b = _split(b, pitch)
-        width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
-        gap = t.sub(column_a, column_b)
-        rows += [t.lt(gap, width), t.lt(t.scale(gap, -1), width)]
-        equal.append(t.eq(gap, t.ZERO))
-        names.append(pitch.args[0])
-        a, b = row_a, row_b
-    if not names:
-        return None
-    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names))
-
-
-def _pitch(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
-    """A free parameter that multiplies something of each thread, alike in both addresses."""
-
-    def factors(term: Term) -> dict[Term, None]:
-        result: dict[Term, None] = {}
-        for atoms in t.monomials(term):
-            varies = any(t.level_of(atom) > Level.GRID for atom in atoms)
-            if varies and len(atoms) > 1:
-                result.update({x: None for x in atoms if x.op is Op.SYMBOL and x.args[0] in free})
-        return result
-
-    common = [x for x in factors(a) if x in factors(b)]
-    return common[0] if common else None
-
-
-def _split(term: Term, pitch: Term) -> tuple[Term, Term]:
-    """``(row, column)`` with ``term == pitch*row + column``."""
-    row: dict[tuple[Term, ...], int] = {}
-    column: dict[tuple[Term, ...], int] = {}
-    for atoms, factor in t.monomials(term).items():
-        if pitch in atoms:
-            rest = list(atoms)
-            rest.remove(pitch)
-            row[tuple(rest)] = factor
-        else:
-            column[atoms] = factor
-    return t.from_monomials(row), t.from_monomials(column)

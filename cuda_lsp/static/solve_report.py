@@ -28,7 +28,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
-from cuda_lsp.static.solve_condition import condition_of
+from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent
@@ -228,6 +228,9 @@ def _finding(
         doubt = None
         condition = condition_of(p, facts, query)
         status = Status.PROVED if condition is None else Status.CONDITIONAL
+        doubt = _launch_doubt(p, facts, query, condition)
+        if doubt is not None:
+            condition, status = None, Status.POSSIBLE
     witness = None
     if met is not None:
         used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
@@ -251,6 +254,27 @@ def _finding(
         same_value=p.same_value,
         launch=launch,
     )
+
+
+def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) -> str | None:
+    """What of the launch or the arguments a race in global memory rests on, when that is only a guess.
+
+    A grid that nobody knows may be exactly as large as the data; a parameter without a condition
+    that can be said in words may be constrained by the host.
+    """
+    if p.pair.first.array.space is not Space.GLOBAL:
+        return None
+    launch = query.where.launch
+    if condition is not None and is_vague(condition):
+        return "the arguments" if launch is None or not launch.assumed else "the launch and the arguments"
+    if p.pair.relation.same_block:
+        return None
+    if launch is not None and launch.grid is not None:
+        return None
+    small = t.and_(*(t.le(query.where.axes[axis], t.const(2)) for axis in GDIM))
+    if query.ask(p, t.and_(facts, small)).outcome is Outcome.MODEL:
+        return None if launch is None or not launch.assumed or condition is None else "the launch"
+    return "the number of blocks, which is not known"
 
 
 def _replays_without_memory(

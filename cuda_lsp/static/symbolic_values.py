@@ -105,13 +105,18 @@ def type_range(type: Type) -> tuple[float, float]:
 # ------------------------------------------------------------------------------------- wraparound
 
 
-def _plausible(term: Term) -> Term:
-    """The term with wide free symbols cut to plausible sizes; only its interval is of interest."""
+def _plausible(term: Term, *, unsigned: bool = False) -> Term:
+    """The term with wide free symbols cut to plausible sizes; only its interval is of interest.
+
+    ``unsigned``: parameters that end up in unsigned arithmetic are sizes, not negative numbers.
+    """
 
     def cut(part: Term) -> Term | None:
         if part.op not in (Op.SYMBOL, Op.APPLY):
             return None
         lo, hi = max(part.lo, -PLAUSIBLE), min(part.hi, PLAUSIBLE)
+        if unsigned and part.op is Op.SYMBOL and part.args[1] is Level.GRID:
+            lo = max(lo, 0)
         if part.hi - part.lo <= 4 * PLAUSIBLE or lo > hi:
             return t.symbol(f"{part.order}~", Level.GRID, part.lo, part.hi)
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
@@ -129,7 +134,7 @@ def settle(raw: Term, type: Type) -> Term:
         return raw
     if type.signed and type.bits >= 32:
         return raw
-    narrow = _plausible(raw)
+    narrow = _plausible(raw, unsigned=not type.signed)
     if type.minimum <= narrow.lo and narrow.hi <= type.maximum:
         return raw
     return t.wrap(raw, type.bits, type.signed)

@@ -1,0 +1,132 @@
+"""Addresses that are rows and columns: ``pitch*row + column`` with ``|Δcolumn| < pitch`` is a number pair.
+
+Then two addresses are equal exactly when rows and columns are, which is linear where the address is
+not (``y*width + x``, grid-stride loops).  Where the program's own bounds keep columns within their
+rows this is a lemma; for a free parameter, or a grid whose extent nobody knows, it is an assumption
+that is told to the user: "rows of `width` elements do not overlap".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from attrs import frozen
+
+from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.affine import BDIM, Problem
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+
+_GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
+_OUTER_AXES = (
+    frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
+    frozenset({"threadIdx.z", "blockIdx.z"}),
+)
+
+
+@frozen(eq=False)
+class Pitch:
+    """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
+    that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown."""
+
+    rows: Term
+    equal: Term
+    names: tuple[str, ...]
+    assumable: bool
+
+    @property
+    def text(self) -> str:
+        return f"rows of {' and '.join(self.names)} elements do not overlap"
+
+
+def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch | None:
+    """The rows and columns of the pair's addresses; None when they have no such form.
+
+    ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
+    """
+    if p.overlap.op is not Op.EQ:
+        return None
+    a, b = p.offsets
+    rows: list[Term] = []
+    equal: list[Term] = []
+    names: list[str] = []
+    assumable = True
+    element = int(p.pair.first.size.value) if p.pair.first.size.is_const else 1
+    for _ in range(4):
+        pitch = _symbol(a, b, free)
+        if pitch is not None:
+            (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
+            width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
+            name = f"`{pitch.args[0]}`"
+            assumable = assumable and pitch.args[0] in free
+        else:
+            split = None if grid_known else _constant(a, b)
+            if split is None:
+                break
+            size, (row_a, column_a), (row_b, column_b) = split
+            width, name = t.const(size), str(size // element if size % element == 0 else size)
+        gap = t.sub(column_a, column_b)
+        rows += [t.lt(gap, width), t.lt(t.scale(gap, -1), width)]
+        equal.append(t.eq(gap, t.ZERO))
+        names.append(name)
+        a, b = row_a, row_b
+        element = 1
+    if not names:
+        return None
+    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable)
+
+
+def _symbol(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """A parameter or launch extent that multiplies something of each thread, alike in both addresses."""
+
+    def factors(term: Term) -> dict[Term, None]:
+        result: dict[Term, None] = {}
+        for atoms in t.monomials(term):
+            if len(atoms) > 1 and any(t.level_of(atom) > Level.GRID for atom in atoms):
+                named = (x for x in atoms if x.op is Op.SYMBOL)
+                result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
+        return result
+
+    common = [x for x in factors(a) if x in factors(b)]
+    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
+    return min(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]), default=None)
+
+
+def _split(term: Term, in_row: Callable[[tuple[Term, ...]], bool]) -> tuple[Term, Term]:
+    """The monomials that are of the row, and the others."""
+    row = {m: c for m, c in t.monomials(term).items() if in_row(m)}
+    return t.from_monomials(row), t.sub(term, t.from_monomials(row))
+
+
+def _divide(term: Term, pitch: Term) -> tuple[Term, Term]:
+    """``(row, column)`` with ``term == pitch*row + column``."""
+    row: dict[tuple[Term, ...], int] = {}
+    column: dict[tuple[Term, ...], int] = {}
+    for atoms, factor in t.monomials(term).items():
+        if pitch in atoms:
+            rest = list(atoms)
+            rest.remove(pitch)
+            row[tuple(rest)] = factor
+        else:
+            column[atoms] = factor
+    return t.from_monomials(row), t.from_monomials(column)
+
+
+def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Term]] | None:
+    """A constant pitch: the outer axes' coefficients are multiples of more than any column's."""
+    for outer in _OUTER_AXES:
+
+        def is_outer(atoms: tuple[Term, ...], outer: frozenset[str] = outer) -> bool:
+            return any(p.op is Op.SYMBOL and p.args[0].split("#")[0] in outer for p in t.subterms(*atoms))
+
+        (row_a, column_a), (row_b, column_b) = _split(a, is_outer), _split(b, is_outer)
+        size = math.gcd(t.content(row_a), t.content(row_b))
+        varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
+        if size > 1 and varying and max(abs(c) for c in varying) < size:
+            return size, (_reduced(row_a, size), column_a), (_reduced(row_b, size), column_b)
+    return None
+
+
+def _reduced(row: Term, size: int) -> Term:
+    return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
