@@ -149,5 +149,10 @@ def test_hover_provider_gives_the_witness(inhost: Facts) -> None:
     assert "thread" in inhost["hover"]
 
 
+def test_quick_fix_inserts_the_barrier_and_the_race_is_gone(inhost: Facts) -> None:
+    assert any("__syncthreads" in title for title in inhost["actions"])
+    assert "s[id] = id;\n    __syncthreads();\n    out[id]" in inhost["fixed"]
+
+
 def test_restart_brings_the_finding_back(inhost: Facts) -> None:
     assert inhost["afterRestart"] == 1

@@ -60,6 +60,18 @@ async function facts() {
   await vscode.workspace.applyEdit(remove);
   seen.returnedMs = (await diagnostics(document.uri, true)).ms;
 
+  const race = (await diagnostics(document.uri, true)).found[0].range;
+  const actions = await vscode.commands.executeCommand("vscode.executeCodeActionProvider", document.uri, race);
+  seen.actions = actions.map((action) => action.title);
+  const fix = actions.find((action) => action.title.includes("__syncthreads") && action.edit);
+  if (fix) {
+    await vscode.workspace.applyEdit(fix.edit);
+    await diagnostics(document.uri, false);
+    seen.fixed = document.getText();
+    await vscode.commands.executeCommand("undo");
+    await diagnostics(document.uri, true);
+  }
+
   await vscode.commands.executeCommand("cuda-lsp.restart");
   seen.afterRestart = (await diagnostics(document.uri, true)).found.length;
   seen.commands = (await vscode.commands.getCommands(true)).filter((command) => command.startsWith("cuda-lsp."));
