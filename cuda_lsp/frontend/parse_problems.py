@@ -14,6 +14,7 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
@@ -26,6 +27,7 @@ _TOOLKIT = re.compile(
     r"device_|driver_|vector_|math_|sm_\d|texture_|surface_|crt/|channel_desc|host_defines|builtin_types|mma|"
     r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
 )
+_WORD = re.compile(rb"[A-Za-z_]\w*")
 _PER_KERNEL = 3
 
 
@@ -38,28 +40,39 @@ class Problem:
     line: int
 
 
-def main_file_problems(
-    unit: Any, ast: Ast, path: str, limit: int
-) -> tuple[list[Problem], list[tuple[str, int]]]:
-    """Errors inside the first ``limit`` bytes of the main file, and (name, line) of missing headers.
+@frozen
+class Problems:
+    """What clang complained of in one parse.
 
-    The line is 0 for a header that another header includes. Headers in ``<…>`` are the system's: absent on
-    purpose, the shim declares what matters of them.
+    ``missing``: (name, line) of headers; the line is 0 when another header includes it. Headers in
+    ``<…>`` are the system's: absent on purpose, the shim declares what matters of them.
     """
-    problems: list[Problem] = []
+
+    main: tuple[Problem, ...] = ()
+    headers: tuple[HeaderProblem, ...] = ()
+    missing: tuple[tuple[str, int], ...] = ()
+
+
+def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
+    """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's."""
+    main: list[Problem] = []
+    headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
     for diagnostic in unit.diagnostics:
-        if diagnostic.severity < 3:
-            continue
         location = diagnostic.location
-        here = location.file is not None and location.file.name == path and location.offset < limit
-        absent = _MISSING.search(diagnostic.spelling)
+        if diagnostic.severity < 3 or location.file is None:
+            continue
+        name, message = location.file.name, diagnostic.spelling
+        here = name == path
+        absent = _MISSING.search(message)
         if absent:
             if not _in_angle_brackets(ast, location):
                 missing.append((absent[1], location.line if here else 0))
-        elif here:
-            problems.append(Problem(diagnostic.spelling, location.offset, location.line))
-    return problems, missing
+        elif not here:
+            headers.append(HeaderProblem(message, name, location.offset, location.line, location.column))
+        elif location.offset < limit:
+            main.append(Problem(message, location.offset, location.line))
+    return Problems(tuple(main), tuple(headers), tuple(missing))
 
 
 def _in_angle_brackets(ast: Ast, location: Any) -> bool:
@@ -88,16 +101,24 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
 
 
 def errors_within(
-    kernel: KernelSource, sources: KernelSources, problems: Sequence[Problem], source: SourceText
+    kernel: KernelSource,
+    sources: KernelSources,
+    problems: Sequence[Problem],
+    header_functions: HeaderFunctions | None,
+    source: SourceText,
 ) -> tuple[tuple[SourceRange, str], ...]:
-    """Where clang reports errors inside a kernel, or inside functions of the file that it may call."""
-    if not problems:
+    """Where clang reports errors inside a kernel, or inside functions that it may call."""
+    if not problems and header_functions is None:
         return ()
     stretches = called_stretches(sources, kernel, source.data)
     found = dict.fromkeys(
         (p.offset, p.message) for p in problems if any(start <= p.offset < end for start, end in stretches)
     )
-    return tuple((source.range(offset, offset + 1), message) for offset, message in found)
+    errors = [(source.range(offset, offset + 1), message) for offset, message in found]
+    if header_functions is not None:
+        words = {word for start, end in stretches for word in _WORD.findall(source.data, start, end)}
+        errors += header_functions.reached(words)
+    return tuple(errors)
 
 
 def kernel_errors(

@@ -23,21 +23,22 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
-    Problem,
+    Problems,
     errors_within,
     kernel_errors,
-    main_file_problems,
     missing_headers,
+    read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
-from cuda_lsp.model import LaunchConfig, LaunchSource, ToolError
+from cuda_lsp.model import LaunchConfig, LaunchSource, SourceRange, ToolError
 
 _MAX_BYTES = 8 << 20
 _ROUNDS = 3  # parses of one text: a guess for its templates, and one more when that guess does not compile
@@ -78,8 +79,8 @@ class Translation:
         self._source = SourceText(self.path, text)
         self._ast: Ast | None = None
         self._sources = KernelSources()
-        self._problems: list[Problem] = []
-        self._missing: list[tuple[str, int]] = []
+        self._problems = Problems()
+        self._header_functions: HeaderFunctions | None = None
         self._bad_assumptions: dict[int, ToolError] = {}  # by line; known once the kernel is lowered
         self._failure: ToolError | None = None
         self._launch_sites: tuple[LaunchSite, ...] | None = None
@@ -120,9 +121,7 @@ class Translation:
             return False
         self._ast = Ast(self._unit)
         self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source)
-        self._problems, self._missing = main_file_problems(
-            self._unit, self._ast, str(self.path), len(self._source.data)
-        )
+        self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data))
         return True
 
     def _shim_is_damaged(self) -> bool:
@@ -174,7 +173,7 @@ class Translation:
 
     def _broken(self, template: KernelSource) -> bool:
         start, end = template.offsets
-        return any(start <= p.offset < end for p in self._problems)
+        return any(start <= p.offset < end for p in self._problems.main)
 
     # ------------------------------------------------------------------------------------ results
 
@@ -213,8 +212,8 @@ class Translation:
         if self._failure:
             return (self._failure, *self._option_errors, *self.directives.errors)
         errors = [*self._option_errors]
-        errors += missing_headers(self._missing, self._source)
-        errors += kernel_errors(self._sources.kernels, self._problems, self._source)
+        errors += missing_headers(self._problems.missing, self._source)
+        errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
         errors += [self._capped(template, count) for template, count in self._sources.skipped]
         errors += [_not_instantiated(kernel) for kernel in self._sources.kernels if kernel.dependent]
         return (*errors, *self.directives.errors, *self._bad_assumptions.values())
@@ -235,7 +234,7 @@ class Translation:
 
         if self._ast is None:
             raise RuntimeError("the translation is closed")
-        compile_errors = errors_within(source, self._sources, self._problems, self._source)
+        compile_errors = self._compile_errors(source)
         kernel = lower_kernel(
             self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast
         )
@@ -250,6 +249,13 @@ class Translation:
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
         )
+
+    def _compile_errors(self, source: KernelSource) -> tuple[tuple[SourceRange, str], ...]:
+        """Errors inside the kernel and inside what it may call, wherever that stands."""
+        if self._problems.headers and self._header_functions is None and self._ast is not None:
+            root = raw_cursor(self._unit.cursor)
+            self._header_functions = HeaderFunctions(self._ast, root, self._problems.headers)
+        return errors_within(source, self._sources, self._problems.main, self._header_functions, self._source)
 
     def _directive(self, source: KernelSource) -> KernelDirective | None:
         first = source.name_range.start.line

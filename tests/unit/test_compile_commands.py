@@ -10,7 +10,7 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 
 
 def test_folders_macros_standard_and_architecture_are_kept(tmp_path: Path) -> None:
-    words = "nvcc -Iinc -isystem /sys -DN=4 -D M -std=c++20 -gencode arch=compute_80,code=sm_90 -c a.cu -o a.o"
+    words = "nvcc -Iinc -isystem /sys -DN=4 -D M -std=c++20 -gencode arch=compute_80,code=sm_90 -c a.cu"
     flags = translate(words.split(), tmp_path)
     assert flags.include_dirs == (str(tmp_path / "inc"), "/sys")
     assert flags.defines == ("N=4", "M")

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (one topic, one line)
 """The shim knows CUDA's words: each snippet must parse without an error inside its kernel."""
 
 from __future__ import annotations

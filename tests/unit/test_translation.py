@@ -1,3 +1,4 @@
+# ruff: noqa: E501, RUF005 (sources on one line)
 """A live file: kernels, digests, templates, and any text at all."""
 
 from __future__ import annotations
@@ -181,6 +182,20 @@ def test_an_error_inside_a_called_function_reaches_the_kernel_program(translate:
     )
     translation = translate(text)
     assert [error.start.line for error in translation.lower(translation.kernels()[0]).errors] == [2]
+
+
+def test_an_error_inside_a_called_header_function_reaches_only_the_kernels_that_call_it(
+    translate: Open, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.h").write_text(
+        "void host() { nothing_known(); }\n__device__ int g(int x) { return unknown(x); }\n"
+        "__device__ int f(int x) { return g(x); }\n"
+    )
+    text = '#include "mine.h"\n__global__ void a(int* p) { p[0] = f(1); }\n'
+    translation = translate(text + "__global__ void b(int* p) { p[0] = 1; }\n")
+    a, b = (translation.lower(kernel) for kernel in translation.kernels())
+    assert [(error.path.name, error.start.line) for error in a.errors] == [("mine.h", 2)]
+    assert b.errors == ()
 
 
 def test_a_kernel_broken_beyond_recognition_is_named(translate: Open) -> None:

@@ -1,0 +1,94 @@
+"""Errors inside functions of included headers, for the kernels that may call those functions.
+
+Headers are full of host code that does not parse for the device; that is nobody's concern. But a device
+function of a header that clang could not read makes every kernel that reaches it (by name, through other
+header functions too) incomplete.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.model import Position, SourceRange
+
+# CXCursorKind numbers: functions, then what may hold them.
+_FUNCTIONS = frozenset({8, 21, 24, 25, 26, 30})
+_SCOPES = frozenset({1, 2, 4, 22, 23, 31})
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+
+
+@frozen
+class HeaderProblem:
+    """An error of clang outside the main file; ``offset`` and ``column`` in bytes."""
+
+    message: str
+    path: str
+    offset: int
+    line: int
+    column: int
+
+    @property
+    def range(self) -> SourceRange:
+        start = Position(self.line, self.column)
+        return SourceRange(Path(self.path), start, Position(self.line, self.column + 1))
+
+
+@frozen
+class _Function:
+    name: bytes
+    path: str
+    start: int
+    end: int
+    words: frozenset[bytes]
+
+
+class HeaderFunctions:
+    """The functions of the headers that hold problems, with what they call. Lives for one parse."""
+
+    def __init__(self, ast: Ast, root: RawCursor, problems: Sequence[HeaderProblem]) -> None:
+        self._ast = ast
+        self._problems = problems
+        self._paths = {problem.path for problem in problems}
+        self._functions: list[_Function] = []
+        self._walk(root)
+
+    def _walk(self, cursor: RawCursor) -> None:
+        ast = self._ast
+        for child in ast.children(cursor):
+            if child.kind not in _FUNCTIONS and child.kind not in _SCOPES:
+                continue
+            extent = ast.lib.clang_getCursorExtent(child)
+            file, _, _, start = ast.place(ast.lib.clang_getRangeStart(extent))
+            path = str(ast.path(file)) if file else ""
+            if path not in self._paths:
+                continue
+            if child.kind in _SCOPES:
+                self._walk(child)
+                continue
+            end = ast.place(ast.lib.clang_getRangeEnd(extent))[3]
+            words = frozenset(_WORD.findall(ast.contents(file), start, end))
+            self._functions.append(_Function(ast.spelling(child).encode(), path, start, end, words))
+
+    def reached(self, words: set[bytes]) -> list[tuple[SourceRange, str]]:
+        """Errors inside functions that code with these ``words`` may call."""
+        known = set(words)
+        remaining = list(self._functions)
+        found: dict[HeaderProblem, None] = {}
+        progress = True
+        while progress:
+            called = [f for f in remaining if f.name in known or f.name.startswith(b"operator")]
+            remaining = [f for f in remaining if f not in called]
+            progress = bool(called)
+            for function in called:
+                known |= function.words
+                found.update(dict.fromkeys(p for p in self._problems if _inside(p, function)))
+        return [(problem.range, problem.message) for problem in found]
+
+
+def _inside(problem: HeaderProblem, function: _Function) -> bool:
+    return problem.path == function.path and function.start <= problem.offset < function.end
