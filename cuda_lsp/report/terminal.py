@@ -127,7 +127,7 @@ def _histogram(bank: BankReport) -> Text:
     return Text.assemble(
         (f"banks 0–{len(bank.histogram) - 1} ", "dim"),
         (bars, "yellow"),
-        (f"  worst bank {top} words · {bank.wavefronts} wavefronts, ideal {bank.ideal}", "dim"),
+        (f"\nworst bank {top} words, {bank.wavefronts} wavefronts, ideal {bank.ideal}", "dim"),
     )
 
 

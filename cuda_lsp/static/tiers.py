@@ -74,7 +74,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings) -> FirstTier:
             open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
         _collect(findings, limit_findings(kernel, launch, settings.gpu))
     _collect(findings, incomplete_findings(kernel, launches[0]))
-    incomplete = incomplete_reasons(kernel)
+    incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
     reasons = (*incomplete, *open_reasons)
     decided = not possible and not open_reasons
     verdict = _verdict(findings.values(), race_free=decided and not incomplete)
@@ -149,10 +149,16 @@ def _collect(findings: dict[Key, Finding], more: Iterable[Finding]) -> None:
 
 
 def _verdict(findings: Iterable[Finding], *, race_free: bool) -> Verdict:
-    races = [f for f in findings if f.code in RACES]
-    if any(f.status in _CERTAIN for f in races):
+    doubtful = [f for f in findings if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
+    if any(f.status in _CERTAIN and f.code in RACES for f in doubtful):
         return Verdict.RACY
-    return Verdict.RACE_FREE if race_free and not races else Verdict.UNDECIDED
+    # What follows a barrier that threads miss has no defined order.
+    return Verdict.RACE_FREE if race_free and not doubtful else Verdict.UNDECIDED
+
+
+def _divergence(findings: Iterable[Finding]) -> tuple[str, ...]:
+    diverges = any(f.code is Code.BARRIER_DIVERGENCE for f in findings)
+    return ("not all threads reach a barrier",) if diverges else ()
 
 
 def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Settings) -> KernelReport:
@@ -170,7 +176,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
-    incomplete = incomplete_reasons(kernel)
+    incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
     verdict = _verdict(findings.values(), race_free=proved_free and not incomplete)
     open_reasons = () if proved_free else (answer.reasons or first.open_reasons)
     return evolve(

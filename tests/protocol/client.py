@@ -1,0 +1,188 @@
+"""A language client over stdio, as small as the protocol allows, for tests and the latency benchmark."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class Client:
+    """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing."""
+
+    def __init__(
+        self, root: Path, encoding: str | None = None, options: Json | None = None, **environment: str
+    ):
+        import os
+
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "cuda_lsp", "serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **environment},
+        )
+        self.root = root
+        self.messages: queue.Queue[tuple[float, Json | None]] = queue.Queue()
+        self.notifications: list[tuple[float, Json]] = []
+        self.errors: list[bytes] = []
+        self.versions: dict[str, int] = {}
+        self.number = 0
+        for target in (self._read, self._read_errors):
+            threading.Thread(target=target, daemon=True).start()
+        general = {"general": {"positionEncodings": [encoding]}} if encoding else {}
+        self.capabilities = self.request(
+            "initialize",
+            {
+                "processId": None,
+                "rootUri": root.as_uri(),
+                "capabilities": general,
+                "initializationOptions": options or {},
+            },
+        )["capabilities"]
+        self.notify("initialized", {})
+
+    # ------------------------------------------------------------------------------ documents
+
+    def uri(self, name: str) -> str:
+        return (self.root / name).as_uri()
+
+    def open(self, name: str, text: str) -> None:
+        self.versions[name] = 1
+        document = {"uri": self.uri(name), "languageId": "cuda-cpp", "version": 1, "text": text}
+        self.notify("textDocument/didOpen", {"textDocument": document})
+
+    def edit(self, name: str, start: tuple[int, int], end: tuple[int, int], text: str) -> int:
+        """Replace a range (0-based, client units); returns the new version."""
+        self.versions[name] += 1
+        extent = {
+            "start": {"line": start[0], "character": start[1]},
+            "end": {"line": end[0], "character": end[1]},
+        }
+        document = {"uri": self.uri(name), "version": self.versions[name]}
+        changes = [{"range": extent, "text": text}]
+        self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+        return self.versions[name]
+
+    def diagnostics(self, name: str, version: int, timeout: float = 20.0) -> list[Json]:
+        """The first diagnostics published for this version."""
+        return self.published(name, version, timeout)[1]
+
+    def published(self, name: str, version: int, timeout: float = 20.0) -> tuple[float, list[Json]]:
+        """When (perf_counter) and what was first published for this version."""
+        uri = self.uri(name)
+
+        def wanted(m: Json) -> bool:
+            p = m.get("params", {})
+            is_ours = m["method"] == "textDocument/publishDiagnostics" and p["uri"] == uri
+            return is_ours and p.get("version") == version
+
+        moment, message = self.wait(wanted, timeout)
+        return moment, message["params"]["diagnostics"]
+
+    def settled(self, name: str, version: int, timeout: float = 30.0) -> tuple[float, Json]:
+        """When the solver had finished with this version, and the status it was told with."""
+        uri = self.uri(name)
+
+        def wanted(m: Json) -> bool:
+            p = m.get("params", {})
+            ours = m["method"] == "cuda-lsp/fileStatus" and p["uri"] == uri
+            return ours and p["version"] == version and p["refined"]
+
+        moment, message = self.wait(wanted, timeout)
+        return moment, message["params"]
+
+    # --------------------------------------------------------------------------------- protocol
+
+    def notify(self, method: str, params: Any) -> None:
+        self._send({"method": method, "params": params})
+
+    def request(self, method: str, params: Any, timeout: float = 20.0) -> Any:
+        self.number += 1
+        number = self.number
+        self._send({"id": number, "method": method, "params": params})
+        deadline = time.monotonic() + timeout
+        while True:
+            moment, message = self._next(deadline - time.monotonic())
+            if message.get("id") == number and "method" not in message:
+                if "error" in message:
+                    raise RuntimeError(message["error"])
+                return message["result"]
+            self._keep(moment, message)
+
+    def wait(self, wanted: Any, timeout: float) -> tuple[float, Json]:
+        deadline = time.monotonic() + timeout
+        seen = 0
+        while True:
+            for moment, message in self.notifications[seen:]:
+                if wanted(message):
+                    return moment, message
+            seen = len(self.notifications)
+            self._keep(*self._next(deadline - time.monotonic()))
+
+    def quiet(self, seconds: float) -> None:
+        """Read whatever comes for a while."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                self._keep(*self._next(left))
+            except TimeoutError:
+                return
+
+    def close(self, *, shutdown: bool = True) -> int:
+        """Leave politely (or not) and return the server's exit status."""
+        if shutdown:
+            self.request("shutdown", None)
+        self.notify("exit", None)
+        return self.process.wait(10)
+
+    @property
+    def stderr(self) -> str:
+        return b"".join(self.errors).decode("utf-8", "replace")
+
+    def _keep(self, moment: float, message: Json) -> None:
+        if "id" in message and "method" in message:
+            result = [{}] if message["method"] == "workspace/configuration" else None
+            self._send({"id": message["id"], "result": result})
+        elif "method" in message:
+            self.notifications.append((moment, message))
+
+    def _next(self, timeout: float) -> tuple[float, Json]:
+        try:
+            moment, message = self.messages.get(timeout=max(0.0, timeout))
+        except queue.Empty:
+            raise TimeoutError(f"the server said nothing; its log:\n{self.stderr[-2000:]}") from None
+        if message is None:
+            raise ConnectionError(f"the server left; its log:\n{self.stderr[-2000:]}")
+        return moment, message
+
+    def _send(self, message: Json) -> None:
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        assert self.process.stdin
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def _read(self) -> None:
+        stream = self.process.stdout
+        assert stream
+        while True:
+            length = 0
+            while line := stream.readline().strip():
+                if line.lower().startswith(b"content-length"):
+                    length = int(line.split(b":")[1])
+            if not length:
+                self.messages.put((time.perf_counter(), None))
+                return
+            self.messages.put((time.perf_counter(), json.loads(stream.read(length))))
+
+    def _read_errors(self) -> None:
+        assert self.process.stderr
+        for line in self.process.stderr:
+            self.errors.append(line)

@@ -1,0 +1,190 @@
+"""The server through a real client over stdio, in the three position encodings editors use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from client import Client
+
+FIGURE_1 = """__global__ void neighbour(int *out) {
+  extern __shared__ int s[];
+  int id = threadIdx.x, nt = blockDim.x;
+  s[id] = id;
+  /* größer → 𝛼𝛽 */ out[id] = s[(id + 1) % nt];
+}
+void launch(int *out) { neighbour<<<1, 64, 256>>>(out); }
+"""
+UNITS = {"utf-8": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
+WIDTH = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
+
+
+@pytest.fixture(params=["utf-8", "utf-16", "utf-32"])
+def client(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
+    connected = Client(tmp_path, request.param)
+    assert connected.capabilities["positionEncoding"] == request.param
+    yield connected
+    if connected.process.poll() is None:
+        connected.process.kill()
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Iterator[Client]:
+    connected = Client(tmp_path)
+    yield connected
+    if connected.process.poll() is None:
+        connected.process.kill()
+
+
+def columns(client: Client, line: str, text: str) -> tuple[int, int]:
+    """Where ``text`` stands in ``line``, in the client's units."""
+    encoding = client.capabilities["positionEncoding"]
+    before, _, _ = line.partition(text)
+    first = len(before.encode(UNITS[encoding])) // WIDTH[encoding]
+    return first, first + len(text.encode(UNITS[encoding])) // WIDTH[encoding]
+
+
+def test_race_is_underlined_at_the_exact_expression_in_every_encoding(client: Client) -> None:
+    client.open("a.cu", FIGURE_1)
+    (race,) = client.diagnostics("a.cu", 1)
+    line = FIGURE_1.splitlines()[4]
+    first, last = columns(client, line, "s[(id + 1) % nt]")
+    assert race["code"] == "shared-race"
+    assert race["range"] == {
+        "start": {"line": 4, "character": first},
+        "end": {"line": 4, "character": last},
+    }
+    (other,) = race["relatedInformation"]
+    assert other["location"]["range"]["start"] == {"line": 3, "character": 2}
+    assert race["codeDescription"]["href"].endswith("/shared-race")
+    assert race["severity"] == 1
+
+
+def test_typing_a_barrier_clears_the_race_and_deleting_it_brings_it_back(client: Client) -> None:
+    client.open("a.cu", FIGURE_1)
+    assert client.diagnostics("a.cu", 1)
+    barrier = "  __syncthreads();\n"
+    version = client.edit("a.cu", (4, 0), (4, 0), barrier)
+    assert client.diagnostics("a.cu", version) == []
+    version = client.edit("a.cu", (4, 0), (5, 0), "")
+    (race,) = client.diagnostics("a.cu", version)
+    assert race["range"]["start"]["line"] == 4
+
+
+def test_hover_shows_the_witness(client: Client) -> None:
+    client.open("a.cu", FIGURE_1)
+    (race,) = client.diagnostics("a.cu", 1)
+    place = {"textDocument": {"uri": client.uri("a.cu")}, "position": race["range"]["start"]}
+    text = client.request("textDocument/hover", place)["contents"]["value"]
+    assert "| 1 |" in text
+    assert "`s[id]`" in text
+    assert "block (64, 1, 1)" in text
+
+
+def test_repair_is_offered_and_mends_the_race(client: Client) -> None:
+    client.open("a.cu", FIGURE_1)
+    (race,) = client.diagnostics("a.cu", 1)
+    found = client.request(
+        "textDocument/codeAction",
+        {
+            "textDocument": {"uri": client.uri("a.cu")},
+            "range": race["range"],
+            "context": {"diagnostics": [race]},
+        },
+    )
+    repair = next(action for action in found if action["title"].startswith("Insert __syncthreads();"))
+    (edit,) = repair["edit"]["changes"][client.uri("a.cu")]
+    start = edit["range"]["start"]
+    place = (start["line"], start["character"])
+    version = client.edit("a.cu", place, place, edit["newText"])
+    assert client.diagnostics("a.cu", version) == []
+
+
+def test_code_lens_tells_verdict_and_launch(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1)
+    plain.diagnostics("a.cu", 1)
+    (lens,) = plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
+    assert lens["command"]["title"].startswith("racy")
+    assert "block (64, 1, 1)" in lens["command"]["title"]
+
+
+def test_squiggles_do_not_flicker_while_a_comment_is_typed(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1)
+    plain.diagnostics("a.cu", 1)
+    plain.notifications.clear()
+    for i, letter in enumerate("// note"):
+        version = plain.edit("a.cu", (3, 13 + i), (3, 13 + i), letter)
+    plain.diagnostics("a.cu", version)
+    plain.quiet(0.3)
+    sent = [m["params"] for _, m in plain.notifications if m["method"] == "textDocument/publishDiagnostics"]
+    assert sent
+    # A lone "/" on the way to "//" is broken code; the kernel must not look clean because of it.
+    assert all(p["diagnostics"] for p in sent)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\0\1\2\xff binary \0",
+        "once upon a time\n",
+        '#include "missing.h"\n' + FIGURE_1,
+        "__global__ void k(int *a) { a[threadIdx.x",
+        "\f\v\x85\u2028" + FIGURE_1,
+        FIGURE_1 + "// filler\n" * 10_000,
+    ],
+    ids=["empty", "binary", "prose", "missing include", "half typed", "odd line ends", "10,000 lines"],
+)
+def test_any_text_leaves_the_server_alive(plain: Client, text: str) -> None:
+    plain.open("a.cu", text)
+    found = plain.diagnostics("a.cu", 1)
+    assert not any("Traceback" in d["message"] or "internal error" in d["message"] for d in found)
+    plain.open("b.cu", FIGURE_1)
+    assert [d["code"] for d in plain.diagnostics("b.cu", 1)] == ["shared-race"]
+    assert plain.close() == 0
+    assert "Traceback" not in plain.stderr
+
+
+def test_edits_behind_a_form_feed_land_where_the_client_means(plain: Client) -> None:
+    plain.open("a.cu", "// a\fb\n" + FIGURE_1)
+    assert plain.diagnostics("a.cu", 1)
+    version = plain.edit("a.cu", (5, 0), (5, 0), "  __syncthreads();\n")
+    assert plain.diagnostics("a.cu", version) == []
+
+
+def test_exit_without_shutdown_is_an_error(plain: Client) -> None:
+    assert plain.close(shutdown=False) == 1
+
+
+def test_shutdown_while_the_solver_works_leaves_at_once(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1.replace("<<<1, 64, 256>>>", "<<<1, n>>>").replace("% nt", "* id * id % nt"))
+    assert plain.close() == 0
+
+
+def test_pulled_diagnostics_are_not_pushed_as_well(tmp_path: Path) -> None:
+    client = Client(tmp_path, options={"diagnostics": "pull"})
+    assert client.capabilities["diagnosticProvider"]
+    client.open("a.cu", FIGURE_1)
+    document = {"textDocument": {"uri": client.uri("a.cu")}}
+    first = client.request("textDocument/diagnostic", document)
+    assert [d["code"] for d in first["items"]] == ["shared-race"]
+    again = client.request("textDocument/diagnostic", {**document, "previousResultId": first["resultId"]})
+    assert again["kind"] == "unchanged"
+    assert not any(m["method"] == "textDocument/publishDiagnostics" for _, m in client.notifications)
+    assert client.close() == 0
+
+
+def test_bad_settings_are_told_once_and_the_rest_holds(tmp_path: Path) -> None:
+    client = Client(tmp_path, options={"settings": {"defaultBlok": [3], "severity": {"shared-race": "hint"}}})
+    client.open("a.cu", FIGURE_1)
+    (race,) = client.diagnostics("a.cu", 1)
+    assert race["severity"] == 4
+    shown = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
+    assert len(shown) == 1
+    assert "defaultBlok" in shown[0]
+    assert client.close() == 0
