@@ -8,10 +8,11 @@ are cut into units of their greatest common divisor.  Order inside a warp is dec
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import frozen
+from attrs import field, frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.model import Mode, Scope
@@ -20,7 +21,7 @@ from cuda_lsp.static.values import Data, Flags
 
 Ints = NDArray[np.int64]
 _MAX_SPAN = 1 << 22
-_MAX_PAIRS = 3_000_000
+_FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
 
 
 @frozen(eq=False)
@@ -70,6 +71,22 @@ class Group:
     threads: int
     lock_step: bool
     warp_size: int = 32
+    deadline: float = math.inf  # of time.perf_counter()
+    kinds: Ints = field(init=False)
+    """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
+
+    @kinds.default  # type: ignore[misc]
+    def _kinds(self) -> Ints:
+        tickets = any(a.last_of is not None for a in self.accesses)
+        names = [(a.guards, a.last_of, id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
+        first = {name: i for i, name in reversed(list(enumerate(names)))}
+        return np.array([first[name] for name in names], np.int64)
+
+    @property
+    def ordered(self) -> bool:
+        """Some pairs may be ordered or exclude each other."""
+        plain = all(not a.guards and a.last_of is None for a in self.accesses)
+        return not (plain and len({id(a.warp) for a in self.accesses}) == 1)
 
 
 class TooManyPairs(Exception):
@@ -183,6 +200,8 @@ def _by_site_pairs(
         for q in range(p, len(number)):
             if {kinds[p], kinds[q]} in ({0}, {2}):
                 continue
+            if time.perf_counter() > group.deadline:
+                raise TooManyPairs("comparing all pairs of sites takes too long")
             first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
             found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
             if found is not None:
@@ -197,16 +216,25 @@ def _join(
     units = rows.unit[second]
     start = np.searchsorted(units, rows.unit[first], "left")
     count = np.searchsorted(units, rows.unit[first], "right") - start
-    total = int(count.sum())
-    if total == 0:
-        return None
-    if total > _MAX_PAIRS:
-        few = np.cumsum(count) <= _MAX_PAIRS // 4
-        found = _best(group, rows, first, second, start * few, count * few, unit_bytes, compatible)
-        if found is None:
-            raise TooManyPairs(f"{total} pairs of threads share words")
-        return found
-    return _best(group, rows, first, second, start, count, unit_bytes, compatible)
+    edges = np.cumsum(count)
+    total = int(edges[-1]) if len(edges) else 0
+    done, best = 0, None
+    while done < min(total, _MAX_PAIRS):
+        # small stretches first: one pair of different warps is enough
+        begin = int(np.searchsorted(edges, done, "right"))
+        size = _FIRST_PAIRS if done == 0 else _PAIRS
+        stop = max(int(np.searchsorted(edges, done + size, "right")), begin + 1)
+        part = slice(first.start + begin, first.start + stop)
+        stretch = slice(begin, stop)
+        found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
+        if found is not None and (best is None or (best.same_warp and not found.same_warp)):
+            best = found
+        if best is not None and not best.same_warp and best.sure:
+            return best
+        done = int(edges[stop - 1])
+    if best is None and done < total:
+        raise TooManyPairs(f"{total} pairs of threads share words")
+    return best
 
 
 def _best(
@@ -229,8 +257,9 @@ def _best(
         same_warp = rows.lane[i] // group.warp_size == rows.lane[j] // group.warp_size
         if group.lock_step:
             good &= ~same_warp | same_instruction
-    code = rows.access[i] * len(group.accesses) + rows.access[j]
-    for pair in np.unique(code):
+    kind = group.kinds
+    code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
+    for pair in np.unique(code) if group.ordered else ():
         k, m = divmod(int(pair), len(group.accesses))
         a, b, mine = group.accesses[k], group.accesses[m], code == pair
         if not compatible(a, b):

@@ -7,6 +7,7 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -38,17 +39,20 @@ class Race:
         return (self.first.array.id, *sorted((self.first.site.range, self.second.site.range)))
 
 
-def find_races(trace: Trace, *, merged_barrier: Site | None = None) -> tuple[Race, ...]:
+def find_races(
+    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0
+) -> tuple[Race, ...]:
     """Every pair of source sites that races, at most once each, surest first.
 
-    ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided is
-    added to ``trace.undecided``.
+    ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
+    for lack of time (``milliseconds``), is added to ``trace.undecided``.
     """
+    deadline = time.perf_counter() + milliseconds / 1000
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
-        for race in _path_races(trace, path, merged_barrier):
+        for race in _path_races(trace, path, merged_barrier, deadline):
             old = here.get(race.key)
             if old is None or _rank(race) < _rank(old):
                 here[race.key] = race
@@ -81,7 +85,7 @@ def _settled(trace: Trace, race: Race, paths: int) -> Race:
 # ---------------------------------------------------------------------------------------- groups
 
 
-def _path_races(trace: Trace, path: Path, merged: Site | None) -> Iterator[Race]:
+def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) -> Iterator[Race]:
     by_array: dict[int, list[Access]] = defaultdict(list)
     for a in path.accesses:
         by_array[a.array.id].append(a)
@@ -90,9 +94,9 @@ def _path_races(trace: Trace, path: Path, merged: Site | None) -> Iterator[Race]
         if not any(a.mode.writes for a in accesses):
             continue
         for block in range(len(trace.blocks)):
-            yield from _within_block(trace, accesses, block, merge)
+            yield from _within_block(trace, accesses, block, merge, deadline)
         if accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1:
-            yield from _between_blocks(trace, path, accesses)
+            yield from _between_blocks(trace, path, accesses, deadline)
 
 
 def _interval_map(path: Path, merged: Site | None) -> Intervals:
@@ -109,7 +113,7 @@ def _interval_map(path: Path, merged: Site | None) -> Intervals:
 
 
 def _within_block(
-    trace: Trace, accesses: list[Access], block: int, merge: Intervals
+    trace: Trace, accesses: list[Access], block: int, merge: Intervals, deadline: float
 ) -> Iterator[Race]:
     threads = trace.threads
     lanes = slice(block * threads, (block + 1) * threads)
@@ -124,14 +128,21 @@ def _within_block(
         if signature in seen or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
+        if time.perf_counter() > deadline:
+            trace.not_decided(f"array {distinct[0].array.name}: comparing all accesses takes too long")
+            return
         known = [a for a in distinct if not isinstance(a.offset, Data)]
-        size = trace.gpu.warp_size
-        group = Group(known, lanes, np.arange(threads), False, threads, trace.warp_synchronous, size)
+        group = Group(
+            known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
+            trace.gpu.warp_size, deadline,
+        )  # fmt: skip
         yield from _known(trace, group, None)
-        yield from _unknown(trace, distinct, lanes, group.agent, False)
+        yield from _unknown(trace, distinct, group, None)
 
 
-def _between_blocks(trace: Trace, path: Path, accesses: list[Access]) -> Iterator[Race]:
+def _between_blocks(
+    trace: Trace, path: Path, accesses: list[Access], deadline: float
+) -> Iterator[Race]:
     agent = np.arange(trace.lanes) // trace.threads
     intervals: dict[int, list[Access]] = defaultdict(list)
     for a in accesses:
@@ -139,9 +150,10 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access]) -> Iterato
     for members in intervals.values():
         distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
         known = [a for a in distinct if not isinstance(a.offset, Data)]
-        group = Group(known, slice(0, trace.lanes), agent, True, trace.threads, False)
+        every = slice(0, trace.lanes)
+        group = Group(known, every, agent, True, trace.threads, False, deadline=deadline)
         yield from _known(trace, group, path)
-        yield from _unknown(trace, distinct, group.lanes, agent, True, path)
+        yield from _unknown(trace, distinct, group, path)
 
 
 def _known(trace: Trace, group: Group, path: Path | None) -> Iterator[Race]:
@@ -164,22 +176,28 @@ def _known(trace: Trace, group: Group, path: Path | None) -> Iterator[Race]:
             yield Race(c.first, c.second, Status.POSSIBLE, group.between_blocks, c, reason, decided)
 
 
-def _unknown(
-    trace: Trace, accesses: list[Access], lanes: slice, agent: Lanes, between: bool, path: Path | None = None
-) -> Iterator[Race]:
-    for i, a in enumerate(accesses):
-        for b in accesses[i:]:
-            if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
-                continue
-            if not _conflict(a, b, between) or not compatible(a, b, path):
-                continue
-            doubt = data_collision(a, b, lanes, agent, between, trace)
-            if doubt is None:
-                continue
-            if doubt.weak:
-                trace.not_decided(_unsure_pair(a, b, doubt.reason))
-            else:
-                yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path | None) -> Iterator[Race]:
+    """Pairs of which one address is data; each pair of sites once."""
+    settled: set[object] = set()
+    between = group.between_blocks
+    pairs = ((a, b) for i, a in enumerate(accesses) for b in accesses[i:])
+    for a, b in pairs:
+        if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
+            continue
+        sites = frozenset((a.site.range, b.site.range))
+        if sites in settled or not _conflict(a, b, between) or not compatible(a, b, path):
+            continue
+        if time.perf_counter() > group.deadline:
+            trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
+            return
+        doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
+        if doubt is None:
+            continue
+        settled.add(sites)
+        if doubt.weak:
+            trace.not_decided(_unsure_pair(a, b, doubt.reason))
+        else:
+            yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
 
 
 def _unsure_pair(a: Access, b: Access, reason: str) -> str:
