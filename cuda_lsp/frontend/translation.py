@@ -23,6 +23,7 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.fragments import Prelude, find_prelude
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
@@ -60,7 +61,29 @@ class Translation:
         self._unit: Any = None
         self._guesses: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
+        self._prelude: Prelude | None = None
         self._read(text)
+        if self._broken_kernels():
+            self._try_as_fragment(text)
+
+    def _broken_kernels(self) -> int:
+        stretches = {k.offsets for k in self._sources.kernels}
+        inside = sum(1 for start, end in stretches for p in self._problems.main if start <= p.offset < end)
+        return inside + len(self.unreadable)
+
+    def _try_as_fragment(self, text: str) -> None:
+        """Parse behind what the including file says first, when that makes more of the kernels readable."""
+        prelude = find_prelude(self.path)
+        if prelude is None:
+            return
+        alone = self._broken_kernels()
+        for self._prelude in (prelude, None):
+            self._unit = None
+            self._guesses.clear()
+            self._headers = (b"", b"")
+            self._read(text)
+            if self._broken_kernels() < alone:
+                break
 
     # --------------------------------------------------------------------------------- the text
 
@@ -97,12 +120,16 @@ class Translation:
     def _parse(self) -> bool:
         appended = instantiation.appended_text([request for _, request in self._guesses.values() if request])
         buffer = [(str(self.path), self._source.data.decode("utf-8", "replace") + appended)]
+        flags = [*self._flags]
+        if self._prelude is not None:
+            buffer.append((str(self._prelude.path), self._prelude.text))
+            flags += ["-include", str(self._prelude.path)]
         self._ast = None
         try:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
                     str(self.path),
-                    args=list(self._flags),
+                    args=flags,
                     unsaved_files=buffer,
                     options=toolchain.PARSE_OPTIONS,
                 )
@@ -328,8 +355,8 @@ class Translation:
         return self._headers[1]
 
     def _header_digest(self) -> bytes:
-        sha = hashlib.sha256(repr(self._flags).encode())
-        if self._unit is not None and _INCLUDE.search(self._source.data):
+        sha = hashlib.sha256(repr((self._flags, self._prelude)).encode())
+        if self._unit is not None and (self._prelude or _INCLUDE.search(self._source.data)):
             for inclusion in self._unit.get_includes():
                 path = Path(inclusion.include.name)
                 try:

@@ -198,6 +198,21 @@ def test_an_error_inside_a_called_header_function_reaches_only_the_kernels_that_
     assert b.errors == ()
 
 
+def test_a_fragment_is_read_behind_what_its_includer_says_first(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text('#define N 8\ntypedef float real;\n#include "part.cu"\nint main() {}\n')
+    translation = translate("__global__ void k(real* a) { a[0] = N; }\n", name="part.cu")
+    assert translation.diagnostics == ()
+    assert translation.kernels()[0].name_range.start == Position(1, 17)
+    translation.reparse("__global__ void k(real* a) { a[0] = N + 1; }\n")
+    assert translation.diagnostics == ()
+
+
+def test_an_includer_that_does_not_help_is_left_out(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text('int x;\n#include "part.cu"\n')
+    translation = translate("__global__ void k(real* a) {}\n", name="part.cu")
+    assert "real" in translation.diagnostics[0].message
+
+
 def test_a_kernel_broken_beyond_recognition_is_named(translate: Open) -> None:
     translation = translate("__global__ void k(float* a {\n}\n__global__ void fine() {}\n")
     assert "k" in translation.unreadable or "k" in names(translation)
