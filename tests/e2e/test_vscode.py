@@ -110,6 +110,10 @@ def test_restricted_mode_analyses_and_trust_reaches_the_server(facts: Facts) -> 
     assert facts["trustSeen"][-1] is True
 
 
+def test_only_what_the_user_set_is_sent(facts: Facts) -> None:
+    assert facts["settingsSent"] == ["minBankWays"]
+
+
 def test_a_server_that_does_not_start_is_said_and_old_findings_go(ui: Facts) -> None:
     assert "stopped" in ui["statusStopped"]
     assert ui["squigglesStopped"] == 0

@@ -69,6 +69,7 @@ export class Server implements vscode.Disposable {
 
   private change(action: () => Promise<void>): Promise<void> {
     this.changing = this.changing.then(action).catch((error: unknown) => {
+      this.status.serverIs("stopped");
       this.log.error(String(error));
     });
     return this.changing;

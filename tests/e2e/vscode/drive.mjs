@@ -63,6 +63,7 @@ function writeProfile() {
     "editor.minimap.enabled": false,
     "editor.fontSize": 15,
     "window.commandCenter": false,
+    "cuda-lsp.minBankWays": 3,
   }));
 }
 
@@ -189,6 +190,8 @@ async function trust(page) {
   await page.waitForFunction(() => !document.querySelector("#status\\.workspaceTrust")?.checkVisibility());
   await until("a trusted server", () => trustSent().at(-1));
   report.trustSeen = trustSent();
+  const wire = fs.readFileSync(config.wire, "utf8");
+  report.settingsSent = ["minBankWays", "solverBudget"].filter((name) => wire.includes(`"${name}":`));
   mark("trusted");
 }
 
