@@ -13,7 +13,7 @@ from attrs import frozen
 
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.extract_build import cast, offset_by
-from cuda_lsp.frontend.extract_places import EXPR_TYPES, Place, Value
+from cuda_lsp.frontend.extract_places import EXPR_TYPES, Place, Value, is_expr
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
@@ -40,8 +40,8 @@ _SPECIAL = {"%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.
             "%tid.z": Builtin(Axis.TID_Z), "%ctaid.x": Builtin(Axis.BID_X), "%ctaid.y": Builtin(Axis.BID_Y),
             "%ctaid.z": Builtin(Axis.BID_Z), "%ntid.x": Builtin(Axis.BDIM_X), "%ntid.y": Builtin(Axis.BDIM_Y),
             "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X)}  # fmt: skip
-_MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma", "tensormap",
-           "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
+_MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma",
+           "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
 
 
 @frozen
@@ -76,9 +76,9 @@ def parse(text: str) -> Assembly:
             if depth < 0:
                 break
         elif char == ":" and depth == 0:
-            for _ in range(2 if text[at : at + 2] == "::" else 1):
-                sections.append([])
-            at += 2 if text[at : at + 2] == "::" else 1
+            colons = 2 if text[at : at + 2] == "::" else 1
+            sections.extend([] for _ in range(colons))
+            at += colons
             continue
         at += 1
     sections += [[] for _ in range(4 - len(sections))]
@@ -177,7 +177,7 @@ def _instruction(
     parts = [p.strip() for p in re.split(r",(?![^\[{]*[\]}])", rest)]
     if name.startswith(("bar.", "barrier.")) and ".cluster" not in name:
         _barrier(low, node, name, parts, assembly, values)
-    elif name.startswith("bar.warp") or name.startswith("barrier.cluster"):
+    elif name.startswith("barrier.cluster"):
         low.emit(Barrier(BarrierScope.CLUSTER, site))
     elif name.startswith(("membar", "fence")) and "proxy" not in name:
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
@@ -187,16 +187,8 @@ def _instruction(
     elif name.startswith("st."):
         data = _operand(parts[-1], assembly, values)
         type = _width(name)
-        value = (
-            data
-            if isinstance(data, EXPR_TYPES) and isinstance(type, Int)
-            else low.unknown("stored value", type)
-        )
-        value = (
-            cast(value, type)
-            if isinstance(getattr(value, "type", None), Int)
-            else low.unknown("stored value", type)
-        )  # type: ignore[arg-type]
+        exact = is_expr(data) and isinstance(data.type, Int) and isinstance(type, Int)
+        value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
         low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
     elif name.startswith(("atom.", "red.")):
         op = next(
@@ -209,9 +201,9 @@ def _instruction(
         )
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
         low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
-    elif name.startswith("cp.async.c") or name.startswith("cp.async.s"):
+    elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
         _asynchronous_copy(low, node, name, rest, assembly, values)
-    elif name.startswith("cp.async.wait") or name.startswith("cp.async.commit"):
+    elif name.startswith(("cp.async.wait", "cp.async.commit")):
         if "wait" in name:
             low.incomplete(
                 "cp.async.wait", "asynchronous copies are not modelled yet", node, synchronises=True

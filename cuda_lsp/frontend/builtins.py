@@ -15,7 +15,15 @@ from cuda_lsp.frontend import expressions, groups, lvalues
 from cuda_lsp.frontend import library as libraries
 from cuda_lsp.frontend.cursor_kinds import METHOD
 from cuda_lsp.frontend.extract_build import binary, cast, zero
-from cuda_lsp.frontend.extract_places import EXPR_TYPES, Address, MemoryPlace, Place, RecordValue, Value
+from cuda_lsp.frontend.extract_places import (
+    EXPR_TYPES,
+    Address,
+    MemoryPlace,
+    Place,
+    RecordValue,
+    Value,
+    is_expr,
+)
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
@@ -140,13 +148,13 @@ def _lanes(call: Call, values: list[Value]) -> Value:
             call.low.emit(Store(pointer, call.low.unknown("predicate", INT32), INT32, call.low.site(node)))
     if not isinstance(call.info.ir, Int) or call.info is VOID:
         return call.unknown(f"result of {call.name}", varies=True)
-    operands = [v for v in values if isinstance(v, EXPR_TYPES)]
-    if any(not isinstance(o.type, Int) for o in operands):  # type: ignore[union-attr]
+    operands = [v for v in values if is_expr(v)]
+    if any(not isinstance(o.type, Int) for o in operands):
         return call.unknown(f"result of {call.name}", varies=True)
     result = call.low.var("", call.info.ir)
     call.low.emit(
         Assign(result, Intrinsic(call.name, tuple(operands), call.info.ir), call.low.site(call.node))
-    )  # type: ignore[arg-type]
+    )
     return result
 
 
@@ -489,8 +497,8 @@ def _rows() -> dict[str, Handler]:
     add("max umax llmax ullmax", _minmax(BinaryOp.MAX))
     add("abs labs llabs", _intrinsic("abs"))
     add(
-        "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi __mul64hi "
-        "__umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm __funnelshift_l __funnelshift_r "
+        "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi "
+        "__mul64hi __umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm __funnelshift_l __funnelshift_r "
         "__funnelshift_lc __funnelshift_rc __fns",
         _intrinsic(),
     )
@@ -518,8 +526,8 @@ def _rows() -> dict[str, Handler]:
     add("__isShared __isGlobal __isLocal __isConstant nanf nan", _pure)
     add(
         "curand_init curand curand4 curand_uniform curand_uniform_double curand_normal curand_normal_double "
-        "curand_log_normal curand_poisson curand_normal2 curand_normal4 curand_uniform4 curand_uniform2_double "
-        "curand_normal2_double skipahead",
+        "curand_log_normal curand_poisson curand_normal2 curand_normal4 curand_uniform4 "
+        "curand_uniform2_double curand_normal2_double skipahead",
         _random,
     )
     return table

@@ -6,6 +6,8 @@ fixed depth, then said to be incomplete.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from attrs import define
 
 from cuda_lsp.frontend import builtins, expressions, extract, lvalues
@@ -137,7 +139,7 @@ def _initialisers(root: Node) -> list[tuple[Node, Node]]:
     """(member or base, expression) pairs of a constructor."""
     pairs: list[tuple[Node, Node]] = []
     children = root.children
-    for first, second in zip(children, children[1:], strict=False):
+    for first, second in pairwise(children):
         if first.kind in (K.MEMBER_REF, K.TYPE_REF, K.TEMPLATE_REF) and 100 <= second.kind < 200:
             pairs.append((first, second))
     return pairs
@@ -211,12 +213,11 @@ def _object(low: Lowering, callee: Node) -> Place | None:
 def _indirect(low: Lowering, node: Node) -> Value:
     """A call that clang could not resolve, or through a pointer: its arguments are still evaluated."""
     text = low.ast.text(node)
-    info = type_of(low.ast, node)
     if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
         reason = "calls a function through a pointer"
     else:
         reason = "clang could not resolve the call"
-    raise Untranslatable(text[:60], reason + ("" if info.kind != "unknown" else ""), node)
+    raise Untranslatable(text[:60], reason, node)
 
 
 def _inline_or_say(
@@ -247,10 +248,12 @@ def without_body(
     """A function declared only: pure when it gets values alone and belongs to the shim; else incomplete."""
     info = type_of(low.ast, node)
     values = [expressions.value(low, a) for a in arguments]
-    by_reference = [
-        a for a, p in zip(arguments, low.ast.arguments(node), strict=False)
-        if type_of(low.ast, a).is_pointer or type_of(low.ast, a).kind == "reference"
-    ]  # fmt: skip
+    by_reference = [a for a in arguments if type_of(low.ast, a).is_pointer]
+    for parameter, argument in zip(function_of(low, declaration).parameters, arguments, strict=False):
+        passed = type_of_declaration(low.ast, parameter)
+        if passed.kind == "reference" and passed.target is not None and not passed.target.const:
+            by_reference.append(argument)
+            values.append(low.address(lvalues.place(low, argument)))
     provided = declaration.in_system_header or declaration.name.startswith("__builtin_")
     if provided and not by_reference:
         if info is VOID:
@@ -313,7 +316,7 @@ def inline(
     for parameter, place in bound:
         low.env[parameter] = place
     low.env.update(captured)
-    frame = Frame(low.fresh(), None, this if not captured or this is None else this)
+    frame = Frame(low.fresh(), None, this)
     closure = _closure_of(low, function.declaration)
     if closure is not None:
         frame.this = closure.this
@@ -402,6 +405,8 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
             return place
     place = low.local(declaration.name, info, key)
     low.write(place, value, None)
+    if isinstance(place, VarPlace) and key not in low.assigned:
+        low.stable.add(place.var.id)
     return place
 
 
@@ -439,12 +444,12 @@ def construct(low: Lowering, node: Node, declaration: Declaration, target: Place
     if library is not None:
         return library
     function = defined(low, declaration)
-    if len(arguments) == 1 and (function.body is None or _copies(function)):
-        if type_of(low.ast, arguments[0]).is_record:
-            value = expressions.value(low, arguments[0])
-            if target is not None:
-                low.write(target, value, None)
-            return value
+    copied = len(arguments) == 1 and (function.body is None or _copies(function))
+    if copied and type_of(low.ast, arguments[0]).is_record:
+        value = expressions.value(low, arguments[0])
+        if target is not None:
+            low.write(target, value, None)
+        return value
     if function.body is None and arguments and not declaration.in_system_header:
         return without_body(low, node, declaration, arguments, target)
     own = target is None

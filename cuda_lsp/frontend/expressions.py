@@ -16,6 +16,7 @@ from cuda_lsp.frontend.extract_places import (
     RecordValue,
     Value,
     VarPlace,
+    is_expr,
 )
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, info, promote, type_of
@@ -347,7 +348,9 @@ def arithmetic(
 ) -> Value:
     """A built-in binary operator on values of the given C++ types."""
     if isinstance(a, Address) or isinstance(b, Address):
-        if (isinstance(a, Address) and isinstance(b, Const)) or (isinstance(b, Address) and isinstance(a, Const)):
+        if (isinstance(a, Address) and isinstance(b, Const)) or (
+            isinstance(b, Address) and isinstance(a, Const)
+        ):
             if op is BinaryOp.EQ:
                 return FALSE
             if op is BinaryOp.NE:
@@ -429,10 +432,10 @@ def _conditional(low: Lowering, node: Node) -> Value:
     if info is VOID:
         low.emit(If(test, tuple(first), tuple(second), low.site(node)))
         return zero(INT64)
-    if not first and not second and isinstance(a, EXPR_TYPES) and isinstance(b, EXPR_TYPES):
+    if not first and not second and is_expr(a) and is_expr(b):
         if isinstance(info.ir, Float):
             return low.unknown("floating-point value", info.ir, [test, a, b])
-        x, y = converted(low, a, info.ir), converted(low, b, info.ir)  # type: ignore[arg-type]
+        x, y = converted(low, a, info.ir), converted(low, b, info.ir)
         return select(test, x, y, info.ir)
     result = low.local("", info)
     with low.nested() as extra:

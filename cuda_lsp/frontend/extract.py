@@ -1,7 +1,8 @@
 """Cursors → kernel program: the statements of a kernel, everything it calls inlined.
 
 ``lower_kernel`` is this room's one public function.  Control flow becomes the structured forms of
-``ir.program``: ``break``, ``return`` and forward ``goto`` leave labelled blocks; a backward ``goto`` is a loop.
+``ir.program``: ``break``, ``return`` and forward
+``goto`` leave labelled blocks; a backward ``goto`` is a loop.
 """
 
 from __future__ import annotations
@@ -242,7 +243,7 @@ def declare(low: Lowering, node: Node) -> None:
     if info.kind == "reference":
         if initialiser is None:
             raise Untranslatable(declaration.name, "a reference without an object", node)
-        low.env[declaration.key] = lvalues.place(low, initialiser)
+        low.env[declaration.key] = low.pinned(lvalues.place(low, initialiser))
         return
     if info.kind == "unknown":
         raise Untranslatable(low.ast.text(node)[:60], "clang could not tell its type", node)

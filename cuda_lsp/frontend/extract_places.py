@@ -6,7 +6,7 @@ to such locals, are resolved here while lowering, so that ``swap(a, b)`` stays s
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from attrs import define, field, frozen
 
@@ -124,4 +124,11 @@ class Handle:
 
 Value = Expr | RecordValue | MemoryRecord | Address | Closure | Group | AtomicRef | Handle
 EXPR_TYPES: Any = Expr.__args__  # type: ignore[attr-defined]
+
+
+def is_expr(value: Value | None) -> TypeGuard[Expr]:
+    """Whether a value is an expression of the kernel program."""
+    return isinstance(value, EXPR_TYPES)
+
+
 PLACE_TYPES = (VarPlace, DataPlace, RecordPlace, MemoryPlace, StaticPlace)

@@ -6,7 +6,7 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from cuda_lsp.frontend.extract_build import base_array, offset_by, zero
@@ -99,6 +99,7 @@ class Lowering:
         self.assigned_value: Value = zero(INT64)
         self.nulls: dict[int, int] = {}
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.stable: set[int] = set()  # ids of variables that nothing assigns to after their declaration
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
 
     # -------------------------------------------------------------------------------- building
@@ -114,7 +115,7 @@ class Lowering:
         self.out.append(statement)
 
     @contextmanager
-    def nested(self) -> Iterator[list[Stmt]]:
+    def nested(self) -> Generator[list[Stmt]]:
         """Statements emitted inside go to the list yielded."""
         outer, self.out = self.out, []
         try:
@@ -253,6 +254,33 @@ class Lowering:
     def emit_undefined(self, place: VarPlace) -> None:
         """A variable declared without a value loses the one of the loop's last round."""
         self.emit(Assign(place.var, Unknown("an uninitialised variable", place.info.ir, self.fresh())))
+
+    def pinned(self, place: Place) -> Place:
+        """An object a reference is bound to: its address stays when variables in it change later."""
+        if not isinstance(place, MemoryPlace) or self._steady(place.pointer):
+            return place
+        pointer = place.pointer
+        base = pointer.pointer if isinstance(pointer, Offset) else pointer
+        if not self._steady(base):
+            held = self.var("", pointer.type)
+            self.emit(Assign(held, pointer))
+            return MemoryPlace(place.info, held, place.bitfield)
+        assert isinstance(pointer, Offset)
+        moved = self.var("", INT64)
+        self.emit(Assign(moved, pointer.bytes))
+        return MemoryPlace(place.info, Offset(base, moved, pointer.type), place.bitfield)
+
+    def _steady(self, expr: Expr) -> bool:
+        """Whether an expression's variables keep their values (parameters, temporaries, set once)."""
+        if isinstance(expr, Var):
+            return not expr.name or expr.id in self.parameters or expr.id in self.stable
+        if isinstance(expr, Offset):
+            return self._steady(expr.pointer) and self._steady(expr.bytes)
+        parts = [
+            getattr(expr, n, None) for n in ("left", "right", "operand", "condition", "then", "otherwise")
+        ]
+        operands: tuple[Expr, ...] = getattr(expr, "operands", ())
+        return all(self._steady(part) for part in (*parts, *operands) if part is not None)
 
     def address(self, place: Place) -> Value:
         """``&place``: symbolic when the object has no address."""
@@ -411,11 +439,7 @@ class Lowering:
             part = value.fields.get(key)
             if part is None:
                 continue
-            if (
-                isinstance(target, StaticPlace)
-                and isinstance(target.info, TypeInfo)
-                and target.info.kind == "reference"
-            ):
+            if isinstance(target, StaticPlace) and target.info.kind == "reference":
                 target.value = part
                 continue
             if isinstance(part, Var) and len(place.fields) > 1 and not self._temporary(part):

@@ -143,7 +143,7 @@ def info(ast: Ast, raw: RawType) -> TypeInfo:
 def _describe(ast: Ast, raw: RawType, key: Any) -> TypeInfo:
     lib = ast.lib
     kind: int = raw.kind
-    flags = {
+    flags: dict[str, Any] = {
         "const": bool(lib.clang_isConstQualifiedType(raw)),
         "volatile": bool(lib.clang_isVolatileQualifiedType(raw)),
         "restrict": bool(lib.clang_isRestrictQualifiedType(raw)),
@@ -185,7 +185,7 @@ def _describe(ast: Ast, raw: RawType, key: Any) -> TypeInfo:
     return result
 
 
-def _array(ast: Ast, raw: RawType, name: str, flags: dict[str, bool]) -> TypeInfo:
+def _array(ast: Ast, raw: RawType, name: str, flags: dict[str, Any]) -> TypeInfo:
     element = info(ast, ast.lib.clang_getArrayElementType(raw))
     count: int | None = ast.lib.clang_getArraySize(raw) if raw.kind == _CONSTANT_ARRAY else None
     size = element.size * count if count is not None else 0

@@ -29,10 +29,33 @@ _TYPES = {
 }
 _TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)")
 _MAKERS = frozenset(
-    ["this_thread_block", "this_grid", "this_multi_grid", "coalesced_threads", "this_cluster", "this_thread", "tiled_partition", "binary_partition", "labeled_partition"]
+    {
+        "this_thread_block",
+        "this_grid",
+        "this_multi_grid",
+        "coalesced_threads",
+        "this_cluster",
+        "this_thread",
+        "tiled_partition",
+        "binary_partition",
+        "labeled_partition",
+    }
 )
 _COLLECTIVES = frozenset(
-    ["shfl", "shfl_down", "shfl_up", "shfl_xor", "ballot", "any", "all", "match_any", "match_all", "reduce", "inclusive_scan", "exclusive_scan"]
+    {
+        "shfl",
+        "shfl_down",
+        "shfl_up",
+        "shfl_xor",
+        "ballot",
+        "any",
+        "all",
+        "match_any",
+        "match_all",
+        "reduce",
+        "inclusive_scan",
+        "exclusive_scan",
+    }
 )
 _BLOCK_INDEX = {
     "group_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),

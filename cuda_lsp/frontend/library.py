@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _ATOMIC = {
     "fetch_add": "add", "fetch_sub": "sub", "fetch_max": "max", "fetch_min": "min", "fetch_and": "and",
     "fetch_or": "or", "fetch_xor": "xor", "exchange": "exch", "load": "load", "store": "store",
-    "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add", "operator--": "sub",
+    "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add",
+    "operator--": "sub",
     "operator+=": "add", "operator-=": "sub", "operator=": "store",
 }  # fmt: skip
 _SCOPES = ((3, Scope.BLOCK), (2, Scope.BLOCK), (1, Scope.DEVICE), (0, Scope.SYSTEM))

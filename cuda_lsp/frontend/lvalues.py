@@ -330,11 +330,9 @@ def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
     if known is not None:
         return MemoryPlace(info, AddressOf(known, Pointer(max(1, info.size))))
     site = low.site(low.ast.body(declaration))
-    if (
-        (info.kind == "array"
-        and info.count is None)
-        or low.ast.lib.clang_Cursor_getStorageClass(declaration.cursor) == K.EXTERN
-    ):
+    if (info.kind == "array" and info.count is None) or low.ast.lib.clang_Cursor_getStorageClass(
+        declaration.cursor
+    ) == K.EXTERN:
         array = low.array(
             declaration.key, declaration.name, Space.SHARED, info,
             dynamic=True, offset=0, may_alias="dynamic shared", site=site,

@@ -20,10 +20,9 @@ from ctypes import (
     c_ulonglong,
     c_void_p,
 )
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from clang import cindex
 
 from cuda_lsp.model import Position, SourceRange
 
@@ -131,7 +130,8 @@ _HEADERS = Path(__file__).resolve().parent / "headers"
 
 def _load() -> Any:
     """A private handle on the library, so that our prototypes do not disturb the binding's."""
-    library = ctypes.CDLL(str(cindex.conf.get_filename() if cindex.Config.loaded else cindex.conf.lib._name))
+    cindex: Any = import_module("clang.cindex")  # ships no types
+    library = ctypes.CDLL(str(cindex.conf.lib._name))
     for name, result, arguments in _PROTOTYPES:
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

@@ -35,10 +35,9 @@ def kernel_text(kernel: Kernel) -> str:
     lines = [f"kernel {kernel.name}({parameters})"]
     for array in kernel.arrays:
         extents = "".join(f"[{'' if n is None else n}]" for n in array.shape)
+        dynamic = " dynamic" if array.dynamic else ""
         at = f" @{array.offset}" if array.offset is not None else ""
-        lines.append(
-            f"  {array.space.value} {array.element} {array.name}{extents}{at}{' dynamic' if array.dynamic else ''}"
-        )
+        lines.append(f"  {array.space.value} {array.element} {array.name}{extents}{at}{dynamic}")
     lines.extend(_lines(kernel.body, 1))
     return "\n".join(lines)
 
@@ -93,7 +92,8 @@ def _simple(s: Stmt) -> str:
         return f"{target}atomic {s.op} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
     if isinstance(s, Copy):
         how = f" async {s.mechanism}" if s.asynchronous else ""
-        return f"copy {pretty(s.destination, _name)} <- {pretty(s.source, _name)} size {pretty(s.size, _name)}{how}"
+        to, source = pretty(s.destination, _name), pretty(s.source, _name)
+        return f"copy {to} <- {source} size {pretty(s.size, _name)}{how}"
     if isinstance(s, Barrier):
         return _barrier(s)
     if isinstance(s, Fence):

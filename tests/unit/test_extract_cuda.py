@@ -1,5 +1,7 @@
 """CUDA's built-ins, cooperative groups, libraries and inline PTX in the kernel program."""
 
+# ruff: noqa: E501  (kernels are written on one line)
+
 from __future__ import annotations
 
 import pytest

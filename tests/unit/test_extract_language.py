@@ -1,5 +1,7 @@
 """Each construct of C++ that kernels use, down to the byte it touches."""
 
+# ruff: noqa: E501  (kernels are written on one line)
+
 from __future__ import annotations
 
 from extract_kernels import accesses, constructs, lowered, printed, statements
@@ -321,3 +323,9 @@ def test_post_increment_as_an_index_uses_the_old_value():
     lines = printed("__global__ void k(int* a) { int i = 0; a[i++] = 7; a[i] = 8; }")
     at = [n for n, line in enumerate(lines) if line.startswith("store")]
     assert lines[at[0]].startswith("store int32 &a + t") and lines[at[1]].startswith("store int32 &a + i")
+
+
+def test_reference_keeps_its_element_when_the_index_changes():
+    text = "__global__ void k(int* a, int n) { int i = n; i += 1; int& r = a[i]; i = 0; r = 7; }"
+    (store,) = accesses(text, "a")
+    assert "i *" not in store  # the offset was computed when the reference was bound
