@@ -1,7 +1,7 @@
 """Settings: one schema for file, editor and command line.
 
-Merged, later wins: defaults < ``cuda-lsp.toml`` or ``[tool.cuda-lsp]`` of ``pyproject.toml`` < editor < command
-line; a ``// cuda-lsp:`` directive of the source wins over all for its kernel. Keys are written in
+Merged, later wins: defaults < ``cuda-lsp.toml`` or ``[tool.cuda-lsp]`` of ``pyproject.toml`` < editor <
+command line; a ``// cuda-lsp:`` directive of the source wins over all for its kernel. Keys are written in
 kebab-case in files (``default-block``) and in camelCase by editors (``defaultBlock``).
 """
 
@@ -228,7 +228,7 @@ def settings_schema() -> dict[str, Any]:
     for attribute in fields(Settings):
         default: Any = {} if attribute.name == "severity" else attribute.default
         shape = by_name.get(attribute.name) or _shape(default)
-        default = list(default) if isinstance(default, tuple) else default
+        default = list(cast("tuple[Any, ...]", default)) if isinstance(default, tuple) else default
         properties[_camel(attribute.name)] = {
             **shape,
             "default": default,

@@ -1,8 +1,8 @@
-"""What ``kernel<<<grid, block, shared>>>(arguments)`` sites tell, read from text.
+"""What ``kernel<<<grid, block, shared>>>(arguments)`` and ``cudaLaunchKernel`` sites tell, read from text.
 
 Works on any state of the text, host code included. A site whose block extents are not constants gives
 no configuration; its constant arguments still count. ``dim3`` variables and integers are followed to
-their definition when the name is defined once before the site.
+their definition (``host_constants``). ``cudaLaunchKernelEx`` is not read.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
+_API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
+_API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
 
@@ -45,7 +47,7 @@ class LaunchSite:
 
 def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
     """Every launch site of ``text``, in order."""
-    if "<<<" not in text:
+    if "<<<" not in text and "cudaLaunch" not in text:
         return ()
     plain = blanked(text)
     constants = HostConstants(plain)
@@ -56,6 +58,10 @@ def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
         if site:
             sites.append(site)
         start = plain.find("<<<", start + 3)
+    for match in _API_CALL.finditer(plain):
+        site = _api_launch(path, text, plain, match, constants)
+        if site:
+            sites.append(site)
     return tuple(sites)
 
 
@@ -93,6 +99,28 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             if (value := constants.integer(argument, start)) is not None
         },
         site=Site(extent, text[name.start(1) : finish]),
+    )
+
+
+def _api_launch(
+    path: Path, text: str, plain: str, match: re.Match[str], constants: HostConstants
+) -> LaunchSite | None:
+    """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``: its arguments stay unknown."""
+    start, opening = match.start(), match.end() - 1
+    closing = _matching(plain, opening)
+    parts = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
+    function = _API_FUNCTION.search(parts[0]) if parts else None
+    if function is None or len(parts) < 3:
+        return None
+    return LaunchSite(
+        kernel=function[1],
+        template_arguments=function[2],
+        block=constants.extents(parts[2], start),
+        grid=constants.extents(parts[1], start),
+        dynamic_shared=constants.integer(parts[4], start) if len(parts) > 4 else 0,
+        site=Site(
+            SourceRange(path, _position(text, start), _position(text, closing + 1)), text[start : closing + 1]
+        ),
     )
 
 

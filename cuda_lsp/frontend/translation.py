@@ -326,7 +326,12 @@ class Translation:
                 stretch = self._source.range(start, start + len(self._source.line(line)))
                 self._bad_assumptions[line] = ToolError(message, stretch)
         launch = self._directive_launch(directive)
-        return Directives(launch, tuple(conditions), directive.warp_synchronous)
+        return Directives(
+            launch,
+            tuple(conditions),
+            arguments=directive.arguments,
+            warp_synchronous=directive.warp_synchronous,
+        )
 
     def _bounds(self, source: KernelSource) -> LaunchBounds | None:
         """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""

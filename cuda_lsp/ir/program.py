@@ -443,6 +443,7 @@ class Directives:
 
     launch: LaunchConfig | None = None
     assumptions: tuple[Expr, ...] = ()  # over params and built-ins
+    arguments: Mapping[str, int] = field(factory=dict[str, int])  # ``args``: for launches that lack them
     warp_synchronous: bool = False
 
 

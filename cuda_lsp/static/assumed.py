@@ -23,7 +23,7 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     """The launches to analyse, the one to show first; never empty."""
     known = kernel.launches
     if settings.block_dim:
-        arguments: Mapping[str, int] = known[0].arguments if known else dict[str, int]()
+        arguments = known[0].arguments if known else kernel.directives.arguments
         shared = known[0].dynamic_shared if known else None
         return (
             LaunchConfig(settings.block_dim, settings.grid_dim, shared, LaunchSource.COMMAND_LINE, arguments),
@@ -34,9 +34,15 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
         return tuple(evolve(k, grid=settings.grid_dim) if settings.grid_dim else k for k in chosen)
     if kernel.bounds:
         return (
-            LaunchConfig((kernel.bounds.max_threads, 1, 1), settings.grid_dim, source=LaunchSource.BOUNDS),
+            LaunchConfig(
+                (kernel.bounds.max_threads, 1, 1),
+                settings.grid_dim,
+                source=LaunchSource.BOUNDS,
+                arguments=kernel.directives.arguments,
+            ),
         )
-    return (LaunchConfig(_default_block(kernel, settings), settings.grid_dim),)
+    block = _default_block(kernel, settings)
+    return (LaunchConfig(block, settings.grid_dim, arguments=kernel.directives.arguments),)
 
 
 def _default_block(kernel: Kernel, settings: Settings) -> tuple[int, int, int]:

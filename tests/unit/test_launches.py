@@ -71,6 +71,12 @@ def test_arguments_get_the_names_of_parameters() -> None:
     assert not configuration.assumed
 
 
+def test_the_runtime_call_is_a_launch_too() -> None:
+    site = only("void f() { dim3 b(8, 8); cudaLaunchCooperativeKernel((void*)k<float>, 4, b, args, 64, 0); }")
+    assert (site.kernel, site.template_arguments) == ("k", "float")
+    assert (site.block, site.grid, site.dynamic_shared, site.arguments) == ((8, 8, 1), (4, 1, 1), 64, {})
+
+
 def test_launches_in_comments_and_strings_do_not_count() -> None:
     assert find_launches(Path("a.cu"), '// k<<<1, 2>>>()\nchar* s = "k<<<1, 2>>>()";') == ()
 

@@ -268,6 +268,13 @@ def test_launches_and_directives_reach_the_kernel_program(translate: Open) -> No
     assert (kernel.bounds.max_threads, kernel.bounds.min_blocks) == (128, 2)
 
 
+def test_arguments_of_a_directive_hold_without_any_launch(translate: Open) -> None:
+    translation = translate("// cuda-lsp: args n=5\n__global__ void k(int n) {}\n")
+    kernel = translation.lower(translation.kernels()[0])
+    assert kernel.launches == ()
+    assert kernel.directives.arguments == {"n": 5}
+
+
 def test_an_assumption_that_is_not_understood_is_reported(translate: Open) -> None:
     translation = translate("// cuda-lsp: assume m > f(3)\n__global__ void k(int n) {}\n")
     translation.lower(translation.kernels()[0])
