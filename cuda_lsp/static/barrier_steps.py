@@ -23,18 +23,18 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
     line = s.site.range.start.line
     if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
         if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
-            machine.trace.not_decided(f"line {line}: a tile of more than one warp")
+            machine.not_modelled(f"line {line}: a tile of more than one warp")
         elif machine.warp is not None:
             _warp_level(machine, s, mask)
         return
     if s.phase is not BarrierPhase.SYNC:
-        machine.trace.not_decided(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
+        machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
         if s.phase is BarrierPhase.ARRIVE:
             return
     if s.scope is BarrierScope.CLUSTER:
-        machine.trace.not_decided(f"line {line}: a cluster barrier orders several blocks")
+        machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
     if s.scope is BarrierScope.NAMED and not _whole_block(machine, s):
-        machine.trace.not_decided(f"line {line}: `{s.site.text}` orders only some threads of the block")
+        machine.not_modelled(f"line {line}: `{s.site.text}` orders only some threads of the block")
         return
     _block_level(machine, s, mask)
 
@@ -102,7 +102,7 @@ def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
         if isinstance(members, Data):
             # `__activemask()` and masks from votes: the executing lanes, as their authors mean them
             line = s.site.range.start.line
-            machine.trace.not_decided(f"line {line}: the lane mask of `{s.site.text}` is data")
+            machine.not_modelled(f"line {line}: the lane mask of `{s.site.text}` is data")
         else:
             group = np.broadcast_to(np.asarray(members).astype(np.int64) & 0xFFFFFFFF, lane.shape)
             executing = executing & (group >> lane & 1).astype(bool)

@@ -500,7 +500,7 @@ class Machine:
         if s.asynchronous:
             what = s.mechanism or "an asynchronous copy"
             at = s.site.range.start.line
-            self.trace.not_decided(f"line {at}: {what} completes at a later wait, which is not modelled")
+            self.not_modelled(f"line {at}: {what} completes at a later wait, which is not modelled")
         if not isinstance(size, int):
             at = s.site.range.start.line
             self.trace.not_decided(f"line {at}: a copy whose size is not one known number")
@@ -547,6 +547,12 @@ class Machine:
             self.fence = self.sequence
         return mask
 
+    def not_modelled(self, what: str) -> None:
+        """A synchronisation that may order more, or less, than this execution knows."""
+        self.trace.not_decided(what)
+        self.sequence += 1
+        self.path.unmodelled.append((self.sequence, what))
+
     def _assume(self, s: Assume, mask: Mask) -> Mask:
         self.eval.executing = mask.may
         condition = self.eval.scalar(s.condition)
@@ -557,7 +563,11 @@ class Machine:
 
     def _incomplete(self, s: Incomplete, mask: Mask) -> Mask:
         if not s.harmless:
-            self.trace.not_decided(f"line {s.site.range.start.line}: {s.construct}: {s.reason}")
+            what = f"line {s.site.range.start.line}: {s.construct}: {s.reason}"
+            if s.synchronises:
+                self.not_modelled(what)
+            else:
+                self.trace.not_decided(what)
         return mask
 
 

@@ -53,6 +53,10 @@ def find_races(
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
         for race in _path_races(trace, path, merged_barrier, deadline):
+            between = _unmodelled_between(path, race)
+            if between is not None:
+                trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
+                continue
             old = here.get(race.key)
             if old is None or _rank(race) < _rank(old):
                 here[race.key] = race
@@ -65,6 +69,12 @@ def find_races(
 
 
 Intervals = dict[tuple[int, int], int]
+
+
+def _unmodelled_between(path: Path, race: Race) -> str | None:
+    """A synchronisation between the two accesses of which nobody knows what it orders."""
+    early, late = sorted((race.first.sequence, race.second.sequence))
+    return next((what for at, what in path.unmodelled if early < at < late), None)
 
 
 def _rank(race: Race) -> tuple[object, ...]:

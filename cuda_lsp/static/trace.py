@@ -113,6 +113,8 @@ class Path:
     divergences: list[Divergence] = field(factory=list[Divergence])
     tickets: list[Ticketing] = field(factory=list[Ticketing])
     choices: list[tuple[bool, str]] = field(factory=list[tuple[bool, str]])
+    unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
+    """Synchronisation that was not modelled: after which access (sequence), and what it is."""
     reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
         factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
     )

@@ -190,3 +190,13 @@ def last_block(fence: bool) -> ir.Kernel:
 def test_last_block_done_is_accepted_with_its_fence() -> None:
     assert not analysed(last_block(fence=True), grid=(4, 1, 1))[0]
     assert analysed(last_block(fence=False), grid=(4, 1, 1))[0]
+
+
+def test_what_a_split_barrier_orders_is_not_decided_rather_than_a_race() -> None:
+    n = Notation()
+    s = n.shared("s", 64)
+    steps = [
+        ir.Barrier(BarrierScope.NAMED, n.site("barrier.arrive"), phase) for phase in list(ir.BarrierPhase)[1:]
+    ]
+    findings, trace = analysed(n.kernel(n.write(s, TID), *steps, n.read(s, 63 - TID)), (64, 1, 1))
+    assert not findings and trace.undecided
