@@ -498,8 +498,8 @@ def _rows() -> dict[str, Handler]:
     add("abs labs llabs", _intrinsic("abs"))
     add(
         "__popc __popcll __clz __clzll __ffs __ffsll __brev __brevll __mul24 __umul24 __mulhi __umulhi "
-        "__mul64hi __umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm __funnelshift_l __funnelshift_r "
-        "__funnelshift_lc __funnelshift_rc __fns",
+        "__mul64hi __umul64hi __sad __usad __hadd __rhadd __uhadd __urhadd __byte_perm "
+        "__funnelshift_l __funnelshift_r __funnelshift_lc __funnelshift_rc __fns",
         _intrinsic(),
     )
     add("mul24", _intrinsic("__mul24"))

@@ -63,6 +63,10 @@ def discard(low: Lowering, node: Node) -> None:
         return
     if node.kind == K.BINARY and low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN:
         _assign(low, node)
+    elif node.kind == K.COMPOUND_ASSIGN:
+        compound(low, node)
+    elif node.kind == K.CALL:
+        calls.call(low, node)  # a returned reference is not read
     elif node.kind == K.UNARY:
         _unary(low, node)
     else:

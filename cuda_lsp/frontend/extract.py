@@ -27,7 +27,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Lowering, Restart, Untranslatable
 from cuda_lsp.frontend.extract_switch import switch
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of, type_of_declaration
-from cuda_lsp.frontend.tree import Ast, Node, raw_cursor
+from cuda_lsp.frontend.tree import Ast, Declaration, Node, raw_cursor
 from cuda_lsp.ir.program import (
     FALSE,
     TRUE,
@@ -249,6 +249,9 @@ def declare(low: Lowering, node: Node) -> None:
         raise Untranslatable(low.ast.text(node)[:60], "clang could not tell its type", node)
     if info.is_record and initialiser is not None and initialiser.kind == K.CALL:
         named = low.ast.referenced(initialiser)
+        if named is not None and _only_declares(low, named, initialiser, info):
+            low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
+            return
         if named is not None and named.kind == K.CONSTRUCTOR and not named.in_system_header:
             low.env[declaration.key] = place = low.local(declaration.name, info, declaration.key)
             made = calls.construct(low, initialiser, named, place)
@@ -269,6 +272,18 @@ def declare(low: Lowering, node: Node) -> None:
         del before
     elif isinstance(place, VarPlace):
         low.emit_undefined(place)
+
+
+def _only_declares(low: Lowering, constructor: Declaration, node: Node, info: TypeInfo) -> bool:
+    """``float4 v;``: a provided plain record without initial values."""
+    return (
+        constructor.kind == K.CONSTRUCTOR
+        and constructor.in_system_header
+        and not node.children
+        and bool(info.fields)
+        and "::" not in info.name
+        and info.name != "dim3"
+    )
 
 
 def _constant_or_alias(low: Lowering, node: Node, info: TypeInfo, initialiser: Node | None) -> Value | None:
