@@ -74,6 +74,9 @@ Intervals = dict[tuple[int, int], int]
 def _unmodelled_between(path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
+    for at, clock, line in path.locks:
+        if at < early and (race.between_blocks or clock == race.first.clock):
+            return f"a lock taken in the loop of line {line}"
     return next((what for at, what in path.unmodelled if early < at < late), None)
 
 

@@ -115,6 +115,8 @@ class Path:
     choices: list[tuple[bool, str]] = field(factory=list[tuple[bool, str]])
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
+    locks: list[tuple[int, tuple[int, ...], int]] = field(factory=list[tuple[int, tuple[int, ...], int]])
+    """Loops that may take a lock: sequence, clock, source line."""
     reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
         factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
     )

@@ -200,3 +200,13 @@ def test_what_a_split_barrier_orders_is_not_decided_rather_than_a_race() -> None
     ]
     findings, trace = analysed(n.kernel(n.write(s, TID), *steps, n.read(s, 63 - TID)), (64, 1, 1))
     assert not findings and trace.undecided
+
+
+def test_what_a_spin_lock_protects_is_not_decided_rather_than_a_race() -> None:
+    n = Notation()
+    lock, total, old = n.globals("lock", INT32), n.globals("total"), n.var("old")
+    take = ir.Atomic(old, "cas", n.at(lock, 0), (ir.const(0), ir.const(1)), INT32, Scope.DEVICE, n.site())
+    spin = ir.Loop(900, 901, (take,), E(old).ne(0).node, (), (), n.site())
+    leader = n.when(TID.eq(0), spin, n.read(total, 0), n.write(total, 0))
+    findings, trace = analysed(n.kernel(leader), grid=(4, 1, 1))
+    assert not findings and any("lock" in reason for reason in trace.undecided)
