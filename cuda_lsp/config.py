@@ -116,7 +116,15 @@ def load_file(path: Path) -> tuple[Settings, list[SettingsProblem]]:
         document = document.get("tool", {}).get("cuda-lsp", {})
     settings, problems = merge(Settings(), document, str(path))
     here = path.parent
-    return evolve(settings, include_dirs=tuple(str(here / d) for d in settings.include_dirs)), problems
+    database = settings.compile_commands
+    return (
+        evolve(
+            settings,
+            include_dirs=tuple(str(here / d) for d in settings.include_dirs),
+            compile_commands=str(here / database) if database else None,
+        ),
+        problems,
+    )
 
 
 def find_settings_file(folder: Path) -> Path | None:

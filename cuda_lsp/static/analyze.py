@@ -259,7 +259,13 @@ def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
 
 def frontend_options(settings: Settings) -> FrontendOptions:
     """The parse options that the settings ask for."""
-    return FrontendOptions(settings.include_dirs, settings.defines, settings.arch, settings.std)
+    return FrontendOptions(
+        settings.include_dirs,
+        settings.defines,
+        settings.arch,
+        settings.std,
+        compile_commands=settings.compile_commands,
+    )
 
 
 # ------------------------------------------------------------------------------------- blocking use
