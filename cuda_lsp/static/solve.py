@@ -21,7 +21,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_query import Outcome, Query
-from cuda_lsp.static.solve_rows import pitch_of
+from cuda_lsp.static.solve_rows import masks_of, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -275,6 +275,10 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
             return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.REFUTED:
+        return
+    masks = masks_of(p.formula)
+    if masks is not None and query.ask(p, t.and_(facts, masks[0])).outcome is Outcome.REFUTED:
+        attempt.assumptions[masks[1]] = None
         return
     if answer.outcome is Outcome.UNKNOWN:
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")

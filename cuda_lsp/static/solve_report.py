@@ -262,19 +262,33 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     A grid that nobody knows may be exactly as large as the data; a parameter without a condition
     that can be said in words may be constrained by the host.
     """
+    launch = query.where.launch
+    if launch is not None and launch.assumed and _unlike(launch, query):
+        return "the launch, which is only assumed"
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
-    launch = query.where.launch
     if condition is not None and is_vague(condition):
         return "the arguments" if launch is None or not launch.assumed else "the launch and the arguments"
     if p.pair.relation.same_block:
         return None
+    if launch is not None and launch.assumed and not _mentions_blocks(p):
+        return "the number of blocks, which is only assumed"
     if launch is not None and launch.grid is not None:
         return None
     small = t.and_(*(t.le(query.where.axes[axis], t.const(2)) for axis in GDIM))
     if query.ask(p, t.and_(facts, small)).outcome is Outcome.MODEL:
         return None if launch is None or not launch.assumed or condition is None else "the launch"
     return "the number of blocks, which is not known"
+
+
+def _unlike(launch: LaunchConfig, query: Query) -> bool:
+    """The kernel uses a thread coordinate that the assumed launch does not have."""
+    return any(n == 1 and axis in query.where.used for n, axis in zip(launch.block, TID, strict=True))
+
+
+def _mentions_blocks(p: Problem) -> bool:
+    names = {axis.value for axis in BID}
+    return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
 
 
 def _replays_without_memory(

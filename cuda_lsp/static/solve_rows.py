@@ -130,3 +130,30 @@ def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Ter
 
 def _reduced(row: Term, size: int) -> Term:
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
+
+
+def masks_of(formula: Term) -> tuple[Term, str] | None:
+    """``x & (size - 1)``: the size is meant to be a power of two. That assumption and its text, if any.
+
+    The assumption also says what the masked value then is (``x mod size``), free of bit operators.
+    """
+    found: list[Term] = []
+    names: dict[str, None] = {}
+    for part in t.subterms(formula):
+        if part.op is not Op.BAND:
+            continue
+        for mask, value in (part.args, part.args[::-1]):
+            plain = mask.args[0] if mask.op is Op.WRAP else mask  # unsigned size - 1 wraps at 0
+            size = t.add(plain, t.ONE)
+            one_less = t.monomials(plain).get(()) == -1
+            if one_less and not mask.is_const and t.level_of(mask) is Level.GRID:
+                cases = (
+                    t.and_(t.eq(size, t.const(1 << i)), t.eq(part, t.floor_mod(value, 1 << i)))
+                    for i in range(31)
+                )
+                found.append(t.or_(*cases))
+                names[t.show(size)] = None
+                break
+    if not found:
+        return None
+    return t.and_(*found), f"{' and '.join(f'`{n}`' for n in names)} a power of two"

@@ -31,6 +31,7 @@ class Setting:
     arguments: Mapping[Var, Value]
     bounds: Term
     warp_size: int
+    used: frozenset[Axis] = frozenset()  # built-ins that the kernel mentions
     free: Mapping[str, Var] = field(factory=dict[str, Var])  # scalar parameters without a value, by name
 
 
@@ -47,7 +48,7 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
         bounds.append(t.le(threads, t.const(gpu.max_threads_per_block)))
     axes[Axis.LANE] = t.floor_mod(linear_thread(axes), gpu.warp_size)
     arguments, free = _arguments(kernel, launch)
-    return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, free)
+    return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, frozenset(used), free)
 
 
 def _block_axis(

@@ -205,3 +205,13 @@ def test_an_exchange_under_a_condition_on_data_races_when_the_condition_holds():
     assert result.verdict is Verdict.RACY
     assert finding.status is Status.CONDITIONAL
     assert finding.condition == f"the condition on line {swap.site.range.start.line} is true"
+
+
+def test_a_masked_index_takes_its_size_to_be_a_power_of_two():
+    """The bitonic merge: ``pos = 2*i - (i & (stride - 1))`` is its thread's own for powers of two."""
+    n = Notation()
+    stride, out = n.param("stride"), n.globals("out")
+    i = BID * BDIM + TID
+    result = refine(n.kernel(n.write(out, i * 2 - (i & (stride - 1)))), grid=(4, 1, 1))
+    assert result.verdict is Verdict.RACE_FREE
+    assert result.assumptions == ("`stride` a power of two",)
