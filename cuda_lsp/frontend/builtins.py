@@ -185,7 +185,7 @@ def access_node(low: Lowering, node: Node) -> Node:
     inner = node
     while inner.kind in (K.UNEXPOSED, K.PAREN, *K.CASTS) and inner.children:
         inner = inner.children[-1]
-    if inner.kind == K.UNARY and low.ast.lib.clang_getCursorUnaryOperatorKind(inner.cursor) == K.ADDRESS_OF:
+    if inner.kind == K.UNARY and low.ast.operator(inner) == K.ADDRESS_OF:
         return inner.children[-1]
     return node
 
@@ -368,7 +368,7 @@ def _writes_results(call: Call) -> Value:
     values = call.values()
     for value, node in zip(values, call.arguments, strict=True):
         info = type_of(call.low.ast, node)
-        if info.is_pointer and info.target is not None and isinstance(value, Address | EXPR_TYPES):
+        if info.is_pointer and info.target is not None and (isinstance(value, Address) or is_expr(value)):
             place = lvalues.pointed(call.low, value, info.target, node)
             call.low.write(
                 place, call.low.unknown(f"result of {call.name}", info.target.ir), access_node(call.low, node)

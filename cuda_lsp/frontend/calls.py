@@ -82,7 +82,6 @@ def function_of(low: Lowering, declaration: Declaration) -> Function:
 def written(low: Lowering, body: Node) -> set[int]:
     """Variables named on the left of an assignment or incremented: knowing them early saves restarts."""
     found: set[int] = set()
-    lib = low.ast.lib
     pending = [body]
     while pending:
         node = pending.pop()
@@ -90,8 +89,8 @@ def written(low: Lowering, body: Node) -> set[int]:
         kind = node.kind
         if (
             kind == K.COMPOUND_ASSIGN
-            or (kind == K.BINARY and lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN)
-            or (kind == K.UNARY and lib.clang_getCursorUnaryOperatorKind(node.cursor) <= K.PRE_DEC)
+            or (kind == K.BINARY and low.ast.operator(node) == K.ASSIGN)
+            or (kind == K.UNARY and low.ast.operator(node) <= K.PRE_DEC)
         ) and node.children:
             target = lvalues.strip(node.children[0])
             if target.kind == K.DECL_REF:

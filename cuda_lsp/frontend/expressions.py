@@ -61,7 +61,7 @@ def discard(low: Lowering, node: Node) -> None:
         node = node.children[-1]
     if node.kind in (K.DECL_REF, K.MEMBER_EXPR) and not type_of(low.ast, node).volatile:
         return
-    if node.kind == K.BINARY and low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN:
+    if node.kind == K.BINARY and low.ast.operator(node) == K.ASSIGN:
         _assign(low, node)
     elif node.kind == K.COMPOUND_ASSIGN:
         compound(low, node)
@@ -262,7 +262,7 @@ def _this(low: Lowering, node: Node) -> Value:
 
 
 def _unary(low: Lowering, node: Node) -> Value:
-    op: int = low.ast.lib.clang_getCursorUnaryOperatorKind(node.cursor)
+    op: int = low.ast.operator(node)
     child = node.children[-1]
     if op in (K.POST_INC, K.POST_DEC, K.PRE_INC, K.PRE_DEC):
         return increment(low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC))
@@ -306,7 +306,7 @@ def stepped(low: Lowering, old: Expr, info: TypeInfo, up: bool) -> Expr:
 
 
 def _binary(low: Lowering, node: Node) -> Value:
-    op: int = low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor)
+    op: int = low.ast.operator(node)
     if len(node.children) != 2:
         raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
     left, right = node.children
@@ -340,9 +340,9 @@ def _hold(low: Lowering, operand: Value, later: Node) -> Value:
 def _may_assign(low: Lowering, node: Node) -> bool:
     if node.kind in (K.CALL, K.COMPOUND_ASSIGN):
         return True
-    if node.kind == K.UNARY and low.ast.lib.clang_getCursorUnaryOperatorKind(node.cursor) <= K.PRE_DEC:
+    if node.kind == K.UNARY and low.ast.operator(node) <= K.PRE_DEC:
         return True
-    if node.kind == K.BINARY and low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor) == K.ASSIGN:
+    if node.kind == K.BINARY and low.ast.operator(node) == K.ASSIGN:
         return True
     return any(_may_assign(low, child) for child in node.children)
 
@@ -469,7 +469,7 @@ def _assign(low: Lowering, node: Node) -> Place:
 
 def compound(low: Lowering, node: Node) -> Place:
     left, right = node.children
-    op = K.COMPOUND_ARITHMETIC.get(low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor))
+    op = K.COMPOUND_ARITHMETIC.get(low.ast.operator(node))
     if op is None:
         raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
     operand = value(low, right)

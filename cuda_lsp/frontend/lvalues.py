@@ -46,7 +46,7 @@ def place(low: Lowering, node: Node) -> Place:
     if kind == K.UNEXPOSED or kind in K.CASTS:
         return _converted(low, node)
     if kind == K.UNARY:
-        op = low.ast.lib.clang_getCursorUnaryOperatorKind(node.cursor)
+        op = low.ast.operator(node)
         if op == K.DEREF:
             return pointed(low, expressions.value(low, node.children[-1]), type_of(low.ast, node), node)
         if op in (K.PRE_INC, K.PRE_DEC):
@@ -55,7 +55,7 @@ def place(low: Lowering, node: Node) -> Place:
         if op == K.EXTENSION:
             return place(low, node.children[-1])
     if kind == K.BINARY:
-        op = low.ast.lib.clang_getCursorBinaryOperatorKind(node.cursor)
+        op = low.ast.operator(node)
         if op == K.ASSIGN:
             return expressions._assign(low, node)  # pyright: ignore[reportPrivateUsage]
         if op == K.COMMA:

@@ -158,7 +158,7 @@ def raw_cursor(cursor: Any) -> RawCursor:
 class Node:
     """One cursor of the tree with its children, in libclang's order."""
 
-    __slots__ = ("children", "cursor", "key", "kind", "type_")
+    __slots__ = ("children", "cursor", "key", "kind", "operator_", "referenced_", "type_")
 
     def __init__(self, cursor: RawCursor, key: tuple[int, int]) -> None:
         self.cursor = cursor
@@ -166,6 +166,8 @@ class Node:
         self.key = key
         self.children: list[Node] = []
         self.type_: Any = None  # filled by extract_types
+        self.operator_: int = -1
+        self.referenced_: Declaration | bool | None = False  # False: not asked yet
 
     def __repr__(self) -> str:
         return f"Node({self.kind}, {len(self.children)})"
@@ -279,7 +281,22 @@ class Ast:
         return known
 
     def referenced(self, node: Node) -> Declaration | None:
-        return self.declaration(self.lib.clang_getCursorReferenced(node.cursor))
+        found = node.referenced_
+        if found is False:
+            found = node.referenced_ = self.declaration(self.lib.clang_getCursorReferenced(node.cursor))
+        return found if isinstance(found, Declaration) else None
+
+    def operator(self, node: Node) -> int:
+        """CXBinaryOperatorKind or CXUnaryOperatorKind of an operator node."""
+        if node.operator_ < 0:
+            unary = node.kind == 112
+            ask = (
+                self.lib.clang_getCursorUnaryOperatorKind
+                if unary
+                else self.lib.clang_getCursorBinaryOperatorKind
+            )
+            node.operator_ = ask(node.cursor)
+        return node.operator_
 
     def definition(self, declaration: Declaration) -> Declaration | None:
         return self.declaration(self.lib.clang_getCursorDefinition(declaration.cursor))
