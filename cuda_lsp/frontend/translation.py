@@ -60,6 +60,8 @@ class Translation:
         self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
         self._unit: Any = None
         self._guesses: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
+        self._host_key: tuple[int, int] | None = None
+        self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._prelude: Prelude | None = None
         self._read(text)
@@ -91,6 +93,11 @@ class Translation:
         """Replace the text. Cursors handed out before are dead afterwards."""
         if text != self._source.text:
             self._read(text)
+
+    def refresh(self) -> None:
+        """Read the same text again because a header changed on disk; digests follow the new headers."""
+        self._headers = (b"", b"")
+        self._read(self._source.text)
 
     def close(self) -> None:
         """Free libclang's memory. The translation has no kernels afterwards."""
@@ -215,9 +222,16 @@ class Translation:
     @property
     def unreadable(self) -> tuple[str, ...]:
         """Names of kernels that the text holds and clang could not make out (broken while typing)."""
+        return tuple(self._unreadable())
+
+    def _unreadable(self) -> dict[str, int]:
+        """Name → where it stands (index of the text)."""
+        if "__global__" not in self._source.text:
+            return {}
         found = {k.base_name for k in (*self._sources.kernels, *self._sources.templates)}
-        named = dict.fromkeys(m[1] for m in _KERNEL_NAME.finditer(_without_comments(self._source.text)))
-        return tuple(name for name in named if name not in found and name != "__launch_bounds__")
+        plain = blanked(self._source.text)
+        named = ((m[1], m.start(1)) for m in _KERNEL_NAME.finditer(plain) if _is_definition(plain, m))
+        return {name: start for name, start in named if name not in found and name != "__launch_bounds__"}
 
     @property
     def directives(self) -> FileDirectives:
@@ -230,8 +244,24 @@ class Translation:
     def launch_sites(self) -> tuple[LaunchSite, ...]:
         """The launches of the current text."""
         if self._launch_sites is None:
-            self._launch_sites = find_launches(self.path, self._source.text)
+            key = self._host_text()
+            if key != self._host_key:
+                self._host_sites = find_launches(self.path, self._source.text)
+                self._host_key = key
+            self._launch_sites = self._host_sites
         return self._launch_sites
+
+    def _host_text(self) -> tuple[int, int]:
+        """Changes whenever text outside kernels, or the line of any of it, may have changed."""
+        data = self._source.data
+        pieces: list[bytes] = []
+        position = 0
+        for start, end in sorted({k.offsets for k in self._sources.kernels}):
+            pieces.append(data[position:start])
+            pieces.append(b"%d" % data.count(b"\n", start, end))
+            position = max(position, end)
+        pieces.append(data[position:])
+        return hash(b"\0".join(pieces)), len(pieces)
 
     @property
     def diagnostics(self) -> tuple[ToolError, ...]:
@@ -242,8 +272,16 @@ class Translation:
         errors += missing_headers(self._problems.missing, self._source)
         errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
         errors += [self._capped(template, count) for template, count in self._sources.skipped]
+        errors += [self._not_read(name, start) for name, start in self._unreadable().items()]
         errors += [_not_instantiated(kernel) for kernel in self._sources.kernels if kernel.dependent]
         return (*errors, *self.directives.errors, *self._bad_assumptions.values())
+
+    def _not_read(self, name: str, start: int) -> ToolError:
+        offset = len(self._source.text[:start].encode("utf-8", "replace"))
+        return ToolError(
+            f"kernel '{name}' is not analysed: clang cannot make it out, or the preprocessor leaves it out",
+            self._source.range(offset, offset + len(name.encode())),
+        )
 
     def _capped(self, template: KernelSource, more: int) -> ToolError:
         shown = sum(k.offsets == template.offsets for k in self._sources.kernels)
@@ -396,7 +434,10 @@ def _substituted(text: str, named: Mapping[str, str]) -> str:
     return re.sub(r"[A-Za-z_]\w*", lambda m: named.get(m[0], m[0]), text)
 
 
-def _without_comments(text: str) -> str:
-    if "__global__" not in text:
-        return ""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+def _is_definition(plain: str, match: re.Match[str]) -> bool:
+    """Whether a body follows, and the text is not the replacement of a macro."""
+    line = plain[plain.rfind("\n", 0, match.start()) + 1 : match.start()]
+    if line.lstrip().startswith("#"):
+        return False
+    end = min((i for i in (plain.find("{", match.end()), plain.find(";", match.end())) if i >= 0), default=-1)
+    return end >= 0 and plain[end] == "{"

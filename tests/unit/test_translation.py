@@ -162,6 +162,16 @@ def test_a_header_of_the_user_is_read(translate: Open, tmp_path: Path) -> None:
     assert translation.diagnostics == ()
 
 
+def test_a_header_changed_on_disk_counts_after_a_refresh(translate: Open, tmp_path: Path) -> None:
+    header = tmp_path / "mine.h"
+    header.write_text("#define N 8\n")
+    translation = translate('#include "mine.h"\n__global__ void k() { __shared__ int s[N]; s[0] = 1; }\n')
+    before = digests(translation)
+    header.write_text("#define N 16 // longer\n")
+    translation.refresh()
+    assert digests(translation) != before
+
+
 def test_host_code_errors_are_not_reported(translate: Open) -> None:
     assert (
         translate("#include <iostream>\nint main() { foo::bar(); }\n__global__ void k() {}\n").diagnostics
@@ -213,9 +223,23 @@ def test_an_includer_that_does_not_help_is_left_out(translate: Open, tmp_path: P
     assert "real" in translation.diagnostics[0].message
 
 
-def test_a_kernel_broken_beyond_recognition_is_named(translate: Open) -> None:
-    translation = translate("__global__ void k(float* a {\n}\n__global__ void fine() {}\n")
-    assert "k" in translation.unreadable or "k" in names(translation)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__global__ void fine() {}\n__global__ void k(float* a {\n}\n",
+        "#if 0\n__global__ void k() {}\n#endif\n__global__ void fine() {}\n",
+        "template <class T> struct S { static __global__ void k() {} };\n__global__ void fine() {}\n",
+    ],
+)
+def test_a_kernel_that_is_not_analysed_is_said(translate: Open, text: str) -> None:
+    translation = translate(text)
+    assert translation.unreadable == ("k",)
+    assert any(error.message.startswith("kernel 'k' is not analysed") for error in translation.diagnostics)
+
+
+def test_prototypes_macros_and_comments_are_no_kernels(translate: Open) -> None:
+    text = "__global__ void k(int);\n#define K __global__ void m() {}\n// __global__ void c() {}\n"
+    assert translate(text).diagnostics == ()
 
 
 @pytest.mark.parametrize(
