@@ -21,6 +21,8 @@ _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
 _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
+_LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
+
 
 @frozen
 class LaunchSite:
@@ -71,7 +73,8 @@ def blanked(text: str) -> str:
 
 
 def _launch(path: Path, text: str, plain: str, start: int, constants: HostConstants) -> LaunchSite | None:
-    head, template_arguments = plain[:start].rstrip(), None
+    window = max(0, start - _LONGEST_NAME)
+    head, template_arguments = plain[window:start].rstrip(), None
     if head.endswith(">"):
         opening = _opening(head)
         if opening < 0:
@@ -86,7 +89,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
     configuration = split_arguments(plain[start + 3 : end])
     parameters = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     finish = closing + 1 if closing > 0 else end + 3
-    extent = SourceRange(path, _position(text, name.start(1)), _position(text, finish))
+    extent = SourceRange(path, _position(text, window + name.start(1)), _position(text, finish))
     return LaunchSite(
         kernel=name[1],
         template_arguments=template_arguments,
@@ -98,7 +101,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             for i, argument in enumerate(parameters)
             if (value := constants.integer(argument, start)) is not None
         },
-        site=Site(extent, text[name.start(1) : finish]),
+        site=Site(extent, text[window + name.start(1) : finish]),
     )
 
 

@@ -73,12 +73,13 @@ class Analyzer:
         started = time.perf_counter()
         document = self._open(path, text)
         translation = document.translation
+        launches = _launches_by_kernel(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
         for source in translation.kernels():
             if source.dependent:
                 continue
-            key = _key(translation, source)
+            key = _key(translation, source, launches)
             if key not in self._reports:
                 failure = self._analyse(translation, source, key)
                 if failure:
@@ -227,13 +228,17 @@ class Analyzer:
                 del self._reports[key]
 
 
-def _key(translation: Translation, source: KernelSource) -> str:
-    launches = [
-        (site.block, site.grid, site.dynamic_shared, tuple(site.arguments.items()))
-        for site in translation.launch_sites
-        if site.kernel == source.base_name
-    ]
-    return f"{translation.path}|{source.digest}|{source.name}|{launches}"
+def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
+    """What a kernel's analysis takes from launch sites; their places do not count."""
+    found: dict[str, list[object]] = {}
+    for site in translation.launch_sites:
+        facts = (site.template_arguments, site.block, site.grid, site.dynamic_shared, *site.arguments.items())
+        found.setdefault(site.kernel, []).append(facts)
+    return found
+
+
+def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
+    return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
 
 
 def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> KernelReport:

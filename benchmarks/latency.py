@@ -1,0 +1,113 @@
+"""Keystroke to squiggle, through a real client over stdio.
+
+Every edit is inside a kernel body: a statement is typed letter by letter, the last letters are taken back, a
+barrier is removed and put back. For each: time to the first publish of that version, and to the end of
+refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writes ``latency.json`` beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
+
+from client import Client  # noqa: E402
+from generated import large_file  # noqa: E402
+
+TYPED = "  int q = n;"
+KERNEL = re.compile(r"__global__[^;{]*\{", re.S)
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, round(share * (len(ordered) - 1)))]
+
+
+def edits(text: str, kernels: int) -> list[tuple[tuple[int, int], tuple[int, int], str, bool]]:
+    """(start, end, new text, settle): typing in each of up to ``kernels`` kernels, then a barrier."""
+    found: list[tuple[tuple[int, int], tuple[int, int], str, bool]] = []
+    starts = [text.count("\n", 0, m.end()) for m in KERNEL.finditer(text)]
+    step = max(1, len(starts) // kernels)
+    for line in starts[::step][:kernels]:
+        column = len(text.splitlines()[line])
+        for i, letter in enumerate(TYPED):
+            found.append(((line, column + i), (line, column + i), letter, False))
+        found.append(((line, column), (line, column + len(TYPED)), "", True))
+    for number, content in enumerate(text.splitlines()):
+        if "__syncthreads();" in content:
+            at = content.index("__syncthreads();")
+            found.append(((number, at), (number, at + 16), "", True))
+            found.append(((number, at), (number, at), "__syncthreads();", True))
+            break
+    return found
+
+
+def measure(client: Client, name: str, text: str, kernels: int) -> tuple[list[float], list[float]]:
+    """Milliseconds to the first publish of each edit, and to the end of refinement of each pause."""
+    client.open(name, text)
+    client.settled(name, 1, 60)
+    first: list[float] = []
+    refined: list[float] = []
+    for start, end, new, settle in edits(text, kernels):
+        began = time.perf_counter()
+        version = client.edit(name, start, end, new)
+        first.append(1e3 * (client.published(name, version)[0] - began))
+        if settle:
+            refined.append(1e3 * (client.settled(name, version, 60)[0] - began))
+        client.notifications.clear()
+        time.sleep(0.02)
+    return first, refined
+
+
+def main() -> None:
+    files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
+    files += [("500 lines", large_file(500), 6), ("3,000 lines", large_file(3000), 6)]
+    table = Table(title="keystroke latency, ms")
+    for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
+        table.add_column(title, justify="left" if title == "file" else "right")
+    rows: list[dict[str, object]] = []
+    everything: tuple[list[float], list[float]] = ([], [])
+    with tempfile.TemporaryDirectory() as folder:
+        client = Client(Path(folder))
+        for name, text, kernels in files:
+            first, refined = measure(client, name.replace(" ", "_") + ".cu", text, kernels)
+            everything[0].extend(first)
+            everything[1].extend(refined)
+            rows.append(row(name, first, refined))
+        client.close()
+    rows.append(row("all", *everything))
+    for r in rows:
+        table.add_row(*(f"{v:.1f}" if isinstance(v, float) else str(v) for v in r.values()))
+    Console().print(table)
+    result = {
+        "machine": platform.processor() or platform.machine(),
+        "python": platform.python_version(),
+        "rows": rows,
+    }
+    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def row(name: str, first: list[float], refined: list[float]) -> dict[str, object]:
+    return {
+        "file": name,
+        "edits": len(first),
+        "first median": round(statistics.median(first), 1),
+        "first p99": round(percentile(first, 0.99), 1),
+        "refined median": round(statistics.median(refined), 1),
+        "refined p95": round(percentile(refined, 0.95), 1),
+    }
+
+
+if __name__ == "__main__":
+    main()
