@@ -105,6 +105,8 @@ def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[
     suspicious = _suspicious(group, entries)
     if suspicious is None:
         return []
+    if time.perf_counter() > group.deadline:
+        raise TooManyPairs("comparing all accesses takes too long")
     rows = entries.taken(np.flatnonzero(np.isin(entries.unit, suspicious)))
     return _by_site_pairs(group, rows, unit_bytes, compatible)
 
@@ -117,14 +119,20 @@ def _entries(group: Group) -> tuple[int, Entries]:
         offset = np.reshape(spread_out(a.offset, a.may.shape)[..., group.lanes], -1)
         at = np.flatnonzero(may)
         width = may.shape[-1]
-        must = np.reshape(a.must[..., group.lanes], -1)
-        columns.append((offset[at], at % width, at // width, must[at]))
+        flat = may.ndim == 1
+        lane, instance = (at, np.zeros(len(at), np.int64)) if flat else (at % width, at // width)
+        sure = np.ones(len(at), bool) if a.must is a.may else np.reshape(a.must[..., group.lanes], -1)[at]
+        columns.append((offset[at], lane, instance, sure))
     sizes = [a.size for a in group.accesses]
     unit = _unit(sizes, [c[0] for c in columns])
     counts = [a.size // unit for a in group.accesses]
     units: list[Ints] = []
     rest: list[tuple[Ints, Ints, Ints, Flags]] = []
     for i, ((offset, lane, instance, sure), n) in enumerate(zip(columns, counts, strict=True)):
+        if n == 1:
+            units.append(offset // unit)
+            rest.append((lane, np.full(len(lane), i), instance, sure))
+            continue
         units.append(np.reshape(offset[:, None] // unit + np.arange(n), -1))
         rows = np.repeat(np.arange(len(lane)), n)
         rest.append((lane[rows], np.full(len(rows), i), instance[rows], sure[rows]))
@@ -219,7 +227,7 @@ def _join(
     edges = np.cumsum(count)
     total = int(edges[-1]) if len(edges) else 0
     done, best = 0, None
-    while done < min(total, _MAX_PAIRS):
+    while done < min(total, _MAX_PAIRS) and time.perf_counter() < group.deadline:
         # small stretches first: one pair of different warps is enough
         begin = int(np.searchsorted(edges, done, "right"))
         size = _FIRST_PAIRS if done == 0 else _PAIRS
@@ -233,7 +241,7 @@ def _join(
             return best
         done = int(edges[stop - 1])
     if best is None and done < total:
-        raise TooManyPairs(f"{total} pairs of threads share words")
+        raise TooManyPairs(f"{total} pairs of threads share words, too many to compare in the time given")
     return best
 
 

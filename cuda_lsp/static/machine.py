@@ -145,7 +145,7 @@ class Machine:
             self.steps += 1
             if self.steps > self.budget.steps:
                 raise OutOfBudget(f"more than {self.budget.steps} statements executed")
-            if not self.steps & 63 and time.perf_counter() > self.deadline:
+            if not self.steps & 15 and time.perf_counter() > self.deadline:
                 raise OutOfBudget(f"more than {self.budget.milliseconds:g} ms of execution")
             mask = self._execute[type(s)](s, mask)
         return mask

@@ -29,7 +29,7 @@ class Budget:
 
     rounds: int = 100_000
     steps: int = 60_000
-    lanes: int = 1_500_000
+    lanes: int = 600_000
     milliseconds: float = 250.0
     paths: int = 6
     data_rounds: int = 3
