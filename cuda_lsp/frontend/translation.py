@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +24,8 @@ from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.fragments import Prelude, find_prelude
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
+from cuda_lsp.frontend.launch_facts import directive_launch, launch_bounds, launches_for
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -38,13 +37,12 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
-from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
-from cuda_lsp.model import LaunchConfig, LaunchSource, SourceRange, ToolError
+from cuda_lsp.ir.program import Directives, Expr, Kernel
+from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_BYTES = 8 << 20
 _ROUNDS = 3  # parses of one text: a guess for its templates, and one more when that guess does not compile
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
-_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
 _KERNEL_NAME = re.compile(
     r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
     r"\b([A-Za-z_]\w*)\s*\("
@@ -308,8 +306,8 @@ class Translation:
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=self._launches(source, directive),
-            bounds=kernel.bounds or self._bounds(source),
+            launches=launches_for(source, self.launch_sites, directive),
+            bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
@@ -327,29 +325,6 @@ class Translation:
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
         return self.directives.for_kernel(first, max(ends, default=0))
 
-    def _launches(self, source: KernelSource, directive: KernelDirective | None) -> tuple[LaunchConfig, ...]:
-        found: list[LaunchConfig] = []
-        sites = [s for s in self.launch_sites if s.kernel == source.base_name and _instantiates(s, source)]
-        from_sites = [c for s in sites if (c := s.configuration(source.parameters))]
-        if directive:
-            written = self._directive_launch(directive)
-            if written:
-                found.append(written)
-            from_sites = [evolve(c, arguments={**c.arguments, **directive.arguments}) for c in from_sites]
-        return (*found, *from_sites)
-
-    @staticmethod
-    def _directive_launch(directive: KernelDirective) -> LaunchConfig | None:
-        if directive.block is None:
-            return None
-        return LaunchConfig(
-            directive.block,
-            directive.grid,
-            directive.dynamic_shared,
-            LaunchSource.DIRECTIVE,
-            directive.arguments,
-        )
-
     def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
         if directive is None:
             return kernel.directives
@@ -363,30 +338,13 @@ class Translation:
                 start = self._source.line_starts[line - 1]
                 stretch = self._source.range(start, start + len(self._source.line(line)))
                 self._bad_assumptions[line] = ToolError(message, stretch)
-        launch = self._directive_launch(directive)
+        launch = directive_launch(directive)
         return Directives(
             launch,
             tuple(conditions),
             arguments=directive.arguments,
             warp_synchronous=directive.warp_synchronous,
         )
-
-    def _bounds(self, source: KernelSource) -> LaunchBounds | None:
-        """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""
-        start = source.offsets[0]
-        name = source.name_range.start
-        end = self._source.line_starts[name.line - 1] + name.column - 1
-        match = _BOUNDS.search(self._source.data, start, end)
-        if not match:
-            return None
-        before = len(self._source.data[:start].decode("utf-8", "replace"))
-        constants = HostConstants(blanked(self._source.text))
-        named = dict(zip(source.template_parameters, source.template_arguments, strict=False))
-        written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
-        values = [constants.integer(part, before) for part in written]
-        if not values or not values[0]:
-            return None
-        return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
 
     # ------------------------------------------------------------------------------------- digests
 
@@ -415,23 +373,6 @@ def _not_instantiated(kernel: KernelSource) -> ToolError:
         " arguments compiles: instantiate it explicitly to have it analysed",
         kernel.name_range,
     )
-
-
-def _instantiates(site: LaunchSite, source: KernelSource) -> bool:
-    """Whether a launch may be of this instantiation: literal template arguments must agree."""
-    if not source.template_arguments or not site.template_arguments:
-        return True
-    written = [part.strip() for part in site.template_arguments.split(",")]
-    for text, actual in zip(written, source.template_arguments, strict=False):
-        literal = text.isdigit() or text in ("true", "false", "int", "float", "double")
-        truth = {"true": "1", "false": "0"}
-        if literal and truth.get(text, text) != truth.get(actual, actual):
-            return False
-    return True
-
-
-def _substituted(text: str, named: Mapping[str, str]) -> str:
-    return re.sub(r"[A-Za-z_]\w*", lambda m: named.get(m[0], m[0]), text)
 
 
 def _is_definition(plain: str, match: re.Match[str]) -> bool:

@@ -1,0 +1,78 @@
+"""Which launches belong to a kernel: directives, launch sites of the file, ``__launch_bounds__``.
+
+Order of trust as in ``docs/semantics.md``: a directive first, then the file's own launches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from attrs import evolve
+
+from cuda_lsp.frontend.directives import KernelDirective
+from cuda_lsp.frontend.host_constants import HostConstants
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.launches import LaunchSite, blanked
+from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.ir.program import LaunchBounds
+from cuda_lsp.model import LaunchConfig, LaunchSource
+
+_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
+_LITERAL_TYPES = ("int", "float", "double")
+_TRUTH = {"true": "1", "false": "0"}
+
+
+def launches_for(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> tuple[LaunchConfig, ...]:
+    """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    found = [c for s in own if (c := s.configuration(kernel.parameters))]
+    if directive is None:
+        return tuple(found)
+    written = directive_launch(directive)
+    completed = [evolve(c, arguments={**c.arguments, **directive.arguments}) for c in found]
+    return (*([written] if written else []), *completed)
+
+
+def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
+    """The launch that a directive states; None when it gives no block."""
+    if directive.block is None:
+        return None
+    return LaunchConfig(
+        directive.block, directive.grid, directive.dynamic_shared, LaunchSource.DIRECTIVE, directive.arguments
+    )
+
+
+def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | None:
+    """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""
+    start = kernel.offsets[0]
+    name = kernel.name_range.start
+    match = _BOUNDS.search(source.data, start, source.line_starts[name.line - 1] + name.column - 1)
+    if not match:
+        return None
+    before = len(source.data[:start].decode("utf-8", "replace"))
+    constants = HostConstants(blanked(source.text))
+    named = dict(zip(kernel.template_parameters, kernel.template_arguments, strict=False))
+    written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
+    values = [constants.integer(part, before) for part in written]
+    if not values[0]:
+        return None
+    return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
+
+
+def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
+    """Whether a launch may be of this instantiation: literal template arguments must agree."""
+    if not kernel.template_arguments or not site.template_arguments:
+        return True
+    written = [part.strip() for part in site.template_arguments.split(",")]
+    for text, actual in zip(written, kernel.template_arguments, strict=False):
+        literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
+        if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
+            return False
+    return True
+
+
+def _substituted(text: str, named: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: named.get(m[0], m[0]), text)
