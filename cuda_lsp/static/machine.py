@@ -484,15 +484,22 @@ class Machine:
         within = min(spread_of(address.offset, self.blocks), Spread.GRID)
         if address.array.space is Space.SHARED:
             within = min(within, Spread.BLOCK)
-        distinct = s.op == "inc" or (s.op in ("add", "sub") and isinstance(gap, int) and gap > 0)
-        if distinct and within > Spread.THREAD:
-            gap = 1 if s.op == "inc" or not isinstance(gap, int) else gap
+        counts = isinstance(gap, int) and gap > 0 and s.op in ("add", "sub")
+        if (counts or s.op == "inc") and within > Spread.THREAD and self._only_counts(s.op, address.array):
+            # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
+            gap = gap if counts and isinstance(gap, int) else 0
             # Plain stores to the counter (a reset) start a new family; atomics do not.
             resets = self.plain_stores.get(address.array.id, 0)
             family = hash((address.array.id, identity(address.offset), resets))
             ticket = Ticket(family, gap, (), within)
             self.path.tickets.append(Ticketing(family, self.sequence, self.fence))
         return self.eval.fresh(f"the old value that {s.site.text or 'an atomic'} returns", ticket=ticket)
+
+    def _only_counts(self, op: str, array: Array) -> bool:
+        """All atomics of the kernel on this counter move it the same way."""
+        ops = {s.op for s in self.facts.statements
+               if isinstance(s, Atomic) and array in (self.facts.roots(s.pointer) or {array})}  # fmt: skip
+        return ops <= {op, "load"}
 
     def _copy(self, s: Copy, mask: Mask) -> Mask:
         self.eval.executing = mask.may

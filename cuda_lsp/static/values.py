@@ -100,6 +100,8 @@ def spread_of(value: Scalar, blocks: int) -> Spread:
         return Spread.GRID
     if isinstance(value, Data):
         return value.spread
+    if value.ndim > 1 and value.size > value.shape[-1]:
+        return Spread.THREAD  # the rounds of a loop differ, and threads need not be in one round
     if value.shape[-1] == 1:
         return Spread.GRID
     by_block: Lanes = np.reshape(value, (*value.shape[:-1], blocks, -1))

@@ -210,3 +210,27 @@ def test_what_a_spin_lock_protects_is_not_decided_rather_than_a_race() -> None:
     leader = n.when(TID.eq(0), spin, n.read(total, 0), n.write(total, 0))
     findings, trace = analysed(n.kernel(leader), grid=(4, 1, 1))
     assert not findings and any("lock" in reason for reason in trace.undecided)
+
+
+def test_a_condition_that_changes_from_round_to_round_does_not_keep_threads_apart() -> None:
+    n = Notation()
+    data, s, k, flag = n.globals("data", INT32), n.shared("s", 64), n.var("k"), n.var("flag")
+    arms = n.when(E(flag) > 0, n.write(s, TID), otherwise=(n.read(s, TID + 1),))
+    loop = n.loop(E(k) < 4, [n.let(k, E(k) + 1)], n.read(data, k, flag), arms)
+    findings, _ = analysed(n.kernel(n.let(k, 0), loop), (32, 1, 1))
+    assert [f.status for f in findings] == [Status.POSSIBLE]
+
+
+def test_slots_of_a_counter_that_goes_both_ways_are_not_distinct() -> None:
+    n = Notation()
+    count, out, slot = n.globals("count", INT32), n.globals("out"), n.var("slot")
+    back = ir.Atomic(None, "sub", n.at(count, 0), (ir.const(1),), INT32, Scope.DEVICE, n.site("atomicSub"))
+    kernel = n.kernel(n.atomic_add(count, 0, slot), n.write(out, slot), back)
+    assert analysed(kernel, grid=(4, 1, 1))[0]
+
+
+def test_atomic_inc_wraps_and_its_slots_are_not_distinct() -> None:
+    n = Notation()
+    count, out, slot = n.globals("count", INT32), n.globals("out"), n.var("slot")
+    draw = ir.Atomic(slot, "inc", n.at(count, 0), (ir.const(3),), INT32, Scope.DEVICE, n.site("atomicInc"))
+    assert analysed(n.kernel(draw, n.write(out, slot)), grid=(4, 1, 1))[0]
