@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuda_lsp.ir.program import BinaryOp
 
+BINDING = 1  # a structured binding and the names in it (libclang: unexposed declaration)
 STRUCT, UNION, CLASS, ENUM_CONSTANT, FIELD, FUNCTION, VAR, PARAMETER = 2, 3, 4, 7, 6, 8, 9, 10
 METHOD, CONSTRUCTOR, DESTRUCTOR, CONVERSION = 21, 24, 25, 26
 TYPE_REF, BASE_REF, TEMPLATE_REF, MEMBER_REF, VARIABLE_REF = 43, 44, 45, 47, 50

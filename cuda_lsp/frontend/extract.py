@@ -95,6 +95,7 @@ def lower_kernel(
 
 def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     home = low.home
+    found = tuple(where for where, _ in low.errors)
     body = next((c for c in root.children if c.kind == K.COMPOUND), None)
     if body is not None:
         low.assigned |= calls.written(low, body)
@@ -112,7 +113,8 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         tuple(params),
         tuple(low.arrays.values()),
         statements,
-        errors=tuple(where for where, _ in low.errors),
+        errors=found,
+        required=dict(low.required),
     )
 
 
@@ -224,6 +226,33 @@ def _declarations(low: Lowering, node: Node) -> None:
     for child in node.children:
         if child.kind == K.VAR:
             declare(low, child)
+        elif child.kind == K.BINDING and any(c.kind == K.BINDING for c in child.children):
+            _decompose(low, child)
+
+
+def _decompose(low: Lowering, node: Node) -> None:
+    """``auto [a, b] = object;``: each name is a member (or element) of a copy, or of the object itself."""
+    names = [
+        d for c in node.children if c.kind == K.BINDING if (d := low.ast.declaration(c.cursor)) is not None
+    ]
+    source = next((c for c in reversed(node.children) if 100 <= c.kind < 200), None)
+    if source is None:
+        raise Untranslatable(low.ast.text(node)[:60], "a structured binding without an object", node)
+    object = lvalues.place(low, source)
+    if "&" not in low.ast.text(node).split("[")[0]:
+        copy = low.local("", object.info)
+        low.write(copy, low.read(object, source), None)
+        object = copy
+    info = object.info
+    for index, declaration in enumerate(names):
+        if info.kind == "array":
+            low.env[declaration.key] = lvalues.indexed(low, object, index)
+        elif info.is_record and len(info.fields) == len(names):
+            low.env[declaration.key] = low.member(object, info.fields[index])
+        else:
+            raise Untranslatable(
+                low.ast.text(node)[:60], "a structured binding of a class of this kind", node
+            )
 
 
 def declare(low: Lowering, node: Node) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend import builtins, expressions, lvalues
-from cuda_lsp.frontend.extract_build import base_array
+from cuda_lsp.frontend.extract_build import base_array, binary
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     Address,
@@ -23,7 +23,7 @@ from cuda_lsp.frontend.extract_places import (
 )
 from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import Barrier, BarrierScope, Const, Copy, Expr, Fence, Load, Store
+from cuda_lsp.ir.program import Barrier, BarrierScope, BinaryOp, Const, Copy, Expr, Fence, Load, Store, Var
 from cuda_lsp.ir.types import INT64, Pointer
 from cuda_lsp.model import Scope, Space
 
@@ -117,7 +117,12 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
         return call.unknown("value of a local atomic")
     operands = tuple(expressions.converted(low, v, info.ir) for v in values)
     old = builtins.emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
-    return call.unknown(f"result of {call.name}", varies=True) if op == "cas" or op == "store" else old
+    new_value = call.name in ("operator+=", "operator-=") or (
+        call.name in ("operator++", "operator--") and not call.arguments
+    )
+    if new_value and isinstance(old, Var):
+        return binary(BinaryOp.ADD if op == "add" else BinaryOp.SUB, old, operands[0])
+    return call.unknown(f"result of {call.name}", varies=True) if op in ("cas", "store") else old
 
 
 def _is_order(call: Call, node: object) -> bool:

@@ -261,7 +261,8 @@ def field_named(info: TypeInfo, declaration: Declaration, type: TypeInfo) -> Fie
 def _named(low: Lowering, node: Node) -> Place:
     declaration = low.ast.referenced(node)
     if declaration is None or (
-        declaration.kind not in (K.VAR, K.PARAMETER, K.ENUM_CONSTANT, K.FIELD) and declaration.kind != 28
+        declaration.kind not in (K.VAR, K.PARAMETER, K.ENUM_CONSTANT, K.FIELD, K.BINDING)
+        and declaration.kind != 28
     ):
         inner = [c for c in node.children if c.kind >= 100]
         found = low.ast.evaluate(node.cursor)

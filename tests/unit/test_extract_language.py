@@ -329,3 +329,8 @@ def test_reference_keeps_its_element_when_the_index_changes():
     text = "__global__ void k(int* a, int n) { int i = n; i += 1; int& r = a[i]; i = 0; r = 7; }"
     (store,) = accesses(text, "a")
     assert "i *" not in store  # the offset was computed when the reference was bound
+
+
+def test_structured_bindings_name_the_members():
+    text = "__global__ void k(int* a, int n) { int2 c = make_int2(n, 3); auto [x, y] = c; a[x] = y; }"
+    assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
