@@ -67,8 +67,11 @@ def discard(low: Lowering, node: Node) -> None:
         compound(low, node)
     elif node.kind == K.CALL:
         calls.call(low, node)  # a returned reference is not read
-    elif node.kind == K.UNARY:
-        _unary(low, node)
+    elif node.kind == K.UNARY and 0 < (op := low.ast.operator(node)) <= K.PRE_DEC:
+        increment(low, node.children[-1], op in (K.POST_INC, K.PRE_INC), post=False)
+    elif node.kind == K.BINARY and low.ast.operator(node) == K.COMMA:
+        for child in node.children:
+            discard(low, child)
     else:
         value(low, node)
 

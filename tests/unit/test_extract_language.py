@@ -334,3 +334,8 @@ def test_reference_keeps_its_element_when_the_index_changes():
 def test_structured_bindings_name_the_members():
     text = "__global__ void k(int* a, int n) { int2 c = make_int2(n, 3); auto [x, y] = c; a[x] = y; }"
     assert not constructs(lowered(text)) and len(accesses(text, "a")) == 1
+
+
+def test_increment_whose_value_is_unused_is_one_assignment():
+    lines = printed("__global__ void k(int* a, int n) { for (int i = 0, j = 9; i < n; i++, j--) a[i] = j; }")
+    assert "i = i + 1" in lines and "j = j - 1" in lines
