@@ -15,7 +15,8 @@ from cuda_lsp.static.trace import BarrierEvent, Divergence
 from cuda_lsp.static.values import Data, Lanes
 
 if TYPE_CHECKING:
-    from cuda_lsp.static.machine import Machine, Mask
+    from cuda_lsp.static.machine import Machine
+    from cuda_lsp.static.masks import Mask
 
 
 def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:

@@ -33,6 +33,7 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.exchange import exchange
+from cuda_lsp.static.ranges import fits_type, outcome_by_bounds, result_bounds
 from cuda_lsp.static.slicing import Slice
 from cuda_lsp.static.values import (
     Address,
@@ -220,10 +221,10 @@ class Evaluator:
                 return 1
             if op in (BinaryOp.NE, BinaryOp.LT, BinaryOp.GT, BinaryOp.SUB, BinaryOp.BXOR):
                 return 0
-        decided = _by_bounds(op, a, b)
+        decided = outcome_by_bounds(op, a, b)
         if decided is not None:
             return decided
-        low, high = _bounds(op, a, b)
+        low, high = result_bounds(op, a, b)
         ticket, last = self._ticket(op, a, b)
         return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, last_of=last)
 
@@ -277,7 +278,7 @@ class Evaluator:
             if not isinstance(value, Data):
                 return convert(value, type)
             low, high = value.low, value.high
-            fits = _fits(low, high, type)
+            fits = fits_type(low, high, type)
             if fits or type.bits >= 32:
                 # Widths of 32 and more: unknown values are taken not to wrap, as indices do not.
                 rest: dict[str, Any] = {"ticket": value.ticket, "last_of": value.last_of}
@@ -414,60 +415,7 @@ def _options(value: Value) -> tuple[tuple[Flags | None, Address], ...]:
     return value.options if isinstance(value, Choice) else ()
 
 
-def _fits(low: int | Lanes | None, high: int | Lanes | None, type: Int) -> bool:
-    if low is None or high is None:
-        return False
-    return bool(np.all(np.greater_equal(low, type.minimum)) and np.all(np.less_equal(high, type.maximum)))
-
-
 def _both(a: Flags | None, b: Flags | None) -> Flags | None:
     if a is None or b is None:
         return a if b is None else b
     return a & b
-
-
-def _bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
-    """Sound bounds of an unknown result, where cheap (no wraparound assumed)."""
-    if BINARY[op].comparison or BINARY[op].logical:
-        return 0, 1
-    if isinstance(b, int) and b >= 0 and op is BinaryOp.BAND:
-        return 0, b
-    if isinstance(a, int) and a >= 0 and op is BinaryOp.BAND:
-        return 0, a
-    (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
-    if op is BinaryOp.REM and isinstance(b, int) and b > 0:
-        return (0, b - 1) if al is not None and np.all(np.greater_equal(al, 0)) else (1 - b, b - 1)
-    if al is None or ah is None or bl is None or bh is None:
-        return None, None
-    if op is BinaryOp.ADD:
-        return al + bl, ah + bh
-    if op is BinaryOp.SUB:
-        return al - bh, ah - bl
-    for factor, low, high in ((b, al, ah), (a, bl, bh)):
-        if op is BinaryOp.MUL and isinstance(factor, int):
-            return (low * factor, high * factor) if factor >= 0 else (high * factor, low * factor)
-    if op is BinaryOp.MIN:
-        return np.minimum(al, bl), np.minimum(ah, bh)
-    if op is BinaryOp.MAX:
-        return np.maximum(al, bl), np.maximum(ah, bh)
-    if isinstance(b, int) and 0 <= b < 63 and op is BinaryOp.SHR:
-        return np.right_shift(al, b), np.right_shift(ah, b)
-    return None, None
-
-
-def _by_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> int | None:
-    """The outcome of a comparison that bounds already decide."""
-    if op not in (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE):
-        return None
-    if op in (BinaryOp.GT, BinaryOp.GE):
-        a, b, op = b, a, (BinaryOp.LT if op is BinaryOp.GT else BinaryOp.LE)
-    (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
-    below = np.less if op is BinaryOp.LT else np.less_equal
-    above = np.greater_equal if op is BinaryOp.LT else np.greater
-    if ah is not None and bl is not None and np.all(below(ah, bl)):
-        return 1
-    if al is not None and bh is not None and np.all(above(al, bh)):
-        return 0
-    return None
-
-

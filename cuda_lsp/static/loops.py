@@ -15,11 +15,12 @@ import numpy as np
 from cuda_lsp.ir.ops import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
+from cuda_lsp.static.masks import Mask
 from cuda_lsp.static.slicing import LoopShape
 from cuda_lsp.static.values import Address, Choice, Data, Flags, Lanes, Scalar, Spread, Value, identity
 
 if TYPE_CHECKING:
-    from cuda_lsp.static.machine import Machine, Mask
+    from cuda_lsp.static.machine import Machine
 
 _CHUNK = 1 << 18  # lanes of one vectorised stretch
 _DATA_ROUNDS = 8  # rounds of a vectorised loop whose end depends on data
@@ -136,8 +137,6 @@ def _live_rounds(
     machine: Machine, condition: int | Lanes, size: int, mask: Mask
 ) -> tuple[int, Mask | None, bool]:
     """How many of the stacked rounds some lane executes, their mask, and whether the loop ends there."""
-    from cuda_lsp.static.machine import Mask as MaskClass
-
     if isinstance(condition, int):
         if not condition:
             return 0, None, True
@@ -158,7 +157,7 @@ def _live_rounds(
     if rounds:
         may = may[:rounds]
         must = may if mask.sure else (going & mask.must)[:rounds]
-        chunk = MaskClass(must, may, mask.guards, mask.last_of, mask.doubt)
+        chunk = Mask(must, may, mask.guards, mask.last_of, mask.doubt)
     result = (rounds, chunk, rounds < size)
     machine.round_masks[key] = (result, mask, condition)
     return result
@@ -175,9 +174,7 @@ def _data_rounds(
     machine.eval.env.update(cut)
     possible = machine.unsure(mask, condition, True)
     lanes = np.broadcast_to(possible.may, (rounds, *possible.may.shape))
-    from cuda_lsp.static.machine import Mask as MaskClass
-
-    chunk = MaskClass(np.zeros(lanes.shape, bool), lanes, possible.guards, possible.last_of, possible.doubt)
+    chunk = Mask(np.zeros(lanes.shape, bool), lanes, possible.guards, possible.last_of, possible.doubt)
     machine.run(loop.body, chunk)
     machine.left.pop(loop.continue_label, None)
     for var in shape.carried:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
 
 from cuda_lsp.ir.ops import pretty
 from cuda_lsp.ir.program import (
@@ -44,6 +43,8 @@ from cuda_lsp.static.barrier_steps import synchronise
 from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.contents import SharedContents
 from cuda_lsp.static.evaluate import Evaluator
+from cuda_lsp.static.loops import execute_loop
+from cuda_lsp.static.masks import Mask, without
 from cuda_lsp.static.slicing import Slice, tracked
 from cuda_lsp.static.trace import Access, Budget, Path, Ticketing, Trace, array_bytes
 from cuda_lsp.static.values import (
@@ -60,21 +61,6 @@ from cuda_lsp.static.values import (
 )
 
 _SAMPLES = 4  # executions of one read-only access kept for coalescing
-
-
-@frozen(eq=False)
-class Mask:
-    """Executing lanes; ``guards`` as in ``Access``; ``last_of``: below a "drew the last ticket" test."""
-
-    must: Flags
-    may: Flags
-    guards: tuple[tuple[int, bool], ...] = ()
-    last_of: int | None = None
-    doubt: Data | None = None  # the unknown condition below which must and may differ
-
-    @property
-    def sure(self) -> bool:
-        return self.must is self.may
 
 
 class OutOfBudget(Exception):
@@ -230,7 +216,7 @@ class Machine:
         cached = self._masks.get(key)
         if cached is None:
             self.eval.remember(key, 0, *gone)
-            cached = self._masks[key] = (_without(mask, gone), mask, mask.may)
+            cached = self._masks[key] = (without(mask, gone), mask, mask.may)
         return cached[0]
 
     def _leave(self, s: Leave, mask: Mask) -> Mask | None:
@@ -259,8 +245,6 @@ class Machine:
         return shared, local
 
     def _loop(self, s: Loop, mask: Mask) -> Mask | None:
-        from cuda_lsp.static.loops import execute_loop
-
         return execute_loop(self, s, mask)
 
     # -------------------------------------------------------------------------------- variables
@@ -576,14 +560,3 @@ class Machine:
             else:
                 self.trace.not_decided(what)
         return mask
-
-
-
-def _without(mask: Mask, gone: list[Mask]) -> Mask | None:
-    must, may = mask.must, mask.may
-    for left in gone:
-        may = may & ~left.must
-        must = must & ~left.may
-    if not may.any():
-        return None
-    return Mask(may if np.array_equal(must, may) else must, may, mask.guards, mask.last_of, mask.doubt)

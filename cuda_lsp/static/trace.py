@@ -138,7 +138,6 @@ class Trace:
     undecided: list[str] = field(factory=list[str])
     excluded: str | None = None
     warp_synchronous: bool = False
-    unfinished_loops: set[int] = field(factory=set[int])
 
     @property
     def threads(self) -> int:
