@@ -7,14 +7,22 @@ own with a built-in's name is not looked up here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
-from attrs import frozen
+from collections.abc import Mapping
 
 from cuda_lsp.frontend import expressions, groups, lvalues
 from cuda_lsp.frontend import library as libraries
+from cuda_lsp.frontend.builtin_call import Call, Handler
+from cuda_lsp.frontend.builtin_memory import (
+    access_node,
+    atomic,
+    copy,
+    fill,
+    load_through,
+    pointee_of,
+    store_through,
+)
 from cuda_lsp.frontend.cursor_kinds import METHOD
-from cuda_lsp.frontend.extract_build import binary, cast, zero
+from cuda_lsp.frontend.extract_build import binary, cast
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     Address,
@@ -24,73 +32,28 @@ from cuda_lsp.frontend.extract_places import (
     Value,
     is_expr,
 )
-from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
+from cuda_lsp.frontend.extract_state import Lowering
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
     FALSE,
     Assign,
     Assume,
-    Atomic,
     Barrier,
     BarrierScope,
-    Binary,
     BinaryOp,
     Const,
-    Copy,
-    Expr,
     Fence,
     Intrinsic,
     Load,
-    Loop,
     Store,
     Unknown,
 )
-from cuda_lsp.ir.types import INT32, INT64, UINT32, Int, Pointer
+from cuda_lsp.ir.types import INT32, UINT32, Int, Pointer
 from cuda_lsp.model import Scope
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
 
-
-@frozen
-class Call:
-    """A call of a built-in: expression, name, argument expressions, result type."""
-
-    low: Lowering
-    node: Node
-    name: str
-    arguments: list[Node]
-    info: TypeInfo
-
-    def value(self, index: int) -> Value:
-        self._present(index)
-        return expressions.value(self.low, self.arguments[index])
-
-    def _present(self, index: int) -> None:
-        if index >= len(self.arguments):
-            raise Untranslatable(
-                self.low.ast.text(self.node)[:60], "called with too few arguments", self.node
-            )
-
-    def scalar(self, index: int) -> Expr:
-        self._present(index)
-        return expressions.scalar(self.low, self.arguments[index])
-
-    def values(self) -> list[Value]:
-        return [self.value(i) for i in range(len(self.arguments))]
-
-    def nothing(self) -> Value:
-        return zero(INT64)
-
-    def unknown(self, reason: str, inputs: Sequence[Value] = (), varies: bool = False) -> Value:
-        if self.info is VOID:
-            return zero(INT64)
-        if self.info.kind == "record":
-            return self.low.unknown_record(self.info, reason, inputs)
-        return self.low.unknown(reason, self.info.ir, inputs, varies)
-
-
-Handler = Callable[[Call], Value]
 
 # -------------------------------------------------------------------------------- synchronisation
 
@@ -164,160 +127,6 @@ def _fence(scope: Scope) -> Handler:
         return call.nothing()
 
     return lower
-
-
-# ----------------------------------------------------------------------------------------- memory
-
-
-def pointee_of(low: Lowering, node: Node) -> tuple[Place, TypeInfo]:
-    """The object behind a pointer argument, and its type."""
-    inner = node
-    info = type_of(low.ast, inner)
-    target = info.target or info
-    value = expressions.value(low, node)
-    return lvalues.pointed(low, value, target, node), target
-
-
-def access_node(low: Lowering, node: Node) -> Node:
-    """The expression a message should underline for ``&x[i]`` passed to a built-in: ``x[i]``."""
-    from cuda_lsp.frontend import cursor_kinds as K
-
-    inner = node
-    while inner.kind in (K.UNEXPOSED, K.PAREN, *K.CASTS) and inner.children:
-        inner = inner.children[-1]
-    if inner.kind == K.UNARY and low.ast.operator(inner) == K.ADDRESS_OF:
-        return inner.children[-1]
-    return node
-
-
-def _atomic(op: str, scope: Scope) -> Handler:
-    def lower(call: Call) -> Value:
-        low = call.low
-        place, target = pointee_of(low, call.arguments[0])
-        operands: list[Expr] = []
-        for node in call.arguments[1:]:
-            operand = expressions.scalar(low, node)
-            operands.append(expressions.converted(low, operand, target.ir) if target.scalar else operand)
-        if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
-            old = low.read(place, None)
-            low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
-            return old if isinstance(old, EXPR_TYPES) else call.unknown(f"result of {call.name}")
-        return emit_atomic(low, op, scope, place.pointer, tuple(operands), target, call.node)
-
-    return lower
-
-
-def emit_atomic(
-    low: Lowering,
-    op: str,
-    scope: Scope,
-    pointer: Expr,
-    operands: tuple[Expr, ...],
-    target: TypeInfo,
-    node: Node,
-) -> Value:
-    """The statement of one atomic operation, and the old value."""
-    site = low.site(node)
-    if not isinstance(target.ir, Int):
-        low.emit(Atomic(None, op, pointer, operands, target.ir, scope, site))
-        return low.unknown("old value of an atomic", target.ir, varies=True)
-    var = low.var("", target.ir)
-    low.emit(Atomic(var, op, pointer, operands, target.ir, scope, site))
-    return var
-
-
-def _load_through(call: Call) -> Value:
-    low = call.low
-    place, _ = pointee_of(low, call.arguments[0])
-    before = len(low.out)
-    value = low.read(place, call.node)
-    if call.name == "__ldg":
-        from attrs import evolve
-
-        low.out[before:] = [evolve(s, readonly=True) if isinstance(s, Load) else s for s in low.out[before:]]
-    return value
-
-
-def _store_through(call: Call) -> Value:
-    place, _ = pointee_of(call.low, call.arguments[0])
-    value = expressions.convert(call.low, call.value(1), place.info)
-    call.low.write(place, value, call.node)
-    return call.nothing()
-
-
-def _copy(asynchronous: str = "") -> Handler:
-    def lower(call: Call) -> Value:
-        low = call.low
-        first, second = call.value(0), call.value(1)
-        size = cast(call.scalar(2), INT64)
-        if isinstance(first, Address) and isinstance(second, EXPR_TYPES) and isinstance(size, Const):
-            place = MemoryPlace(first.place.info, low.pointer(second))
-            if place.info.size == size.value:  # memcpy into a local object: a read of its size
-                low.write(first.place, low.read(place, call.arguments[1]), None)
-                return first
-        if isinstance(second, Address) and isinstance(first, EXPR_TYPES) and isinstance(size, Const):
-            place = MemoryPlace(second.place.info, low.pointer(first))
-            if place.info.size == size.value:
-                low.write(place, low.read(second.place, None), call.node)
-                return first
-        if isinstance(first, Address) and isinstance(second, Address) and first.place.info.scalar:
-            low.write(first.place, low.unknown("copied bits", first.place.info.ir), None)
-            return first
-        low.emit(
-            Copy(
-                low.pointer(first),
-                low.pointer(second),
-                size,
-                low.site(call.node),
-                bool(asynchronous),
-                asynchronous,
-            )
-        )
-        return first
-
-    return lower
-
-
-def _fill(call: Call) -> Value:
-    """``memset``: stores of the widest units that the size allows, in a loop."""
-    low = call.low
-    first, byte, size = call.value(0), call.scalar(1), cast(call.scalar(2), INT64)
-    if isinstance(first, Address):
-        from cuda_lsp.frontend.calls import scramble
-
-        scramble(low, first.place)
-        return first
-    pointer = low.pointer(first)
-    width = 4 if (isinstance(size, Const) and int(size.value) % 4 == 0) or _multiple_of_4(size) else 1
-    type = Int(8 * width, signed=False)
-    value: Expr = (
-        Const(int(byte.value) % 256 * (0x01010101 if width == 4 else 1), type)
-        if isinstance(byte, Const)
-        else low.unknown("filled byte", type)
-    )
-    index, label, around = low.var("", INT64), low.fresh(), low.fresh()
-    site = low.site(call.node)
-    low.emit(Assign(index, Const(0, INT64)))
-    from cuda_lsp.frontend.extract_build import offset_by
-
-    body = (Store(offset_by(pointer, index), value, type, site),)
-    step = (Assign(index, Binary(BinaryOp.ADD, index, Const(width, INT64), INT64)),)
-    low.emit(Loop(label, around, (), binary(BinaryOp.LT, index, size), body, step, site))
-    return pointer
-
-
-def _multiple_of_4(size: Expr) -> bool:
-    if isinstance(size, Const):
-        return int(size.value) % 4 == 0
-    from cuda_lsp.ir.program import Cast
-
-    if isinstance(size, Cast):
-        return _multiple_of_4(size.operand)
-    return (
-        isinstance(size, Binary)
-        and size.op is BinaryOp.MUL
-        and (_multiple_of_4(size.left) or _multiple_of_4(size.right))
-    )
 
 
 # -------------------------------------------------------------------------------------- arithmetic
@@ -482,16 +291,16 @@ def _rows() -> dict[str, Handler]:
         ("Add", "add"), ("Sub", "sub"), ("Exch", "exch"), ("Min", "min"), ("Max", "max"), ("Inc", "inc"),
         ("Dec", "dec"), ("And", "and"), ("Or", "or"), ("Xor", "xor"), ("CAS", "cas"),
     ):  # fmt: skip
-        add(f"atomic{name}", _atomic(op, Scope.DEVICE))
-        add(f"atomic{name}_block", _atomic(op, Scope.BLOCK))
-        add(f"atomic{name}_system", _atomic(op, Scope.SYSTEM))
-    add("__ldg __ldcg __ldca __ldcs __ldlu __ldcv", _load_through)
-    add("__stwb __stcg __stcs __stwt", _store_through)
-    add("memcpy memmove __builtin_memcpy __builtin_memmove", _copy())
-    add("__pipeline_memcpy_async", _copy("__pipeline_memcpy_async"))
+        add(f"atomic{name}", atomic(op, Scope.DEVICE))
+        add(f"atomic{name}_block", atomic(op, Scope.BLOCK))
+        add(f"atomic{name}_system", atomic(op, Scope.SYSTEM))
+    add("__ldg __ldcg __ldca __ldcs __ldlu __ldcv", load_through)
+    add("__stwb __stcg __stcs __stwt", store_through)
+    add("memcpy memmove __builtin_memcpy __builtin_memmove", copy())
+    add("__pipeline_memcpy_async", copy("__pipeline_memcpy_async"))
     add("__pipeline_wait_prior", _pipeline_wait)
     add("__pipeline_commit __prof_trigger __nanosleep __brkpt free", _effects_only)
-    add("memset __builtin_memset", _fill)
+    add("memset __builtin_memset", fill)
     add("malloc", _malloc)
     add("min umin llmin ullmin", _minmax(BinaryOp.MIN))
     add("max umax llmax ullmax", _minmax(BinaryOp.MAX))

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from attrs import define
 
-from cuda_lsp.frontend import builtins, expressions, extract, lvalues
+from cuda_lsp.frontend import builtins, expressions, extract, initialisers, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import zero
 from cuda_lsp.frontend.extract_places import (
@@ -426,7 +426,7 @@ def _initialise_members(low: Lowering, function: Function, this: Place) -> None:
             if info.kind == "reference":
                 low.bind_reference(this, field, lvalues.place(low, expression))
             else:
-                expressions.initialise(low, low.member(this, field), expression)
+                initialisers.initialise(low, low.member(this, field), expression)
         elif expression.kind == K.CALL:
             named = low.ast.referenced(expression)
             if named is not None and named.kind == K.CONSTRUCTOR:
@@ -473,7 +473,7 @@ def _default_members(low: Lowering, object: Place) -> None:
         root = low.ast.body(cursor)
         children = [c for c in root.children if 100 <= c.kind < 200]
         if children and not field.bitfield and field.type.kind != "array":
-            expressions.initialise(low, low.member(object, field), children[-1])
+            initialisers.initialise(low, low.member(object, field), children[-1])
 
 
 # --------------------------------------------------------------------------------------- lambdas

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuda_lsp.frontend import calls, lvalues
+from cuda_lsp.frontend import calls, initialisers, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, element, select, unary, zero
 from cuda_lsp.frontend.extract_places import (
@@ -513,81 +513,8 @@ def _init_list(low: Lowering, node: Node) -> Value:
     if info.scalar:
         return convert(low, value(low, children[0]), info) if children else zero(info.ir)
     target = low.local("", info)
-    initialise(low, target, node)
+    initialisers.initialise(low, target, node)
     return low.read(target, None)
-
-
-def initialise(low: Lowering, target: Place, node: Node) -> None:
-    """Initialise an object from an initialiser expression, element by element for lists."""
-    info = target.info
-    while (
-        node.kind in (K.UNEXPOSED, K.PAREN)
-        and len(node.children) == 1
-        and node.children[0].kind
-        in (
-            K.INIT_LIST,
-            K.UNEXPOSED,
-        )
-    ):
-        if type_of(low.ast, node.children[0]).kind != info.kind:
-            break
-        node = node.children[0]
-    if (
-        node.kind in (K.FUNCTIONAL_CAST, K.COMPOUND_LITERAL)
-        and node.children
-        and node.children[-1].kind == K.INIT_LIST
-    ):
-        node = node.children[-1]
-    if node.kind != K.INIT_LIST:
-        if info.kind == "array":
-            _initialise_array(low, target, node)
-            return
-        low.write(target, convert(low, value(low, node), info), None)
-        return
-    children = [c for c in node.children if c.kind >= 100]
-    if info.scalar:
-        low.write(target, convert(low, value(low, children[0]), info) if children else zero(info.ir), None)
-    elif info.kind == "array" and info.target is not None:
-        for index, child in enumerate(children):
-            initialise(low, lvalues.indexed(low, target, index), child)
-        _fill_zero(low, target, len(children))
-    elif info.is_record:
-        if len(children) == 1 and type_of(low.ast, children[0]).name == info.name:
-            initialise(low, target, children[0])
-            return
-        for field, child in zip(info.fields, children, strict=False):
-            part = low.member(target, field)
-            initialise(low, part, child)
-        for field in info.fields[len(children) :]:
-            zero_out(low, low.member(target, field))
-
-
-def zero_out(low: Lowering, target: Place) -> None:
-    info = target.info
-    if info.scalar:
-        low.write(target, zero(info.ir), None)
-    elif info.is_record:
-        for field in info.fields:
-            zero_out(low, low.member(target, field))
-    elif info.kind == "array":
-        _fill_zero(low, target, 0)
-
-
-def _fill_zero(low: Lowering, target: Place, start: int) -> None:
-    """Zero the rest of a small local array; a large one keeps what evaluators call unknown data."""
-    count = target.info.count or 0
-    if count - start <= 64:
-        for index in range(start, count):
-            zero_out(low, lvalues.indexed(low, target, index))
-
-
-def _initialise_array(low: Lowering, target: Place, node: Node) -> None:
-    if node.kind == K.STRING:
-        return
-    if node.kind == K.CALL:  # default construction of elements
-        return
-    source = low.pointer(low.address(lvalues.place(low, node)))
-    low.write(target, MemoryRecord(target.info, source), None)
 
 
 def result_type(low: Lowering, declaration: Declaration) -> TypeInfo:
@@ -655,4 +582,4 @@ _HANDLERS: dict[int, Callable[[Lowering, Node], Value]] = {
     K.DELETE: _delete,
 }
 
-__all__ = ["Closure", "arithmetic", "condition", "convert", "discard", "initialise", "scalar", "value"]
+__all__ = ["Closure", "arithmetic", "condition", "convert", "discard", "scalar", "value"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cuda_lsp.frontend import asm, calls, expressions, lvalues
+from cuda_lsp.frontend import asm, calls, expressions, initialisers, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_kernel import kernel_parameters
@@ -297,7 +297,7 @@ def declare(low: Lowering, node: Node) -> None:
     low.env[declaration.key] = place
     if initialiser is not None:
         before = len(low.out)
-        expressions.initialise(low, place, initialiser)
+        initialisers.initialise(low, place, initialiser)
         del before
     elif isinstance(place, VarPlace):
         low.emit_undefined(place)

@@ -18,7 +18,7 @@ from cuda_lsp.ir.program import Axis, Barrier, BarrierPhase, BarrierScope, Binar
 from cuda_lsp.ir.types import INT64, UINT32, Int
 
 if TYPE_CHECKING:
-    from cuda_lsp.frontend.builtins import Call
+    from cuda_lsp.frontend.builtin_call import Call
 
 _TYPES = {
     "thread_block": BarrierScope.BLOCK,

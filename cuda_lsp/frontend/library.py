@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_lsp.frontend import builtins, expressions, lvalues
+from cuda_lsp.frontend import expressions, lvalues
+from cuda_lsp.frontend.builtin_memory import emit_atomic
 from cuda_lsp.frontend.extract_build import base_array, binary
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
@@ -28,7 +29,7 @@ from cuda_lsp.ir.types import INT64, Pointer
 from cuda_lsp.model import Scope, Space
 
 if TYPE_CHECKING:
-    from cuda_lsp.frontend.builtins import Call
+    from cuda_lsp.frontend.builtin_call import Call
 
 _ATOMIC = {
     "fetch_add": "add", "fetch_sub": "sub", "fetch_max": "max", "fetch_min": "min", "fetch_and": "and",
@@ -116,7 +117,7 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
         low.write(place, low.unknown("atomic value", info.ir), None)
         return call.unknown("value of a local atomic")
     operands = tuple(expressions.converted(low, v, info.ir) for v in values)
-    old = builtins.emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
+    old = emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
     new_value = call.name in ("operator+=", "operator-=") or (
         call.name in ("operator++", "operator--") and not call.arguments
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend import calls, expressions
+from cuda_lsp.frontend import calls, expressions, initialisers
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import element
 from cuda_lsp.frontend.extract_places import (
@@ -76,7 +76,7 @@ def place(low: Lowering, node: Node) -> Place:
         return MemoryPlace(info, AddressOf(array))
     if kind == K.INIT_LIST and type_of(low.ast, node).kind == "array":
         target = low.local("", type_of(low.ast, node))
-        expressions.initialise(low, target, node)
+        initialisers.initialise(low, target, node)
         return target
     return temporary(low, expressions.value(low, node), type_of(low.ast, node))
 
