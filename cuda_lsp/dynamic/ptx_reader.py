@@ -78,7 +78,8 @@ class _Reader:
     text: str
     position: int = 0
     files: dict[int, str] = field(factory=dict[int, str])
-    places: dict[tuple[int, int, int], PtxLocation] = field(factory=dict[tuple[int, int, int], PtxLocation])  # of the .loc lines so far
+    # of the .loc lines so far
+    places: dict[tuple[int, int, int], PtxLocation] = field(factory=dict[tuple[int, int, int], PtxLocation])
 
     def module(self) -> PtxModule:
         heads: dict[str, str] = {}
