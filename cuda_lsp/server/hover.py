@@ -34,7 +34,9 @@ def _touches(finding: Finding, position: Position) -> bool:
 def _finding(finding: Finding) -> str:
     kind = f" ({finding.kind.value})" if finding.kind else ""
     lines = [f"**{finding.code.value}**{kind} · {finding.status.value}"]
-    if not finding.witness:  # with one, its table says all that the message says, and brackets keep their meaning
+    if (
+        not finding.witness
+    ):  # with one, its table says all that the message says, and brackets keep their meaning
         lines += ["", finding.message]
     if finding.condition:
         lines += ["", f"When {finding.condition}."]

@@ -90,14 +90,14 @@ class Protocol(LanguageServerProtocol):
         for number, future in list(pending.items()):
             if number != self.msg_id and not future.done():
                 future.cancel()
-        upstream: Any = super().lsp_shutdown  # pyright: ignore[reportUnknownMemberType]
+        upstream = cast("Any", super().lsp_shutdown)  # pyright: ignore[reportUnknownMemberType]
         yield from upstream(*args)
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, Any]:
         self.closed = True
         cast("Server", self._server).exit_code = 0 if self._shutdown else 1
-        upstream: Any = super().lsp_exit  # pyright: ignore[reportUnknownMemberType]
+        upstream = cast("Any", super().lsp_exit)  # pyright: ignore[reportUnknownMemberType]
         yield from upstream(*args)
 
     def _send_data(self, data: Any) -> None:

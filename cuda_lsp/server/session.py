@@ -46,8 +46,7 @@ class Session:
 
     def __init__(self, settings: Settings, publish: Published) -> None:
         self._publish = publish
-        self._analyzer = Analyzer(settings)
-        self._analyzer.warm_up()
+        self._analyzer = Analyzer(settings, quick=True)
         self._waiting: OrderedDict[str, _Change] = OrderedDict()
         self._open: dict[str, _Open] = {}
         self._closing: list[Path] = []
@@ -98,6 +97,7 @@ class Session:
         return self._stopped or (report is not None and report.version == version)
 
     def _work(self) -> None:
+        self._analyzer.warm_up()
         while True:
             with self._condition:
                 self._condition.wait_for(lambda: self._waiting or self._closing or self._stopped)

@@ -8,6 +8,7 @@ Sites move with their kernel: a cached report is shifted by the lines its kernel
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -30,6 +31,7 @@ from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 from cuda_lsp.static.workers import SolverPool
 
 _KEPT_REPORTS = 512
+_PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
 
 
@@ -51,6 +53,8 @@ class _Document:
     directives: FileDirectives
     version: int | None = None
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
+    last_good: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
+    """Kernel name → key and first line of its last text that clang could read."""
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
 
@@ -59,10 +63,12 @@ class Analyzer:
     """One per process: owns the open translations, the reports and the solver processes.
 
     ``update`` must be called from one thread at a time; ``refine`` publishes from a worker thread.
+    ``quick``: an editor is waiting (see ``enumerate_kernel``).
     """
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, *, quick: bool = False) -> None:
         self.settings = settings or Settings()
+        self._quick = quick
         self._documents: dict[Path, _Document] = {}
         self._reports: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.RLock()
@@ -88,6 +94,8 @@ class Analyzer:
             with self._lock:
                 self._reports.move_to_end(key)
             keys.append((key, source.range.start.line))
+            document.last_good[source.base_name] = keys[-1]
+        keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
             document.directives = translation.directives
@@ -150,7 +158,10 @@ class Analyzer:
             self.close(path)
 
     def warm_up(self) -> None:
-        """Start the solver processes before they are needed."""
+        """Start the solver processes and pay for first uses before they are needed."""
+        probe = Path("/cuda-lsp-warm-up.cu")
+        self.update(probe, _PROBE)
+        self.close(probe)
         if self._pool is None and self.settings.solver:
             self._pool = SolverPool(self.settings.solver_workers)
 
@@ -173,10 +184,22 @@ class Analyzer:
             document.translation.reparse(text)
         return document
 
+    def _vanished(self, document: _Document, text: str) -> list[tuple[str, int]]:
+        """Kernels that broken text hides from clang: their last good findings, moved with their name."""
+        kept: list[tuple[str, int]] = []
+        for name in document.translation.unreadable:
+            good = document.last_good.get(name)
+            known = self._reports.get(good[0]) if good else None
+            place = re.search(rf"\b{name}\s*\(", text)
+            if good and known and place and known.kernel.name_range:
+                line = text.count("\n", 0, place.start()) + 1
+                kept.append((good[0], known.line + line - known.kernel.name_range.start.line))
+        return kept
+
     def _analyse(self, translation: Translation, source: KernelSource, key: str) -> ToolError | None:
         try:
             kernel = translation.lower(source)
-            first = enumerate_kernel(kernel, self.settings)
+            first = enumerate_kernel(kernel, self.settings, quick=self._quick)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)

@@ -153,9 +153,7 @@ def _within_block(
         yield from _unknown(trace, distinct, group, None)
 
 
-def _between_blocks(
-    trace: Trace, path: Path, accesses: list[Access], deadline: float
-) -> Iterator[Race]:
+def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: float) -> Iterator[Race]:
     agent = np.arange(trace.lanes) // trace.threads
     intervals: dict[int, list[Access]] = defaultdict(list)
     for a in accesses:
@@ -262,12 +260,12 @@ def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
     return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
 
 
-def race_findings(trace: Trace) -> tuple[Finding, ...]:
+def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:
     """All races as findings: the squiggle is on the later access in the text, the other is related.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    races = find_races(trace)
+    races = find_races(trace, milliseconds=milliseconds)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
     found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)

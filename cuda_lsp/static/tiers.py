@@ -8,6 +8,7 @@ was open, replaces an example by a readable condition, and drops what it refutes
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
 from attrs import evolve, frozen
@@ -31,6 +32,7 @@ from cuda_lsp.static.trace import Budget, Trace
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+_SAMPLING = 0.012  # seconds after which the keystroke path takes no further sample
 PENDING = "not decided by enumeration; the solver has not looked at it"
 
 Key = tuple[object, ...]
@@ -53,22 +55,31 @@ def key_of(finding: Finding) -> Key:
     return (finding.code, finding.site.range)
 
 
-def enumerate_kernel(kernel: Kernel, settings: Settings) -> FirstTier:
-    """The first tier: no solver, no I/O, bounded by ``settings.enumeration_budget``."""
+def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False) -> FirstTier:
+    """The first tier: no solver, no I/O, bounded by ``settings.enumeration_budget``.
+
+    ``quick``: on the keystroke path, where sampling stops after a few milliseconds; the solver, which
+    treats the scalars as free, comes right behind.
+    """
+    started = time.perf_counter()
     launches = launches_of(kernel, settings)
     findings: dict[Key, Finding] = {}
     open_reasons: dict[str, None] = {}
     possible = False
     for launch in launches:
         unknown = _run(kernel, launch, launch.arguments, settings)
-        sure = [f for f in _findings(unknown, settings) if f.status is Status.PROVED or not _is_open(f)]
-        _collect(findings, sure)
-        left = [f for f in race_findings(unknown) if f.status is Status.POSSIBLE]
+        found = _findings(unknown, settings, _race_limit(kernel, quick))
         open_reasons.update(dict.fromkeys(unknown.undecided))
-        if free_scalars(kernel, launch):
-            _collect(findings, _sampled(kernel, launch, settings))
+        doubts = [f for f in found if f.status is Status.POSSIBLE]
+        left = [f for f in doubts if f.code in RACES]
+        _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
+        if kernel.errors:
+            pass  # what broken code leaves open is noise while it is being typed
+        elif free_scalars(kernel, launch):
+            deadline = started + (_SAMPLING if quick else settings.enumeration_budget / 1000)
+            _collect(findings, _sampled(kernel, launch, settings, deadline, quick))
         else:
-            _collect(findings, left)
+            _collect(findings, doubts)
         if left:
             possible = True
             open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
@@ -96,11 +107,16 @@ def _run(kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], set
     return execute(kernel, launch, arguments, settings.gpu, budget)
 
 
-def _findings(trace: Trace, settings: Settings) -> tuple[Finding, ...]:
+def _race_limit(kernel: Kernel, quick: bool) -> float:
+    """Milliseconds for comparing accesses; text that does not compile is not worth more than a glance."""
+    return 8.0 if kernel.errors else 60.0 if quick else 2000.0
+
+
+def _findings(trace: Trace, settings: Settings, race_limit: float) -> tuple[Finding, ...]:
     thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
     optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
     return (
-        *race_findings(trace),
+        *race_findings(trace, race_limit),
         *barrier_findings(trace),
         *bank_findings(trace, thresholds),
         *bounds_findings(trace),
@@ -110,20 +126,19 @@ def _findings(trace: Trace, settings: Settings) -> tuple[Finding, ...]:
     )
 
 
-def _is_open(finding: Finding) -> bool:
-    """A doubt that a value for the open scalars may settle."""
-    return finding.status is Status.POSSIBLE
-
-
-def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings) -> list[Finding]:
+def _sampled(
+    kernel: Kernel, launch: LaunchConfig, settings: Settings, deadline: float, quick: bool
+) -> list[Finding]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
     found: dict[Key, Finding] = {}
     for arguments in samples(kernel, launch):
+        if time.perf_counter() > deadline:
+            break
         trace = _run(kernel, launch, arguments, settings)
         if trace.excluded:
             continue
         example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
-        for finding in _findings(trace, settings):
+        for finding in _findings(trace, settings, _race_limit(kernel, quick)):
             found.setdefault(key_of(finding), _under(finding, example))
     return list(found.values())
 
