@@ -21,7 +21,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_query import Outcome, Query
-from cuda_lsp.static.solve_rows import masks_of, pitch_of
+from cuda_lsp.static.solve_rows import mask_cases, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -273,12 +273,12 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
             if not holds:
                 attempt.assumptions[pitch.text] = None
             return
+    masks = mask_cases(p.formula, query.where.free)
+    if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
+        attempt.assumptions[masks[1]] = None
+        return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.REFUTED:
-        return
-    masks = masks_of(p.formula)
-    if masks is not None and query.ask(p, t.and_(facts, masks[0])).outcome is Outcome.REFUTED:
-        attempt.assumptions[masks[1]] = None
         return
     if answer.outcome is Outcome.UNKNOWN:
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")

@@ -77,6 +77,11 @@ class Query:
         formula = t.and_(facts, p.guards, pitch.rows, pitch.equal)
         return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
 
+    def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
+        """The pair is impossible in this case of its formula."""
+        formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
+        return self.solve(formula).outcome is Outcome.REFUTED
+
     def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
         """The program's own guards keep columns within their rows: nothing need be assumed."""
         shared = shared_level(p.pair.relation)

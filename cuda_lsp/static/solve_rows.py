@@ -132,28 +132,39 @@ def _reduced(row: Term, size: int) -> Term:
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
 
 
-def masks_of(formula: Term) -> tuple[Term, str] | None:
-    """``x & (size - 1)``: the size is meant to be a power of two. That assumption and its text, if any.
 
-    The assumption also says what the masked value then is (``x mod size``), free of bit operators.
+
+def mask_cases(formula: Term, free: Mapping[str, Var]) -> tuple[list[Term], str] | None:
+    """``x & (size - 1)``: the size is meant to be a power of two. The formula case by case, if so.
+
+    In each case the masked value is ``x mod size`` for one constant size, free of bit operators; sizes
+    beyond every ``x`` are one case. The text names the parameters involved; it is empty when there are
+    none (a doubled or halved loop variable).
     """
-    found: list[Term] = []
-    names: dict[str, None] = {}
-    for part in t.subterms(formula):
-        if part.op is not Op.BAND:
-            continue
-        for mask, value in (part.args, part.args[::-1]):
-            plain = mask.args[0] if mask.op is Op.WRAP else mask  # unsigned size - 1 wraps at 0
-            size = t.add(plain, t.ONE)
-            one_less = t.monomials(plain).get(()) == -1
-            if one_less and not mask.is_const and t.level_of(mask) is Level.GRID:
-                cases = (
-                    t.and_(t.eq(size, t.const(1 << i)), t.eq(part, t.floor_mod(value, 1 << i)))
-                    for i in range(31)
-                )
-                found.append(t.or_(*cases))
-                names[t.show(size)] = None
-                break
-    if not found:
+    bands = [(part, *split) for part in t.subterms(formula) if (split := _masked(part)) is not None]
+    if not bands:
         return None
-    return t.and_(*found), f"{' and '.join(f'`{n}`' for n in names)} a power of two"
+    size = bands[0][2]
+    masked = [(part, value) for part, value, other in bands if other is size]
+    reach = max(value.hi if value.lo >= 0 else math.inf for _, value in masked)
+    cases: list[Term] = []
+    for i in range(31):
+        last = 1 << i > reach
+        mapping = {part: value if last else t.floor_mod(value, 1 << i) for part, value in masked}
+        fixed = t.le(t.const(1 << i), size) if last else t.eq(size, t.const(1 << i))
+        cases.append(t.and_(t.substitute(formula, mapping), fixed))
+        if last:
+            break
+    named = dict.fromkeys(p.args[0] for p in t.subterms(size) if p.op is Op.SYMBOL and p.args[0] in free)
+    return cases, f"{' and '.join(f'`{n}`' for n in named)} a power of two" if named else ""
+
+
+def _masked(part: Term) -> tuple[Term, Term] | None:
+    """``(x, size)`` of ``x & (size - 1)`` with a size common to all threads."""
+    if part.op is not Op.BAND:
+        return None
+    for mask, value in (part.args, part.args[::-1]):
+        plain = mask.args[0] if mask.op is Op.WRAP else mask  # unsigned size - 1 wraps at 0
+        if not mask.is_const and t.monomials(plain).get(()) == -1 and t.level_of(mask) is Level.GRID:
+            return value, t.add(plain, t.ONE)
+    return None

@@ -5,8 +5,9 @@ sums and products stay polynomials; it is brought into the type's range (``settl
 matters: comparisons, division, right shifts, bit operators, widening.
 
 Assumptions, stated to the user: signed arithmetic does not overflow, and unsigned arithmetic does
-not exceed its range merely because a parameter or the grid is very large (products of sizes below
-1024 must fit).  Unsigned differences below zero, hash-like products and bit operators wrap exactly.
+not exceed its range merely because a parameter, the grid or a doubled loop variable is very large
+(products of sizes below 1024 must fit).  Unsigned differences below zero, hash-like products and bit
+operators wrap exactly.
 """
 
 from __future__ import annotations
@@ -112,6 +113,9 @@ def _plausible(term: Term, *, unsigned: bool = False) -> Term:
     """
 
     def cut(part: Term) -> Term | None:
+        if part.op is Op.POWER and part.args[3] and part.hi > PLAUSIBLE:
+            # a doubled loop variable: its loop ends before it overflows
+            return t.symbol(f"{part.order}~", Level.GRID, max(part.lo, 0), PLAUSIBLE)
         if part.op not in (Op.SYMBOL, Op.APPLY):
             return None
         lo, hi = max(part.lo, -PLAUSIBLE), min(part.hi, PLAUSIBLE)

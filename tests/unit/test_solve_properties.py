@@ -140,7 +140,7 @@ def said(kernel, result) -> str:
 
 def check_against_brute_force(kernel) -> None:
     expected = brute_force(kernel)
-    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=20, query=5))
+    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=3, query=0.5))
     certain = {lines(f) for f in races(result) if f.status is Status.PROVED}
     assert certain <= expected, said(kernel, result)
     if result.verdict is Verdict.RACE_FREE:
@@ -149,7 +149,7 @@ def check_against_brute_force(kernel) -> None:
         assert certain == expected, said(kernel, result)
 
 
-EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @EXAMPLES
@@ -167,7 +167,7 @@ def test_they_agree_on_kernels_with_jumps(kernel):
 @EXAMPLES
 @given(kernels(free=True))
 def test_a_proof_holds_for_every_value_of_a_parameter(kernel):
-    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=20, query=2))
+    result = refine_kernel(kernel, [LAUNCH], GPU, Budget(kernel=3, query=0.5))
     found = {lines(f) for f in races(result)}
     for n in (-3, 0, 1, 2, 3, 5, 8, 9, 64):
         expected = brute_force(kernel, {"n": n})
