@@ -419,6 +419,8 @@ class Lowering:
         elif isinstance(place, StaticPlace):
             if place.owner and place.owner not in self.assigned and isinstance(value, EXPR_TYPES):
                 raise Restart(place.owner, memory=False)
+            if not place.owner and place.info.scalar and isinstance(value, EXPR_TYPES):
+                raise Untranslatable("assignment", "to an object that the analysis does not model", node)
             place.value = value
         elif isinstance(place, RecordPlace):
             self._write_fields(place, value, node)

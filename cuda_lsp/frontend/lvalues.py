@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from cuda_lsp.frontend import calls, expressions, initialisers
 from cuda_lsp.frontend import cursor_kinds as K
-from cuda_lsp.frontend.extract_build import element
+from cuda_lsp.frontend.extract_build import element, select
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     PLACE_TYPES,
     Address,
+    DataPlace,
     MemoryPlace,
     MemoryRecord,
     Place,
@@ -19,7 +20,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import Field, TypeInfo, field_of, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Axis, Builtin, Const, If
+from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, If
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
 from cuda_lsp.model import Space
 
@@ -136,19 +137,14 @@ def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
     """``*pointer``."""
     if isinstance(pointer, Address):
         target = pointer.place
-        if (
-            target.info.ir == info.ir
-            or (target.info.is_record and info.is_record)
-            or isinstance(target, StaticPlace)
-        ):
+        if target.info.ir == info.ir or _related(target.info, info) or isinstance(target, StaticPlace):
             return target
         if (
-            isinstance(target.info.ir, Float | Int)
+            isinstance(target.info.ir, Float)
             and isinstance(info.ir, Float | Int)
             and info.size == target.info.size
         ):
-            # a scalar seen as another type of its size (__float_as_int by hand): the bits are data
-            return StaticPlace(info, low.unknown("reinterpreted value", info.ir))
+            return DataPlace(info)  # a float seen as an integer of its size: the bits are data
         return MemoryPlace(info, low.pointer(pointer))
     if isinstance(pointer, EXPR_TYPES):
         expr = low.pointer(pointer)
@@ -160,6 +156,14 @@ def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
     if isinstance(pointer, MemoryRecord | RecordValue):
         raise Untranslatable(low.ast.text(node)[:60], "dereferences an object of a class", node)
     return StaticPlace(info, pointer)
+
+
+def _related(object: TypeInfo, seen_as: TypeInfo) -> bool:
+    """Whether a record may be seen as another by inheritance (libclang hides some bases), not by a cast of bits."""
+    if not (object.is_record and seen_as.is_record):
+        return False
+    declarations = (object.declaration, seen_as.declaration)
+    return all(d is not None and not d.in_system_header for d in declarations)
 
 
 def indexed(low: Lowering, array: Place, index: int) -> Place:
@@ -195,20 +199,47 @@ def _subscript(low: Lowering, node: Node) -> Place:
 
 
 def _conditional(low: Lowering, node: Node) -> Place:
+    """``c ? a : b`` as an object: one of two addresses; constants and temporaries may be copied."""
     children = [c for c in node.children if c.kind >= 100]
     info = type_of(low.ast, node)
-    if len(children) != 3 or info.scalar:
+    if len(children) != 3:
+        return temporary(low, expressions.value(low, node), info)
+    named = all(_names_object(low, child) for child in children[1:])
+    if info.scalar and (info.const or not named):
         return temporary(low, expressions.value(low, node), info)
     test = expressions.condition(low, children[0])
     if isinstance(test, Const):
         return place(low, children[1 if test.value else 2])
-    target = low.local("", info)
     with low.nested() as first:
-        low.write(target, low.read(place(low, children[1]), children[1]), None)
+        a = place(low, children[1])
     with low.nested() as second:
-        low.write(target, low.read(place(low, children[2]), children[2]), None)
+        b = place(low, children[2])
+    if not isinstance(a, MemoryPlace) or not isinstance(b, MemoryPlace):
+        if named and not info.const:
+            raise Untranslatable(low.ast.text(node)[:60], "chooses between two variables as objects", node)
+        target = low.local("", info)
+        with low.nested() as extra:
+            low.write(target, low.read(a, children[1]), None)
+        first.extend(extra)
+        with low.nested() as extra:
+            low.write(target, low.read(b, children[2]), None)
+        low.emit(If(test, tuple(first), (*second, *extra), low.site(node)))
+        return target
+    if not first and not second:
+        return MemoryPlace(info, select(test, a.pointer, b.pointer, a.pointer.type))
+    pointer = low.var("", a.pointer.type)
+    first.append(Assign(pointer, a.pointer))
+    second.append(Assign(pointer, b.pointer))
     low.emit(If(test, tuple(first), tuple(second), low.site(node)))
-    return target
+    return MemoryPlace(info, pointer)
+
+
+def _names_object(low: Lowering, node: Node) -> bool:
+    while node.kind == K.PAREN and node.children:
+        node = node.children[-1]
+    if node.kind == K.UNARY:
+        return low.ast.operator(node) == K.DEREF
+    return node.kind in (K.DECL_REF, K.SUBSCRIPT, K.MEMBER_EXPR, K.CONDITIONAL)
 
 
 # ------------------------------------------------------------------------------------- members

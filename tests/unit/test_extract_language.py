@@ -339,3 +339,27 @@ def test_structured_bindings_name_the_members():
 def test_increment_whose_value_is_unused_is_one_assignment():
     lines = printed("__global__ void k(int* a, int n) { for (int i = 0, j = 9; i < n; i++, j--) a[i] = j; }")
     assert "i = i + 1" in lines and "j = j - 1" in lines
+
+
+def test_conditional_lvalue_is_written_through_a_chosen_address():
+    text = "__global__ void k(int* a, int n) { (n ? a[1] : a[2]) = 3; }"
+    assert printed(text)[-1] == "store int32 n ? &a + 4 B : &a + 8 B <- 3"
+
+
+def test_choosing_between_two_variables_as_objects_is_said():
+    assert constructs(
+        lowered("__global__ void k(int* a, int n) { int x = 0, y = 0; (n ? x : y) = 3; a[x] = y; }")
+    )
+
+
+def test_integer_written_through_another_integer_type_is_not_lost():
+    kernel = lowered("__global__ void k(int* a) { unsigned u = 1; *(int*)&u = 5; a[u] = 0; }")
+    assert any(a.space is Space.LOCAL and a.name == "u" for a in kernel.arrays)
+
+
+def test_record_seen_as_a_vector_moves_to_memory():
+    text = (
+        "struct P { int v[1]; int a, b, c; }; struct Q { int a, b; };"
+        " __global__ void k(int* o) { Q q; q.a = 1; *(int2*)&q = make_int2(7, 8); o[q.a] = 0; }"
+    )
+    assert any(a.space is Space.LOCAL and a.name == "q" for a in lowered(text).arrays)
