@@ -7,6 +7,7 @@ the kernel its deadline.
 
 from __future__ import annotations
 
+import ctypes
 import enum
 import time
 from collections.abc import Mapping
@@ -153,7 +154,10 @@ class Query:
             return UNKNOWN, False
         self.stats.queries += 1
         encoder = Encoder(width)
-        goal = encoder.encode(formula)
+        try:
+            goal = encoder.encode(formula)
+        except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
+            return UNKNOWN, True
         solver: Any = z3().Solver()
         solver.set("timeout", int(left * 1000))
         solver.add(*encoder.constraints, goal)
