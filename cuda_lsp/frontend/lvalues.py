@@ -159,7 +159,7 @@ def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
 
 
 def _related(object: TypeInfo, seen_as: TypeInfo) -> bool:
-    """Whether a record may be seen as another by inheritance (libclang hides some bases), not by a cast of bits."""
+    """Whether a record may be seen as another by inheritance (libclang hides some bases), not bit by bit."""
     if not (object.is_record and seen_as.is_record):
         return False
     declarations = (object.declaration, seen_as.declaration)
