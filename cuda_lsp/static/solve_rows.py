@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from attrs import frozen
 
 from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, Problem
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
@@ -54,7 +55,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     assumable = True
     element = int(p.pair.first.size.value) if p.pair.first.size.is_const else 1
     for _ in range(4):
-        pitch = _symbol(a, b, free)
+        pitch = _symbol(a, b, free) or (_component(a, b, free) if _two_global_writes(p) else None)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
@@ -91,6 +92,18 @@ def _symbol(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
     common = [x for x in factors(a) if x in factors(b)]
     # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
     return min(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]), default=None)
+
+
+def _two_global_writes(p: Problem) -> bool:
+    first, second = p.pair.first, p.pair.second
+    return first.mode is second.mode is Mode.WRITE and first.array.space is Space.GLOBAL
+
+
+def _component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """A structure of arrays, ``i + c*count``: the parameter that tells two components apart."""
+    sums = t.monomials(t.sub(a, b))
+    named = (m[0] for m in sums if len(m) == 1 and m[0].op is Op.SYMBOL and m[0].args[0] in free)
+    return next(named, None)
 
 
 def _split(term: Term, in_row: Callable[[tuple[Term, ...]], bool]) -> tuple[Term, Term]:
