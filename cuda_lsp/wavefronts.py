@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+Ints = np.ndarray[Any, Any]  # int64
+Bools = np.ndarray[Any, Any]  # bool
 
 
 @frozen
@@ -62,7 +61,7 @@ def warp_wavefronts(
     )
 
 
-def _part_of_lane(addresses: Ints, active: Bools, size: int, parts: int, load: bool) -> NDArray[Any]:
+def _part_of_lane(addresses: Ints, active: Bools, size: int, parts: int, load: bool) -> Ints:
     """Which part of its warp each lane belongs to, ``(warps, lanes)``."""
     warps, lanes = addresses.shape
     lane = np.broadcast_to(np.arange(lanes) * parts // lanes, (warps, lanes))

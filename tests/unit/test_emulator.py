@@ -14,7 +14,8 @@ def emulator(body: str) -> Emulator:
             ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 out) {\n"
             ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .shared .align 4 .b8 s[1024];\n"
             "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;"
-            f"add.s64 %rd3, %rd1, %rd2; mov.u32 %r2, s; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3;\n{body}\nret; }}"
+            f"add.s64 %rd3, %rd1, %rd2; mov.u32 %r2, s; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3;\n"
+            f"{body}\nret; }}"
         )
     )
 
@@ -32,7 +33,8 @@ def test_neighbour_read_without_a_barrier_races():
 
 
 def test_neighbour_read_after_a_barrier_is_race_free_and_right():
-    body = f"st.shared.u32 [%r4], %r1; bar.sync 0; {NEIGHBOUR} ld.shared.u32 %r9, [%r8]; st.global.u32 [%rd3], %r9;"
+    body = f"st.shared.u32 [%r4], %r1; bar.sync 0; {NEIGHBOUR} ld.shared.u32 %r9, [%r8];"
+    body += "st.global.u32 [%rd3], %r9;"
     result = run(body)
     assert result.races == () and result.incomplete == ()
     assert (result.arrays[0] == np.roll(np.arange(256), -1)).all()

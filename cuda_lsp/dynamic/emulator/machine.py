@@ -1,7 +1,8 @@
 """A small SIMT interpreter of PTX: every thread of the launch at once, NumPy, lowest program counter first.
 
 It covers the integer and float core, shared, global and generic memory, ``bar.sync 0``, full-warp
-``bar.warp.sync``, and control flow; ``volatile`` is a plain access. Whatever else a kernel holds is refused by name before it runs
+``bar.warp.sync``, and control flow;
+``volatile`` is a plain access. Whatever else a kernel holds is refused by name before it runs
 (``Untranslatable``). No calls, shuffles, atomics with a result, or local memory yet. Source: PTX ISA ch. 9.
 """
 
@@ -64,29 +65,11 @@ _COMPARE: Mapping[str, Callable[..., Any]] = {
     "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
 _OTHERS = frozenset(
-    (
-        "mov",
-        "ld",
-        "st",
-        "bra",
-        "ret",
-        "exit",
-        "bar",
-        "cvta",
-        "cvt",
-        "mul",
-        "mad",
-        "div",
-        "rem",
-        "setp",
-        "selp",
-    )
-    + ("shl", "shr", "neg", "not")
+    "mov ld st bra ret exit bar cvta cvt mul mad div rem setp selp shl shr neg not".split()  # noqa: SIM905
 )
 _REFUSED = frozenset(
-    ("sat", "ftz", "hi", "rz", "rm", "rp", "rni", "rzi", "rmi", "rpi", "approx", "full", "local", "const")
-    + ("cc", "acquire", "release", "relaxed", "mmio")
-)
+    "sat ftz hi rz rm rp rni rzi rmi rpi approx full local const".split()  # noqa: SIM905
+) | {"cc", "acquire", "release", "relaxed", "mmio"}
 _WIDTH = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
 
 
