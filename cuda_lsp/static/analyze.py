@@ -26,7 +26,8 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
-from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 from cuda_lsp.static.workers import SolverPool
 
@@ -280,7 +281,7 @@ def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> Ker
 
 def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
     try:
-        return refine_kernel(known.kernel, known.report.launches, settings.gpu, budget)
+        return refine_with_second_opinion(known.kernel, known.report.launches, settings.gpu, budget)
     except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
         return SolverResult(Verdict.UNDECIDED, (f"the solver failed: {type(error).__name__}: {error}",))
 

@@ -7,16 +7,19 @@ are sampled for the first tier; the solver treats them as free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import Any, cast
 
-from attrs import evolve
+from attrs import evolve, fields, has
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Kernel, Var
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import LaunchConfig, LaunchSource
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
 
 MAX_LAUNCHES = 2
+ASSUMED = "the launch, which nothing in the file tells"
+"""The reason of a finding that other plausible launches do not show."""
 
 
 def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
@@ -41,17 +44,84 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
                 arguments=kernel.directives.arguments,
             ),
         )
-    block = _default_block(kernel, settings)
-    return (LaunchConfig(block, settings.grid_dim, arguments=kernel.directives.arguments),)
+    hinted = _hinted_block(kernel)
+    source = LaunchSource.BOUNDS if hinted else LaunchSource.DEFAULT
+    block = hinted or _default_block(kernel, settings)
+    arguments = kernel.directives.arguments
+    return (LaunchConfig(block, settings.grid_dim, source=source, arguments=arguments),)
 
 
-def _default_block(kernel: Kernel, settings: Settings) -> tuple[int, int, int]:
+def alternatives(launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
+    """Other launches as plausible as an assumed one: what holds under all of them is not its fault."""
+    x, y, z = launch.block
+    blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
+    others = [block for block in blocks if block != launch.block] if z == 1 else [(x, y, 1)]
+    return tuple(evolve(launch, block=block) for block in others)
+
+
+def _hinted_block(kernel: Kernel) -> Dim3 | None:
+    """What the extents of static shared arrays suggest: a tile's rows and columns, a buffer's length.
+
+    A column of padding is taken off (17 → 16, 33 → 32).
+    """
+    shapes = [
+        tuple(n or 0 for n in array.shape)
+        for array in kernel.arrays
+        if array.space is Space.SHARED and not array.dynamic
+    ]
+    if Axis.TID_Y in axes_of(kernel):
+        tiles = [(_side(shape[1]), _side(shape[0])) for shape in shapes if len(shape) == 2]
+        fitting = [(x, y, 1) for x, y in tiles if x > 1 and y > 1 and x * y <= 1024]
+        return min(fitting, key=lambda block: block[0] * block[1], default=None)
+    lengths = [
+        shape[0] for shape in shapes if len(shape) == 1 and 64 <= shape[0] <= 1024 and shape[0] % 32 == 0
+    ]
+    return (max(lengths), 1, 1) if lengths else None
+
+
+def _side(extent: int) -> int:
+    """The largest usual block side within an array's extent, halo or padding left over."""
+    return next((side for side in (64, 32, 16, 8, 4) if side <= extent), 1)
+
+
+def _default_block(kernel: Kernel, settings: Settings) -> Dim3:
     """The default, folded into two dimensions for a kernel that uses threadIdx.y."""
     x, y, z = settings.default_block
-    axes = kernel.required
-    if (y, z) == (1, 1) and axes.get("dimensions", 1) >= 2 and x % 16 == 0:
+    if (y, z) == (1, 1) and x % 16 == 0 and Axis.TID_Y in axes_of(kernel):
         return (16, x // 16, 1)
     return (x, y, z)
+
+
+def axes_of(kernel: Kernel) -> frozenset[Axis]:
+    """The built-in variables that a kernel reads, linear thread ranks (``y * blockDim.x``) left out.
+
+    A rank is as good in one dimension as in two: it says nothing of the block's shape.
+    """
+    found: set[Axis] = set()
+    pending: list[Any] = [kernel.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Builtin):
+            found.add(node.axis)
+        elif isinstance(node, tuple):
+            pending.extend(cast("tuple[Any, ...]", node))
+        elif isinstance(node, Binary) and node.op is BinaryOp.MUL and _is_extent(node.left, node.right):
+            continue
+        elif not isinstance(node, (Site, Var, Array)):
+            pending.extend(_parts(node))
+    return frozenset(found)
+
+
+def _parts(node: Any) -> list[Any]:
+    """The fields of a program node; nothing of anything else."""
+    node_type: Any = type(node)  # pyright: ignore[reportUnknownVariableType]
+    return [getattr(node, attribute.name) for attribute in fields(node_type)] if has(node_type) else []
+
+
+def _is_extent(*factors: Any) -> bool:
+    """Whether one factor is blockDim.x or blockDim.y."""
+    plain = [f.operand if isinstance(f, Cast) else f for f in factors]
+    return any(isinstance(f, Builtin) and f.axis in (Axis.BDIM_X, Axis.BDIM_Y) for f in plain)
 
 
 def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
@@ -61,14 +131,14 @@ def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:
     )
 
 
-def samples(kernel: Kernel, launch: LaunchConfig) -> Iterator[Mapping[str, int]]:
-    """Values for the free scalars: round and large, odd and smaller than the block, one.
+def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
+    """Natural values for the free scalars; None when there are none.
 
-    Each scalar of a sample has another value, so that no accidental equality hides or makes a race.
+    Different powers of two beyond the block: extents cover all threads, pitches are wide enough, and no
+    accidental equality hides or makes a race.
     """
     free = free_scalars(kernel, launch)
     if not free:
-        return
-    threads = launch.threads
-    for base, step in ((2 * threads, 64), (max(3, threads // 2 + 5), 2), (1, 0)):
-        yield {**launch.arguments, **{name: base + i * step for i, name in enumerate(free)}}
+        return None
+    base = 1 << (2 * launch.threads - 1).bit_length()
+    return {**launch.arguments, **{name: base << min(i, 8) for i, name in enumerate(free)}}

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
-from cuda_lsp.static.assumed import free_scalars, launches_of, samples
+from cuda_lsp.static.assumed import ASSUMED, alternatives, free_scalars, launches_of, sample
 from cuda_lsp.static.banks import BankThresholds, bank_findings
 from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
@@ -28,10 +28,12 @@ from cuda_lsp.static.limits import limit_findings
 from cuda_lsp.static.races import race_findings
 from cuda_lsp.static.solve import SolverResult
 from cuda_lsp.static.trace import Budget, Trace
+from cuda_lsp.static.values import Data
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+_SAMPLE_BUDGET = 15.0  # milliseconds for a sampled execution on the keystroke path
 _SAMPLING = 0.012  # seconds after which the keystroke path takes no further sample
 PENDING = "not decided by enumeration; the solver has not looked at it"
 
@@ -70,21 +72,24 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         unknown = _run(kernel, launch, launch.arguments, settings)
         found = _findings(unknown, settings, _race_limit(kernel, quick))
         open_reasons.update(dict.fromkeys(unknown.undecided))
+        if launch.assumed:
+            found = _not_its_fault(kernel, launch, found, settings, quick)
         doubts = [f for f in found if f.status is Status.POSSIBLE]
         left = [f for f in doubts if f.code in RACES]
         _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
         if kernel.errors:
             pass  # what broken code leaves open is noise while it is being typed
         elif free_scalars(kernel, launch):
-            deadline = started + (_SAMPLING if quick else settings.enumeration_budget / 1000)
-            _collect(findings, _sampled(kernel, launch, settings, deadline, quick))
+            late = quick and time.perf_counter() > started + _SAMPLING
+            _collect(findings, [] if late else _sampled(kernel, launch, settings, quick))
         else:
             _collect(findings, doubts)
         if left:
             possible = True
             open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
         _collect(findings, limit_findings(kernel, launch, settings.gpu))
-    _collect(findings, incomplete_findings(kernel, launches[0]))
+    if not kernel.errors:
+        _collect(findings, incomplete_findings(kernel, launches[0]))
     incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
     reasons = (*incomplete, *open_reasons)
     decided = not possible and not open_reasons
@@ -102,9 +107,20 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
     return FirstTier(report, decided, tuple(open_reasons))
 
 
-def _run(kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], settings: Settings) -> Trace:
-    budget = Budget(milliseconds=float(settings.enumeration_budget))
-    return execute(kernel, launch, arguments, settings.gpu, budget)
+def _run(
+    kernel: Kernel,
+    launch: LaunchConfig,
+    arguments: Mapping[str, int],
+    settings: Settings,
+    milliseconds: float | None = None,
+) -> Trace:
+    budget = Budget(milliseconds=milliseconds or float(settings.enumeration_budget))
+    trace = execute(kernel, launch, arguments, settings.gpu, budget)
+    if kernel.errors:
+        # What broken text leaves unknown is noise while it is being typed, and dear to compare.
+        for path in trace.paths:
+            path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
+    return trace
 
 
 def _race_limit(kernel: Kernel, quick: bool) -> float:
@@ -114,6 +130,8 @@ def _race_limit(kernel: Kernel, quick: bool) -> float:
 
 def _findings(trace: Trace, settings: Settings, race_limit: float) -> tuple[Finding, ...]:
     thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
+    if trace.kernel.errors:  # what broken text does to addresses is no news to its author
+        return (*race_findings(trace, race_limit), *barrier_findings(trace))
     optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
     return (
         *race_findings(trace, race_limit),
@@ -126,21 +144,40 @@ def _findings(trace: Trace, settings: Settings, race_limit: float) -> tuple[Find
     )
 
 
-def _sampled(
-    kernel: Kernel, launch: LaunchConfig, settings: Settings, deadline: float, quick: bool
-) -> list[Finding]:
-    """Findings that need the open scalars to have certain values; the example is the condition."""
-    found: dict[Key, Finding] = {}
-    for arguments in samples(kernel, launch):
-        if time.perf_counter() > deadline:
+def _not_its_fault(
+    kernel: Kernel, launch: LaunchConfig, found: Iterable[Finding], settings: Settings, quick: bool
+) -> tuple[Finding, ...]:
+    """Under a launch that we assumed, only what other plausible launches show too is certain."""
+    findings = tuple(found)
+    certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
+    for other in alternatives(launch):
+        if not certain:
             break
-        trace = _run(kernel, launch, arguments, settings)
-        if trace.excluded:
-            continue
-        example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
-        for finding in _findings(trace, settings, _race_limit(kernel, quick)):
-            found.setdefault(key_of(finding), _under(finding, example))
-    return list(found.values())
+        trace = _run(kernel, other, other.arguments, settings)
+        there = _findings(trace, settings, _race_limit(kernel, quick))
+        certain &= {key_of(f) for f in there if f.status is Status.PROVED}
+    return tuple(
+        f
+        if f.status is not Status.PROVED or f.code in _PERFORMANCE or key_of(f) in certain
+        else evolve(f, status=Status.POSSIBLE, reason=ASSUMED, message=f"{f.message} (depends on {ASSUMED})")
+        for f in findings
+    )
+
+
+def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, quick: bool) -> list[Finding]:
+    """Findings that need the open scalars to have certain values; the example is the condition."""
+    arguments = sample(kernel, launch)
+    if arguments is None:
+        return []
+    trace = _run(kernel, launch, arguments, settings, _SAMPLE_BUDGET if quick else None)
+    if trace.excluded:
+        return []
+    found = _findings(trace, settings, _race_limit(kernel, quick))
+    if launch.assumed:
+        # Neither launch nor arguments are known: too little to accuse anybody. The solver has the word.
+        found = tuple(f for f in found if f.code in _PERFORMANCE)
+    example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
+    return [_under(finding, example) for finding in found]
 
 
 def _under(finding: Finding, example: str) -> Finding:
@@ -187,7 +224,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
             findings[key] = better
-        elif not (finding.code in RACES and finding.status is Status.POSSIBLE and proved_free):
+        elif not (finding.code in RACES and finding.status is not Status.PROVED and proved_free):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())

@@ -21,7 +21,8 @@ from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
-from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.solve import Budget, SolverResult
 
 GRACE = 1.0
 """Seconds beyond a task's own budget before its process is killed."""
@@ -63,7 +64,7 @@ def _serve(pipe: Connection) -> None:
 def _answer(task: bytes) -> SolverResult:
     kernel, launches, gpu, budget = pickle.loads(task)
     try:
-        return refine_kernel(kernel, launches, gpu, budget)
+        return refine_with_second_opinion(kernel, launches, gpu, budget)
     except Exception as error:  # noqa: BLE001  a bug in the solver must not silence the kernel
         return undecided(f"the solver failed: {type(error).__name__}: {error}")
 
