@@ -56,6 +56,53 @@ __global__ void axpy_{i}(float* y, const float* x, float a, int n) {{
 """,
 )
 _HOST = """
+// What the kernels above must give, computed on the host.
+bool check_{i}(const float* got, const float* a, const float* b, int width, int height) {{
+    float worst = 0.0f;
+    for (int y = 1; y + 1 < height; ++y) {{
+        for (int x = 1; x + 1 < width; ++x) {{
+            float expected = 0.2f * (a[y * width + x] + a[y * width + x - 1] + a[y * width + x + 1]);
+            expected += 0.2f * a[(y - 1) * width + x];
+            float difference = got[y * width + x] - expected;
+            if (difference < 0.0f) difference = -difference;
+            if (difference > worst) worst = difference;
+        }}
+    }}
+    double sum = 0.0;
+    for (int k = 0; k < width * height; ++k) sum += a[k] * b[k];
+    printf("worst difference %g, checksum %g\\n", worst, sum);
+    return worst < 1e-5f;
+}}
+
+void fill_{i}(float* a, int count, unsigned seed) {{
+    for (int k = 0; k < count; ++k) {{
+        seed = seed * 1664525u + 1013904223u;
+        a[k] = (seed >> 8) * (1.0f / 16777216.0f);
+    }}
+}}
+
+struct Options_{i} {{
+    int width = 1024;
+    int height = 1024;
+    int rounds = 10;
+    bool verbose = false;
+}};
+
+bool parse_{i}(int count, char** words, Options_{i}& options) {{
+    for (int k = 1; k < count; ++k) {{
+        const char* word = words[k];
+        if (word[0] != '-') return false;
+        switch (word[1]) {{
+            case 'w': options.width = atoi(word + 2); break;
+            case 'h': options.height = atoi(word + 2); break;
+            case 'r': options.rounds = atoi(word + 2); break;
+            case 'v': options.verbose = true; break;
+            default: return false;
+        }}
+    }}
+    return options.width > 0 && options.height > 0 && options.rounds > 0;
+}}
+
 void run_{i}(float* a, float* b, float* c, int n) {{
     reduce_{i}<<<n / 256, 256>>>(a, b);
     matmul_{i}<<<dim3(64, 64), dim3(16, 16)>>>(c, a, b, 1024);

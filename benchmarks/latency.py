@@ -72,7 +72,7 @@ def measure(client: Client, name: str, text: str, kernels: int) -> tuple[list[fl
 
 def main() -> None:
     files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
-    files += [("500 lines", large_file(500), 6), ("3,000 lines", large_file(3000), 6)]
+    files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
     table = Table(title="keystroke latency, ms")
     for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
         table.add_column(title, justify="left" if title == "file" else "right")

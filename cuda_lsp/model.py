@@ -226,7 +226,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
         CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
         CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),
-        CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that the analysis does not cover", Severity.INFORMATION),
+        CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),
     )
 }
 

@@ -7,7 +7,8 @@ The whole language on one screen::
            | Load(var?, pointer, type) | Store(pointer, value, type) | Atomic(var?, op, pointer, …)
            | Copy(destination, source, size)                      memcpy, struct assignment, async copies
            | Barrier(scope, phase, …) | Fence(scope)
-           | If(condition, then, otherwise) | Loop(test, condition, body, step) | Block(label, body) | Leave(label)
+           | If(condition, then, otherwise) | Loop(test, condition, body, step)
+           | Block(label, body) | Leave(label)
            | Assume(condition) | Incomplete(construct, …)
     expr   = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown
            | AddressOf(array) | Offset(pointer, bytes)
@@ -211,12 +212,15 @@ class Array:
         return f"{self.space.value}:{self.name}#{self.id}"
 
 
+_ADDRESS = Pointer()
+
+
 @frozen
 class AddressOf:
     """The address of an array's first byte."""
 
     array: Array
-    type: Type = Pointer()
+    type: Type = _ADDRESS
 
 
 @frozen
@@ -225,12 +229,10 @@ class Offset:
 
     pointer: Expr
     bytes: Expr
-    type: Type = Pointer()
+    type: Type = _ADDRESS
 
 
-Expr = (
-    Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown | AddressOf | Offset
-)
+Expr = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unknown | AddressOf | Offset
 
 # ------------------------------------------------------------------------------------- statements
 
@@ -413,19 +415,7 @@ class Incomplete:
 
 
 Stmt = (
-    Assign
-    | Load
-    | Store
-    | Atomic
-    | Copy
-    | Barrier
-    | Fence
-    | If
-    | Loop
-    | Block
-    | Leave
-    | Assume
-    | Incomplete
+    Assign | Load | Store | Atomic | Copy | Barrier | Fence | If | Loop | Block | Leave | Assume | Incomplete
 )
 
 # ----------------------------------------------------------------------------------------- kernel
@@ -469,7 +459,7 @@ class Kernel:
     directives: Directives = Directives()
     errors: tuple[SourceRange, ...] = ()
     digest: str = ""
-    required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference, e.g. {"tile": 32}
+    required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
 
 
 def const(value: int, type: Type = INT32) -> Const:

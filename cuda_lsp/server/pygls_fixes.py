@@ -24,11 +24,16 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 class Document(TextDocument):
-    """A text document whose lines are LSP's."""
+    """A text document whose lines are LSP's, cut once per text."""
+
+    _cut: tuple[str, tuple[str, ...]] | None = None
 
     @property
     def lines(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(_LINE.findall(self.source))
+        text = self.source
+        if self._cut is None or self._cut[0] is not text:
+            self._cut = (text, tuple(_LINE.findall(text)))
+        return self._cut[1]
 
 
 class Documents(Workspace):

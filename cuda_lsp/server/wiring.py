@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote
 
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
@@ -60,7 +61,7 @@ class CudaServer(Server):
             self.loop.call_soon_threadsafe(self._publish, uri, report, refined)
 
     def _publish(self, uri: str, report: FileReport, refined: bool) -> None:
-        document = self.workspace.text_documents.get(uri)
+        document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
         if document is None or document.version != report.version:
             return
         if not cast("Protocol", self.protocol).pull:

@@ -188,3 +188,9 @@ def test_bad_settings_are_told_once_and_the_rest_holds(tmp_path: Path) -> None:
     assert len(shown) == 1
     assert "defaultBlok" in shown[0]
     assert client.close() == 0
+
+
+def test_file_names_with_spaces_commas_and_letters_beyond_ascii_are_served(plain: Client) -> None:
+    plain.open("größe 3,000.cu", FIGURE_1)
+    assert [d["code"] for d in plain.diagnostics("größe 3,000.cu", 1)] == ["shared-race"]
+    assert plain.close() == 0

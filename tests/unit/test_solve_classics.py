@@ -90,9 +90,7 @@ def stencil(n: Notation, drop: int) -> ir.Kernel:
 def bitonic(n: Notation, drop: int) -> ir.Kernel:
     s, k, j, other = n.shared("s", 256), n.var("k"), n.var("j"), n.var("other")
     swap = n.when(E(other) > TID, n.read(s, TID), n.read(s, other), n.write(s, TID), n.write(s, other))
-    inner = n.loop(
-        E(j) > 0, [n.let(j, E(j) >> 1)], n.let(other, TID ^ E(j)), swap, *barrier(n, drop, 2)
-    )
+    inner = n.loop(E(j) > 0, [n.let(j, E(j) >> 1)], n.let(other, TID ^ E(j)), swap, *barrier(n, drop, 2))
     outer = n.loop(E(k) <= BDIM, [n.let(k, E(k) * 2)], n.let(j, E(k) >> 1), inner)
     return n.kernel(n.write(s, TID), *barrier(n, drop, 1), n.let(k, 2), outer, n.read(s, TID))
 
