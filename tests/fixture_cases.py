@@ -7,8 +7,8 @@ Expectations stand in the files, in comments beside the line they concern:
     out[id] = s[(id + 1) % nt];  //~ -A: RAW @store         without A: a RAW race with the line @store
 
 A ``//~`` comment holds several expectations separated by ``;``, each ``[condition:] RAW|WAR|WAW @name`` or
-``[condition:] N-way``. Conditions: ``-A`` (barrier A removed), ``banks=N``, ``name=value`` (an argument); without
-a condition it holds in every variant. ``@self`` is the line itself. Whatever is not expected must not be found.
+``[condition:] N-way``. Conditions: ``-A`` (barrier A removed), ``banks=N``, ``name=value`` (an argument);
+without one it holds in every variant. ``@self`` is the line itself. What is not expected must not be found.
 """
 
 from __future__ import annotations

@@ -296,4 +296,3 @@ def _doubt(p: Problem, why: str) -> str:
     if a.range != b.range:
         lines = f"lines {a.range.start.line} and {b.range.start.line}"
     return f"`{p.pair.first.array.name}` ({lines}): {why}"
-

@@ -81,9 +81,7 @@ def _rests_on_data(formula: Term, query: Query) -> bool:
     )
 
 
-def _replayed(
-    query: Query, thread: Thread, arguments: dict[str, int], site: Site, size: int
-) -> int | None:
+def _replayed(query: Query, thread: Thread, arguments: dict[str, int], site: Site, size: int) -> int | None:
     """The byte offset outside the array that the thread really touches at the site."""
     try:
         run = replay(query.kernel, thread, arguments, frozenset())

@@ -157,9 +157,7 @@ def _meeting(
     return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
 
 
-def argument_values(
-    query: Query, values: Mapping[Term, int], launch: LaunchConfig | None
-) -> dict[str, int]:
+def argument_values(query: Query, values: Mapping[Term, int], launch: LaunchConfig | None) -> dict[str, int]:
     """Scalar arguments of a model: what the launch fixes, what the model says, 0 where it is silent."""
     free = {name: _symbol_value(name, values) for name in query.where.free}
     return {**free, **(launch.arguments if launch is not None else {})}
@@ -187,9 +185,7 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     def build(thread: int) -> Thread:
         bid, gdim = triple(BID, thread, 0), triple(GDIM, thread, 1)
         x, y, z = (max(g, b + 1) for g, b in zip(gdim, bid, strict=True))
-        return Thread(
-            triple(TID, thread, 0), bid, triple(BDIM, thread, 1), (x, y, z), query.where.warp_size
-        )
+        return Thread(triple(TID, thread, 0), bid, triple(BDIM, thread, 1), (x, y, z), query.where.warp_size)
 
     first, second = build(1), build(2)
     return first, second

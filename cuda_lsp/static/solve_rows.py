@@ -145,8 +145,6 @@ def _reduced(row: Term, size: int) -> Term:
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
 
 
-
-
 def mask_cases(formula: Term, free: Mapping[str, Var]) -> tuple[list[Term], str] | None:
     """``x & (size - 1)``: the size is meant to be a power of two. The formula case by case, if so.
 

@@ -106,9 +106,7 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
     return found
 
 
-def _arguments(
-    kernel: ir.Kernel, launch: LaunchConfig | None
-) -> tuple[dict[Var, Value], dict[str, Var]]:
+def _arguments(kernel: ir.Kernel, launch: LaunchConfig | None) -> tuple[dict[Var, Value], dict[str, Var]]:
     known: Mapping[str, int] = launch.arguments if launch is not None else {}
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
     arguments: dict[Var, Value] = {}

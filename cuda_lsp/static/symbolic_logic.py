@@ -154,7 +154,6 @@ def number(a: Term) -> Term:
     return ite(a, ONE, ZERO)
 
 
-
 def ite(condition: Term, then: Term, otherwise: Term) -> Term:
     if condition is TRUE or then is otherwise:
         return then

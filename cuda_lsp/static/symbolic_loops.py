@@ -297,9 +297,7 @@ def _substitute_value(value: Value, mapping: Mapping[Term, Term]) -> Value:
     )
 
 
-def _place_set(
-    places: Mapping[Var, Array | HeaderPlace | None], var: Var
-) -> set[Array | HeaderPlace | None]:
+def _place_set(places: Mapping[Var, Array | HeaderPlace | None], var: Var) -> set[Array | HeaderPlace | None]:
     return {places[var]} if var in places else set()
 
 
@@ -356,9 +354,7 @@ def _value_level(value: Value) -> Level:
     return max(levels, default=Level.GRID)
 
 
-def _havoc(
-    walker: Walker, k: Term, var: Var, level: Level, first: Value, mark: Term, value: Value
-) -> Value:
+def _havoc(walker: Walker, k: Term, var: Var, level: Level, first: Value, mark: Term, value: Value) -> Value:
     if not isinstance(first, Term) or not isinstance(value, Term):
         return PointerValue((Target(t.TRUE, None, t.ZERO),))
     name = f"?{walker.number()}"

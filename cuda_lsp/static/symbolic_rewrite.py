@@ -1,5 +1,4 @@
-"""Walking over terms: sub-terms, levels, substitution with re-simplification.
-"""
+"""Walking over terms: sub-terms, levels, substitution with re-simplification."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Terms as C-like text, for messages and tests.
-"""
+"""Terms as C-like text, for messages and tests."""
 
 from __future__ import annotations
 

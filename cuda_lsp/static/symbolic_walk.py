@@ -474,4 +474,3 @@ def _accesses(events: Sequence[Event]) -> list[Access]:
         elif isinstance(event, LoopEvent):
             found += _accesses(event.events)
     return found
-

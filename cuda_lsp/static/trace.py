@@ -177,4 +177,3 @@ def array_bytes(array: Array, launch: LaunchConfig) -> int | None:
     if array.shape and all(n is not None for n in array.shape):
         return math.prod(n for n in array.shape if n is not None) * array.element.size
     return None
-
