@@ -8,6 +8,7 @@ text until new ones come, so nothing is cleared in between.
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections import OrderedDict
@@ -21,6 +22,9 @@ from cuda_lsp.model import FileReport
 from cuda_lsp.static.analyze import Analyzer
 
 log = logging.getLogger(__name__)
+
+_PAUSE = 0.7  # seconds without a change after which rubbish is collected
+_MOST_CHANGES = 300  # … or after so many changes without a pause
 
 Published = Callable[[str, FileReport, bool], None]
 """Called from the analysis thread: uri, report, whether the solver has finished with it."""
@@ -98,9 +102,17 @@ class Session:
 
     def _work(self) -> None:
         self._analyzer.warm_up()
+        # A full collection walks every kept kernel, up to 100 ms: it waits for a pause in the typing.
+        gc.disable()
+        changes = 0
         while True:
             with self._condition:
-                self._condition.wait_for(lambda: self._waiting or self._closing or self._stopped)
+                paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
+            if paused or changes >= _MOST_CHANGES:
+                gc.collect()
+                changes = 0
+            with self._condition:
+                self._condition.wait_for(self._has_work)
                 if self._stopped:
                     return
                 closing, self._closing = self._closing, []
@@ -109,6 +121,10 @@ class Session:
                 self._analyzer.close(path)
             if change:
                 self._analyse(change)
+                changes += 1
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting or self._closing or self._stopped)
 
     def _analyse(self, change: _Change) -> None:
         self._analyzer.cancel(change.path)
