@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
-Ints = np.ndarray[Any, Any]  # int64
-Bools = np.ndarray[Any, Any]  # bool
+Ints = NDArray[Any]  # int64
+Bools = NDArray[Any]  # bool
 
 
 @frozen
@@ -44,14 +45,17 @@ def warp_wavefronts(
     parts = max(lanes // banks, lanes * size // (banks * bank_bytes), 1)
     part = _part_of_lane(addresses, active, size, parts, load)
     words_per_lane = max(1, size // bank_bytes)
-    word = addresses[:, :, None] // bank_bytes + np.arange(words_per_lane)
-    row = np.arange(warps)[:, None] * parts + part
-    row = np.broadcast_to(row[:, :, None], word.shape)
-    live = np.broadcast_to(active[:, :, None], word.shape)
+    word: Ints = addresses[:, :, None] // bank_bytes + _count(words_per_lane)
+    rows: Ints = _count(warps)[:, None] * parts + part
+    row: Ints = np.broadcast_to(rows[:, :, None], word.shape)
+    live: Bools = np.broadcast_to(active[:, :, None], word.shape)
     span = int(word.max(initial=0)) + 1
-    distinct = np.unique((row * span + word)[live])
+    # Sorting beats hashing on the few thousand words of a site.
+    words: Ints = np.sort((row * span + word)[live])
+    distinct: Ints = words[np.diff(words, prepend=-1) != 0]
     slot = distinct // span * banks + distinct % span % banks
-    counts: Ints = np.bincount(slot, minlength=warps * parts * banks).reshape(warps, parts, banks)
+    flat: Any = np.bincount(slot, minlength=warps * parts * banks)
+    counts: Ints = flat.reshape(warps, parts, banks)
     worst = counts.max(axis=2)
     return WarpWavefronts(
         wavefronts=worst.sum(axis=1),
@@ -64,10 +68,18 @@ def warp_wavefronts(
 def _part_of_lane(addresses: Ints, active: Bools, size: int, parts: int, load: bool) -> Ints:
     """Which part of its warp each lane belongs to, ``(warps, lanes)``."""
     warps, lanes = addresses.shape
-    lane = np.broadcast_to(np.arange(lanes) * parts // lanes, (warps, lanes))
+    lane: Ints = np.broadcast_to(_count(lanes) * parts // lanes, (warps, lanes))
     if not load or size < 8 or parts < 2:
         return lane
-    pairs = addresses.reshape(warps, lanes // 2, 2)
-    both = active.reshape(warps, lanes // 2, 2).all(axis=2)
-    merges = (~both | (pairs[:, :, 0] == pairs[:, :, 1])).all(axis=1)
-    return np.where(merges[:, None], lane // 2, lane)
+    by_pair: tuple[Any, Any] = (addresses, active)  # NumPy's stubs leave reshaped arrays unknown
+    pairs, both = (array.reshape(warps, lanes // 2, 2) for array in by_pair)
+    both = both.all(axis=2)
+    merges: Any = (~both | (pairs[:, :, 0] == pairs[:, :, 1])).all(axis=1)
+    merged: Ints = np.where(merges[:, None], lane // 2, lane)
+    return merged
+
+
+def _count(n: int) -> Ints:
+    """0 … n - 1."""
+    numbers: Any = np.arange(n)
+    return numbers

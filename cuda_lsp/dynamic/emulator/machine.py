@@ -6,6 +6,9 @@ It covers the integer and float core, shared, global and generic memory, ``bar.s
 (``Untranslatable``). No calls, shuffles, atomics with a result, or local memory yet. Source: PTX ISA ch. 9.
 """
 
+# NumPy's stubs leave views, reshapes and mixed arithmetic unknown; everything else stays strict.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
