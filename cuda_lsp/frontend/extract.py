@@ -256,7 +256,19 @@ def _decompose(low: Lowering, node: Node) -> None:
 
 
 def declare(low: Lowering, node: Node) -> None:
-    """A local variable with its initialiser."""
+    """A local variable with its initialiser; when that is not understood, a local of unknown value."""
+    try:
+        _declare(low, node)
+    except Untranslatable:
+        declaration = low.ast.declaration(node.cursor)
+        if declaration is not None and declaration.key not in low.env:
+            info = type_of_declaration(low.ast, declaration)
+            if info.kind not in ("reference", "unknown"):
+                low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
+        raise
+
+
+def _declare(low: Lowering, node: Node) -> None:
     declaration = low.ast.declaration(node.cursor)
     if declaration is None:
         return

@@ -176,6 +176,8 @@ def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, quick: bo
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver has the word.
         found = tuple(f for f in found if f.code in _PERFORMANCE)
+    # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's too.
+    found = tuple(f for f in found if f.code is not Code.GLOBAL_RACE)
     example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
     return [_under(finding, example) for finding in found]
 
@@ -224,6 +226,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
             findings[key] = better
+        elif finding.status is Status.CONDITIONAL and finding.code in RACES and not proved_free:
+            findings[key] = _unconfirmed(finding)
         elif not (finding.code in RACES and finding.status is not Status.PROVED and proved_free):
             findings[key] = finding
     if not first.decided:
@@ -240,6 +244,15 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         findings=shown(findings.values(), settings),
         refined=True,
     )
+
+
+def _unconfirmed(finding: Finding) -> Finding:
+    """A race under sampled arguments that the solver, with all arguments open, could not confirm.
+
+    Pitches and extents that fit together are the rule; sampled ones need not.
+    """
+    reason = f"arguments that nothing in the file tells ({finding.condition})"
+    return evolve(finding, status=Status.POSSIBLE, condition=None, reason=reason)
 
 
 def _wanted(code: Code, settings: Settings) -> bool:

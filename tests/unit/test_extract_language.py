@@ -363,3 +363,12 @@ def test_record_seen_as_a_vector_moves_to_memory():
         " __global__ void k(int* o) { Q q; q.a = 1; *(int2*)&q = make_int2(7, 8); o[q.a] = 0; }"
     )
     assert any(a.space is Space.LOCAL and a.name == "q" for a in lowered(text).arrays)
+
+
+def test_local_whose_initialiser_is_not_understood_stays_private_to_its_thread():
+    kernel = lowered(
+        "typedef float (*fn)(float); template <fn f> __device__ float g(float v) { float w = f(v); w += 1; return w; }"
+        " __device__ float h(float v) { return v; }"
+        " __global__ void k(float* a) { a[threadIdx.x] = g<h>(a[threadIdx.x]); } void l(float* a) { k<<<1, 32>>>(a); }"
+    )
+    assert {array.name for array in kernel.arrays if array.space is Space.GLOBAL} == {"a"}
