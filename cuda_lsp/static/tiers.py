@@ -42,11 +42,15 @@ Key = tuple[object, ...]
 
 @frozen(eq=False)
 class FirstTier:
-    """The report to publish, and what the second tier still has to decide."""
+    """The report to publish, and what the second tier still has to decide.
+
+    ``sampled``: races that were seen under sample arguments only.
+    """
 
     report: KernelReport
     decided: bool
     open_reasons: tuple[str, ...] = ()
+    sampled: frozenset[Key] = frozenset()
 
 
 def key_of(finding: Finding) -> Key:
@@ -68,10 +72,13 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
     findings: dict[Key, Finding] = {}
     open_reasons: dict[str, None] = {}
     possible = False
+    sampled: set[Key] = set()
     for launch in launches:
         unknown = _run(kernel, launch, launch.arguments, settings)
         found = _findings(unknown, settings, _race_limit(kernel, quick))
         open_reasons.update(dict.fromkeys(unknown.undecided))
+        if launch.grid is None:
+            found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
         if launch.assumed:
             found = _not_its_fault(kernel, launch, found, settings, quick)
         doubts = [f for f in found if f.status is Status.POSSIBLE]
@@ -81,7 +88,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
             pass  # what broken code leaves open is noise while it is being typed
         elif free_scalars(kernel, launch):
             late = quick and time.perf_counter() > started + _SAMPLING
-            _collect(findings, [] if late else _sampled(kernel, launch, settings, quick))
+            examples = [] if late else _sampled(kernel, launch, settings, quick)
+            sampled |= {key_of(f) for f in examples if f.code in RACES}
+            _collect(findings, examples)
         else:
             _collect(findings, doubts)
         if left:
@@ -104,7 +113,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         refined=decided,
         key=kernel.digest,
     )
-    return FirstTier(report, decided, tuple(open_reasons))
+    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled))
 
 
 def _run(
@@ -142,6 +151,18 @@ def _findings(trace: Trace, settings: Settings, race_limit: float) -> tuple[Find
         *coalescing_findings(trace),
         *optional,
     )
+
+
+def _between_unknown_blocks(finding: Finding, launch: LaunchConfig) -> Finding:
+    """A race between blocks needs a second block, which a grid of unknown size may not have."""
+    if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
+        return finding
+    if launch.assumed:
+        message = f"{finding.message} (depends on {ASSUMED})"
+        return evolve(finding, status=Status.POSSIBLE, reason=ASSUMED, message=message)
+    condition = "the grid has more than one block"
+    message = f"{finding.message}, when {condition}"
+    return evolve(finding, status=Status.CONDITIONAL, condition=condition, message=message)
 
 
 def _not_its_fault(
@@ -224,11 +245,12 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     for finding in report.findings:
         key = key_of(finding)
         better = by_solver.pop(key, None)
+        sampled = key in first.sampled and finding.status is Status.CONDITIONAL
         if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
             findings[key] = better
-        elif finding.status is Status.CONDITIONAL and finding.code in RACES and not proved_free:
+        elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
-        elif not (finding.code in RACES and finding.status is not Status.PROVED and proved_free):
+        elif not (proved_free and (sampled or _is_doubt(finding))):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
@@ -244,6 +266,10 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         findings=shown(findings.values(), settings),
         refined=True,
     )
+
+
+def _is_doubt(finding: Finding) -> bool:
+    return finding.code in RACES and finding.status is Status.POSSIBLE
 
 
 def _unconfirmed(finding: Finding) -> Finding:
