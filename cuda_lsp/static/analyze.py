@@ -56,6 +56,7 @@ class _Document:
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
     last_good: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
     """Kernel name → key and first line of its last text that clang could read."""
+    unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
 
@@ -99,6 +100,7 @@ class Analyzer:
         keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
+            document.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
             document.directives = translation.directives
             document.seconds = time.perf_counter() - started
             self._forget_old()
@@ -230,7 +232,7 @@ class Analyzer:
         return deliver
 
     def _report(self, path: Path, document: _Document) -> FileReport:
-        kernels: list[KernelReport] = []
+        kernels: list[KernelReport] = list(document.unknown)
         for key, line in document.keys:
             known = self._reports.get(key)
             if known:
@@ -263,6 +265,12 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
 
 def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
     return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
+
+
+def _undecided(source: KernelSource) -> KernelReport:
+    """A template that could not be instantiated still gets a verdict, and the reason."""
+    reason = "a template that nothing in this file instantiates, and no guess of its arguments compiles"
+    return KernelReport(source.name, source.range, Verdict.UNDECIDED, (reason,), refined=True)
 
 
 def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> KernelReport:
