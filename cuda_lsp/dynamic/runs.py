@@ -1,0 +1,240 @@
+"""What a dynamic check is asked to run, and what it saw: the words that both engines speak.
+
+``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (the GPU in ``gpu.py``, the CPU
+emulator in ``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
+``KernelRun.sites`` (made by ``sites.py`` from the PTX and its token table), so that an engine never
+handles source text; ``observe.py`` turns an outcome into findings. Definitions of race and wavefront:
+``docs/semantics.md``. Nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from attrs import field, frozen
+
+from cuda_lsp.model import LaunchConfig, Mode, Scope, Site, Space
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+# --------------------------------------------------------------------------------- what to run
+
+
+class SiteKind(enum.Enum):
+    """What happens at a site."""
+
+    ACCESS = "access"
+    BARRIER = "barrier"  # block barriers, named or not
+    WARP_SYNC = "warp synchronisation"  # __syncwarp, shuffles, votes
+    OTHER = "other"  # memory touched in a way the detectors do not cover (TMA, wgmma, …)
+
+
+@frozen
+class PtxSite:
+    """One PTX instruction that touches memory or orders threads.
+
+    ``function`` and ``index`` name it as ``ptx.Instruction`` does; ``space`` is None for a generic
+    address (decided at run time). ``bytes``: per thread, all vector elements together. ``site`` is the
+    source expression, None when the instruction has no place in the user's files.
+    """
+
+    function: str
+    index: int
+    kind: SiteKind
+    opcode: str
+    site: Site | None
+    mode: Mode | None = None
+    space: Space | None = None
+    bytes: int = 0
+    scope: Scope | None = None  # of an atomic or fence
+    volatile: bool = False
+
+
+@frozen
+class Buffer:
+    """Device memory that one pointer of the kernel points to. ``data``: its bytes before the run, ``(size,)``.
+
+    Two arguments that share one ``Buffer`` object alias. ``element``: bytes of one element, for messages.
+    ``offset``: where within the buffer the pointer points, bytes.
+    """
+
+    name: str
+    data: Bytes = field(eq=False)
+    element: int = 4
+    offset: int = 0
+
+
+@frozen
+class Argument:
+    """One kernel parameter: its bytes, with pointers still to be filled in (8 bytes at each offset)."""
+
+    name: str
+    value: bytes
+    pointers: tuple[tuple[int, Buffer], ...] = ()
+
+
+class Detail(enum.Enum):
+    """GMRace's two levels: statement pairs with threads, or racing words and warps only (cheaper)."""
+
+    PAIRS = "pairs"
+    FLAGS = "flags"
+
+
+class Level(enum.Enum):
+    """Optimisation of the device code: O0 keeps every source access, O3 is what the hardware executes."""
+
+    O0 = "O0"
+    O3 = "O3"
+
+
+@frozen
+class KernelRun:
+    """One launch to execute and watch.
+
+    ``ptx`` is the compiled module, ``entry`` the mangled kernel. ``watch``: the sites (indices into
+    ``sites``) whose accesses are checked for races; None: all. ``blocks``: linear block numbers to
+    check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
+    is wanted. ``deadline``: seconds for the kernel itself.
+    """
+
+    ptx: str
+    entry: str
+    launch: LaunchConfig  # grid and dynamic_shared are known here
+    arguments: tuple[Argument, ...]
+    sites: tuple[PtxSite, ...]
+    watch: frozenset[int] | None = None
+    blocks: tuple[int, ...] | None = None
+    detail: Detail = Detail.PAIRS
+    races: bool = True
+    banks: bool = False
+    deadline: float = 10.0
+    seed: int = 0
+
+
+# ---------------------------------------------------------------------------------- what was seen
+
+
+@frozen
+class Place:
+    """Where memory was touched: a variable or buffer and a byte offset into it.
+
+    ``array`` is the PTX name of a shared or global variable, or a buffer's name; None when unknown (then
+    ``offset`` is the raw address). Offsets into dynamic shared memory count from its start.
+    """
+
+    space: Space
+    array: str | None
+    offset: int
+
+
+@frozen
+class SeenRace:
+    """Two sites that raced, and one example. Site numbers ascend; the first site's thread comes first.
+
+    ``threads``: linear within their blocks; ``blocks``: linear. ``pairs`` distinct (thread, thread)
+    pairs and ``words`` distinct 4-byte words that were counted (lower bounds on the GPU).
+    ``same_value``: every write seen stored what was there already.
+    """
+
+    sites: tuple[int, int]
+    modes: tuple[Mode, Mode]
+    threads: tuple[int, int]
+    blocks: tuple[int, int]
+    place: Place
+    pairs: int = 1
+    words: int = 1
+    same_value: bool = False
+
+
+@frozen
+class SeenFlag:
+    """Detail.FLAGS: a word that raced, and the warps that touched it; no statement."""
+
+    place: Place
+    warps: tuple[int, int]
+    block: int
+
+
+@frozen
+class SeenBanks:
+    """Shared-memory cost of one site, over the warps that executed it (rule: ``docs/semantics.md``).
+
+    ``executions``: warp instructions; ``wavefronts`` and ``ideal``: their sums. ``worst_*``: of the most
+    expensive one; ``histogram``: distinct words per bank of that one, ``(banks,)``.
+    """
+
+    site: int
+    executions: int
+    wavefronts: int
+    ideal: int
+    worst_ways: int
+    worst_wavefronts: int
+    worst_ideal: int
+    histogram: tuple[int, ...] = ()
+
+
+@frozen
+class SeenFault:
+    """An access outside every buffer, array or block's shared memory; it was not carried out."""
+
+    site: int
+    thread: int
+    block: int
+    place: Place
+    count: int = 1
+
+
+@frozen
+class Stuck:
+    """Threads that wait for others that will not come. ``waiting``: (site, how many, one of them)."""
+
+    block: int
+    waiting: tuple[tuple[int, int, int], ...]
+    exited: int = 0  # threads of the block that have left
+    spinning: bool = False  # waits in a loop on memory, not at a barrier
+
+
+@frozen
+class RunOutcome:
+    """All that one run saw.
+
+    ``device`` names what ran it; ``seconds``: kernel time; ``executed``: sites that at least one watched
+    thread executed. ``not_covered``: what the engine did not check, a sentence each. ``failure``: why
+    the run ended early (deadline, trap, illegal address), None when the kernel finished. ``results``:
+    buffers after the run by name, when they were asked for.
+    """
+
+    device: str
+    seconds: float
+    blocks_checked: int
+    blocks_total: int
+    races: tuple[SeenRace, ...] = ()
+    flags: tuple[SeenFlag, ...] = ()
+    banks: tuple[SeenBanks, ...] = ()
+    faults: tuple[SeenFault, ...] = ()
+    stuck: tuple[Stuck, ...] = ()
+    executed: frozenset[int] = frozenset()
+    not_covered: tuple[str, ...] = ()
+    output: str = ""  # what the kernel printed
+    failure: str | None = None
+    results: dict[str, Bytes] = field(factory=dict[str, Bytes], eq=False)
+
+
+class EngineUnavailable(Exception):
+    """The engine cannot run here; the message says why and what to do."""
+
+
+class Engine(Protocol):
+    """Executes kernel runs. Raises EngineUnavailable before running anything; the rest is in the outcome."""
+
+    @property
+    def device(self) -> str:
+        """What runs the kernels, for people (``NVIDIA H200``, ``CPU emulator``)."""
+        ...
+
+    def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
+        """Execute one launch; ``progress`` is told the stage (``instrumenting``, ``running``)."""
+        ...
