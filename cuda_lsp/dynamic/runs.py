@@ -55,7 +55,7 @@ class PtxSite:
 
 @frozen
 class Buffer:
-    """Device memory that one pointer of the kernel points to. ``data``: its bytes before the run, ``(size,)``.
+    """Device memory that a pointer of the kernel points to. ``data``: bytes before the run, ``(size,)``.
 
     Two arguments that share one ``Buffer`` object alias. ``element``: bytes of one element, for messages.
     ``offset``: where within the buffer the pointer points, bytes.
