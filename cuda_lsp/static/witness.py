@@ -53,7 +53,7 @@ def memory_base(array: Array) -> tuple[Hashable, int]:
 class ThreadAccess:
     """One access of one thread. ``passed``: how many barriers of its log came before.
 
-    ``chosen``: the innermost condition on data under which it happens, and the outcome taken.
+    ``rounds``: how many rounds each enclosing loop had finished, outermost first. ``chosen``: the innermost condition on data under which it happens, and the outcome taken.
     """
 
     site: Site
@@ -64,6 +64,7 @@ class ThreadAccess:
     passed: int
     scope: Scope | None
     chosen: tuple[Site, bool] | None = None
+    rounds: tuple[int, ...] = ()
 
 
 @frozen
@@ -150,6 +151,7 @@ class _Machine:
         factory=dict[tuple[Array, int], tuple[int, Value]]
     )
     steps: int = 0
+    rounds: list[int] = field(factory=list[int])
 
     def run(self, statements: Sequence[Stmt]) -> None:
         for s in statements:
@@ -233,6 +235,8 @@ class _Machine:
 
     def _loop(self, s: ir.Loop) -> None:
         first = not s.tests_first
+        depth = len(self.rounds)
+        self.rounds.append(0)
         try:
             while True:
                 if not first:
@@ -253,9 +257,12 @@ class _Machine:
                     if left.label != s.continue_label:
                         raise
                 self.run(s.step)
+                self.rounds[-1] += 1
         except _Left as left:
             if left.label != s.label:
                 raise
+        finally:
+            del self.rounds[depth:]
 
     def _skip(self, statements: Sequence[Stmt]) -> None:
         """Passes over statements that may or may not run: allowed when nothing of interest is inside."""
@@ -307,7 +314,9 @@ class _Machine:
             return None
         if place.array.space in (Space.SHARED, Space.GLOBAL):
             stop, passed = place.offset + size, len(self.result.barriers)
-            done = ThreadAccess(site, place.array, place.offset, stop, mode, passed, scope, self.chosen)
+            done = ThreadAccess(
+                site, place.array, place.offset, stop, mode, passed, scope, self.chosen, tuple(self.rounds)
+            )
             self.result.accesses.append(done)
         return place
 
