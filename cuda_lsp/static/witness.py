@@ -53,7 +53,8 @@ def memory_base(array: Array) -> tuple[Hashable, int]:
 class ThreadAccess:
     """One access of one thread. ``passed``: how many barriers of its log came before.
 
-    ``rounds``: how many rounds each enclosing loop had finished, outermost first. ``chosen``: the innermost condition on data under which it happens, and the outcome taken.
+    ``rounds``: how many rounds each enclosing loop had finished, outermost first. ``chosen``: the
+    innermost condition on data under which it happens, and the outcome taken.
     """
 
     site: Site
