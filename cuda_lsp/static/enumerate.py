@@ -12,9 +12,10 @@ from weakref import WeakKeyDictionary
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Space
+from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.machine import Machine, OutOfBudget
+from cuda_lsp.static.representatives import representative_blocks, stand_for_all
 from cuda_lsp.static.slicing import Slice, slice_kernel
 from cuda_lsp.static.trace import Budget, Path, Trace
 from cuda_lsp.static.values import Address, Spread
@@ -34,12 +35,11 @@ def execute(
     """Execute ``kernel`` under ``launch``.
 
     ``arguments``: parameter name → value; a scalar parameter without one is unknown data, the same in all
-    threads. ``blocks``: the blockIdx triples to execute; by default block 0 alone, or with its neighbours
-    in x and y when the kernel writes global memory (races between blocks).
+    threads. ``blocks``: the blockIdx triples to execute; by default those of ``representatives``.
     """
     limits = budget or Budget()
     facts = facts_of(kernel)
-    executed = blocks or default_blocks(facts, launch)
+    executed = blocks or representative_blocks(facts, launch)
     trace = Trace(kernel, launch, gpu, executed)
     trace.warp_synchronous = kernel.directives.warp_synchronous or not gpu.independent_threads
     pending: list[tuple[bool, ...]] = [()]
@@ -52,6 +52,7 @@ def execute(
         trace.paths.append(path)
         taken = tuple(outcome for outcome, _ in path.choices)
         pending.extend((*taken[:i], False) for i in range(len(planned), len(taken)) if taken[i])
+    trace.whole = stand_for_all(facts, launch, executed)
     return trace
 
 
@@ -61,15 +62,6 @@ def facts_of(kernel: Kernel) -> Slice:
     if known is None:
         known = _facts[kernel] = slice_kernel(kernel)
     return known
-
-
-def default_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
-    """Block 0, and its neighbours when blocks can meet in global memory."""
-    if not any(a.space is Space.GLOBAL for a in facts.written) and not facts.wild:
-        return ((0, 0, 0),)
-    x, y, z = _grid(launch)
-    neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
-    return ((0, 0, 0), *neighbours)
 
 
 def _grid(launch: LaunchConfig) -> Dim3:

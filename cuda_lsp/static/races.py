@@ -283,7 +283,9 @@ def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
         trace.not_decided(f"a witness on {first.array.name} did not hold when evaluated again")
         return None
     lanes = c.lanes if first is c.first else c.lanes[::-1]
-    blocks = (trace.block(lanes[0]), trace.block(lanes[1])) if race.between_blocks else None
+    blocks = (trace.block(lanes[0]), trace.block(lanes[1]))
+    if blocks == (trace.blocks[0], trace.blocks[0]):  # what block 0 does, any block does
+        blocks = None
     witness = Witness(
         (trace.thread(lanes[0]), trace.thread(lanes[1])), blocks, first.array.name,
         messages.element(first.array, c.byte), _values(first, lanes[0]),

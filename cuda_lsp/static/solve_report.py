@@ -230,7 +230,9 @@ def _finding(
     witness = None
     if met is not None:
         used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
-        blocks = None if shown[0].bid == shown[1].bid else (shown[0].bid, shown[1].bid)
+        blocks = (shown[0].bid, shown[1].bid)
+        if blocks == ((0, 0, 0), (0, 0, 0)):  # any block
+            blocks = None
         start = max(met[0].start, met[1].start)
         index = messages.element(first.array, start)
         witness = Witness((shown[0].tid, shown[1].tid), blocks, first.array.name, index, used)

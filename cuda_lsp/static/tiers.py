@@ -35,6 +35,7 @@ _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
 _SAMPLE_BUDGET = 15.0  # milliseconds for a sampled execution on the keystroke path
 _SAMPLING = 0.012  # seconds after which the keystroke path takes no further sample
+OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
 PENDING = "not decided by enumeration; the solver has not looked at it"
 
 Key = tuple[object, ...]
@@ -77,6 +78,8 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         unknown = _run(kernel, launch, launch.arguments, settings)
         found = _findings(unknown, settings, _race_limit(kernel, quick))
         open_reasons.update(dict.fromkeys(unknown.undecided))
+        if not unknown.whole:
+            open_reasons[OTHER_BLOCKS] = None
         if launch.grid is None:
             found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
         if launch.assumed:

@@ -127,7 +127,8 @@ class Path:
 class Trace:
     """Everything executed. ``undecided``: why it is not the whole truth, for people, no duplicates.
 
-    ``excluded``: an assumption of the source fails under this launch and these arguments.
+    ``excluded``: an assumption of the source fails under this launch and these arguments. ``whole``: what
+    the executed blocks do is what all blocks of the launch do.
     """
 
     kernel: Kernel
@@ -138,6 +139,7 @@ class Trace:
     undecided: list[str] = field(factory=list[str])
     excluded: str | None = None
     warp_synchronous: bool = False
+    whole: bool = True
 
     @property
     def threads(self) -> int:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from kernel_notation import BDIM, TID, E, Notation
+import pytest
+from kernel_notation import BDIM, BID, TID, E, Notation
 from test_solve_classics import matmul
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.types import INT32
+from cuda_lsp.ir.types import FLOAT32, INT32
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import race_findings
@@ -134,10 +135,50 @@ def test_an_assumption_that_fails_excludes_the_arguments() -> None:
     assert run(kernel, n=3).excluded and run(kernel, n=11).excluded is None
 
 
-def test_neighbouring_blocks_run_when_global_memory_is_written() -> None:
+def grid_of(blocks: int, threads: int, kernel):
+    return execute(kernel, LaunchConfig((threads, 1, 1), (blocks, 1, 1)), {}, GPU)
+
+
+def test_a_small_grid_is_executed_whole_when_global_memory_is_written() -> None:
     n = Notation()
-    out = n.globals("out")
-    trace = run(n.kernel(n.write(out, TID)))
-    assert trace.blocks == ((0, 0, 0), (1, 0, 0))
+    trace = grid_of(4, 32, n.kernel(n.write(n.globals("out"), TID)))
+    assert len(trace.blocks) == 4 and trace.whole
     (access,) = accesses(trace)
     assert access.mode is Mode.WRITE and access.array.space is Space.GLOBAL
+
+
+def test_a_large_grid_is_executed_at_its_ends_and_said_to_be_cut() -> None:
+    n = Notation()
+    trace = grid_of(1000, 256, n.kernel(n.write(n.globals("out"), TID)))
+    assert trace.blocks == ((0, 0, 0), (1, 0, 0), (999, 0, 0)) and not trace.whole
+
+
+def test_one_block_stands_for_all_when_shared_memory_does_not_depend_on_it() -> None:
+    n = Notation()
+    s, g, v = n.shared("s", 64), n.globals("g"), n.var("v", FLOAT32)
+    copy = ir.Store(n.at(s, TID), v, FLOAT32, n.site())
+    trace = grid_of(1000, 64, n.kernel(n.read(g, BID * 64 + TID, v), copy))
+    assert trace.blocks == ((0, 0, 0),) and trace.whole
+
+
+@pytest.mark.parametrize("way", ["address", "condition", "variable", "jump", "loop"])
+def test_one_block_does_not_stand_for_all_when_shared_memory_depends_on_it(way: str) -> None:
+    n = Notation()
+    s, i = n.shared("s", 64), n.var("i")
+    store = n.write(s, TID)
+    body = {
+        "address": [n.write(s, TID + BID)],
+        "condition": [n.when(BID.eq(5), store)],
+        "variable": [n.let(i, BID), n.write(s, TID + E(i))],
+        "jump": [n.leave_if(BID.eq(5)), store],
+        "loop": [n.let(i, 0), n.loop(E(i) < BID, [n.let(i, E(i) + 1)]), n.write(s, E(i))],
+    }[way]
+    assert not grid_of(1000, 64, n.kernel(*body)).whole
+
+
+def test_a_race_in_one_block_only_names_that_block() -> None:
+    n = Notation()
+    s = n.shared("s", 64)
+    trace = grid_of(8, 32, n.kernel(n.write(s, TID), n.when(BID.eq(5), n.write(s, TID + 1))))
+    (finding,) = race_findings(trace)
+    assert finding.witness is not None and finding.witness.blocks == ((5, 0, 0), (5, 0, 0))

@@ -1,0 +1,152 @@
+"""Which blocks are executed, and whether what they do is what every block does.
+
+A few blocks stand for the whole grid only when nothing that decides an access to shared memory or a
+barrier depends on ``blockIdx``, and global memory is not written: two blocks that were not executed may
+meet there however far apart they are. Dependence is a flow-insensitive taint over the kernel program,
+control dependence included (so it errs towards "depends"). Otherwise all blocks must have been executed,
+or the rest is for the solver.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from weakref import WeakKeyDictionary
+
+from cuda_lsp.ir.program import (
+    Array,
+    Atomic,
+    Axis,
+    Barrier,
+    Block,
+    Builtin,
+    Copy,
+    Expr,
+    If,
+    Incomplete,
+    Kernel,
+    Leave,
+    Load,
+    Loop,
+    Stmt,
+    Store,
+    Var,
+)
+from cuda_lsp.model import Dim3, LaunchConfig, Space
+from cuda_lsp.static.slicing import Slice, assigned, children, operands, used, walk
+
+_ALL_LANES = 2048
+"""A grid of at most so many threads is executed whole."""
+_BLOCK_INDEX = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
+_by_kernel: WeakKeyDictionary[Kernel, bool] = WeakKeyDictionary()
+
+
+def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
+    """The blocks to execute: block 0 where it stands for all, a small grid whole, else a few of it.
+
+    The few are block 0, its neighbours (which meet it in global memory) and the last (ragged edges).
+    """
+    if not facts_need_blocks(facts):
+        return ((0, 0, 0),)
+    if launch.grid is None:
+        return ((0, 0, 0), (1, 0, 0))
+    x, y, z = launch.grid
+    if x * y * z * launch.threads <= _ALL_LANES:
+        return tuple((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
+    neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
+    return tuple(dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1))))
+
+
+def stand_for_all(facts: Slice, launch: LaunchConfig, blocks: tuple[Dim3, ...]) -> bool:
+    """Whether what ``blocks`` do decides the whole launch."""
+    if not facts_need_blocks(facts):
+        return True
+    x, y, z = launch.grid or (0, 0, 0)
+    return len(set(blocks)) == x * y * z
+
+
+def facts_need_blocks(facts: Slice) -> bool:
+    """Whether one block does not stand for all."""
+    return facts.wild or any(a.space is Space.GLOBAL for a in facts.written) or _block_dependent(facts)
+
+
+def _block_dependent(facts: Slice) -> bool:
+    known = _by_kernel.get(facts.kernel)
+    if known is None:
+        known = _by_kernel[facts.kernel] = _Taint(facts).reaches_shared_memory()
+    return known
+
+
+class _Taint:
+    """Variables, arrays' contents and jump targets that depend on ``blockIdx``."""
+
+    def __init__(self, facts: Slice) -> None:
+        self.facts = facts
+        self.variables: set[int] = set()
+        self.contents: set[Array] = set()
+        self.labels: set[int] = set()  # left by some threads or blocks only: what is inside depends too
+        self.reached = False
+
+    def reaches_shared_memory(self) -> bool:
+        if not any(_mentions_block(e) for s in walk(self.facts.kernel.body) for e in used(s)):
+            return False
+        before = -1
+        while before != (before := len(self.variables) + len(self.contents) + len(self.labels)):
+            self._visit(self.facts.kernel.body, False)
+            if self.reached:
+                return True
+        return False
+
+    def depends(self, expressions: Iterable[Expr]) -> bool:
+        stack = list(expressions)
+        while stack:
+            e = stack.pop()
+            if isinstance(e, Builtin) and e.axis in _BLOCK_INDEX:
+                return True
+            if isinstance(e, Var) and e.id in self.variables:
+                return True
+            stack += operands(e)
+        return False
+
+    def _visit(self, statements: tuple[Stmt, ...], inside: bool) -> None:
+        for s in statements:
+            within = inside
+            if isinstance(s, If | Loop):
+                within = within or self.depends((s.condition,))
+            if isinstance(s, Loop):
+                within = within or s.continue_label in self.labels
+            if isinstance(s, Block | Loop):
+                within = within or s.label in self.labels
+            self._note(s, inside)
+            for inner in children(s):
+                self._visit(inner, within)
+
+    def _note(self, s: Stmt, inside: bool) -> None:
+        """Takes in one statement; ``inside``: whether it runs may depend on the block."""
+        pointers = _pointers(s)
+        placed = inside or self.depends(pointers)
+        roots = [self.facts.roots(p) for p in pointers]
+        if placed and any(not r or any(a.space is Space.SHARED for a in r) for r in roots):
+            self.reached = True
+        if isinstance(s, Barrier | Incomplete) and (inside or self.depends(used(s))):
+            self.reached = True
+        if isinstance(s, Leave) and inside:
+            self.labels.add(s.label)
+        if isinstance(s, Store | Atomic | Copy) and (placed or self.depends(used(s))):
+            self.contents |= roots[0]
+        var = assigned(s)
+        if var is not None:
+            held = isinstance(s, Load | Atomic) and bool(roots[0] & self.contents)
+            if held or placed or self.depends(used(s)):
+                self.variables.add(var.id)
+
+
+def _pointers(s: Stmt) -> tuple[Expr, ...]:
+    """Where ``s`` touches memory; what it writes first."""
+    if isinstance(s, Load | Store | Atomic):
+        return (s.pointer,)
+    return (s.destination, s.source) if isinstance(s, Copy) else ()
+
+
+def _mentions_block(e: Expr) -> bool:
+    return (isinstance(e, Builtin) and e.axis in _BLOCK_INDEX) or any(map(_mentions_block, operands(e)))
