@@ -149,15 +149,7 @@ class _Finder:
             unique = list({k.name: k for k in group}.values())
             if len(unique) > MAX_INSTANTIATIONS:
                 skipped.append((first, len(unique) - MAX_INSTANTIATIONS))
-            kernels += (
-                evolve(
-                    k,
-                    range=first.range,
-                    offsets=first.offsets,
-                    template_parameters=first.template_parameters,
-                )
-                for k in unique[:MAX_INSTANTIATIONS]
-            )
+            kernels += (_as_instance(k, first) for k in unique[:MAX_INSTANTIATIONS])
         for end, template in self.templates.items():
             if end not in self.by_end:
                 kernels.append(evolve(template, dependent=True))
@@ -168,6 +160,12 @@ class _Finder:
             tuple(skipped),
             tuple(sorted(self.device_functions)),
         )
+
+
+def _as_instance(kernel: KernelSource, of: KernelSource) -> KernelSource:
+    if kernel is of:
+        return kernel
+    return evolve(kernel, range=of.range, offsets=of.offsets, template_parameters=of.template_parameters)
 
 
 def _template_arguments(ast: Ast, cursor: RawCursor) -> tuple[str, ...]:

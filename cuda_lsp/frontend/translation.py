@@ -224,12 +224,14 @@ class Translation:
 
     def _unreadable(self) -> dict[str, int]:
         """Name → where it stands (index of the text)."""
-        if "__global__" not in self._source.text:
+        seen = {k.offsets for k in (*self._sources.kernels, *self._sources.templates)}
+        if self._source.text.count("__global__") <= len(seen):
             return {}
         found = {k.base_name for k in (*self._sources.kernels, *self._sources.templates)}
+        found.add("__launch_bounds__")
         plain = blanked(self._source.text)
-        named = ((m[1], m.start(1)) for m in _KERNEL_NAME.finditer(plain) if _is_definition(plain, m))
-        return {name: start for name, start in named if name not in found and name != "__launch_bounds__"}
+        missing = (m for m in _KERNEL_NAME.finditer(plain) if m[1] not in found)
+        return {m[1]: m.start(1) for m in missing if _is_definition(plain, m)}
 
     @property
     def directives(self) -> FileDirectives:
