@@ -17,7 +17,7 @@ from kernel_notation import BID, TID, TIDY, UTID, Notation, listing
 from test_solve_properties import condition, index, lines, loop, races
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
+from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Space, Status, Verdict
 from cuda_lsp.static.banks import bank_reports
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import race_findings
@@ -29,15 +29,19 @@ SHAPES = (((8, 1, 1), (1, 1, 1)), ((4, 2, 1), (1, 1, 1)), ((4, 1, 1), (2, 1, 1))
 Threads = list[tuple[Thread, Run]]
 
 
-def interpret(kernel: ir.Kernel, launch: LaunchConfig) -> Threads:
-    """Every thread of the launch, run alone."""
+def threads_of(launch: LaunchConfig, warp_size: int = GPU.warp_size) -> list[Thread]:
     assert launch.grid is not None
     places = itertools.product(*(range(n) for n in reversed((*launch.block, *launch.grid))))
-    threads = [
-        Thread((x, y, z), (bx, by, bz), launch.block, launch.grid, GPU.warp_size)
+    return [
+        Thread((x, y, z), (bx, by, bz), launch.block, launch.grid, warp_size)
         for bz, by, bx, z, y, x in places
     ]
-    return [(thread, replay(kernel, thread, {}, frozenset(kernel.arrays))) for thread in threads]
+
+
+def interpret(kernel: ir.Kernel, launch: LaunchConfig) -> Threads:
+    """Every thread of the launch, run alone."""
+    everything = frozenset(kernel.arrays)
+    return [(thread, replay(kernel, thread, {}, everything)) for thread in threads_of(launch)]
 
 
 def racing_lines(runs: Threads) -> set[tuple[int, int]]:
@@ -56,9 +60,10 @@ def wavefronts_by_hand(runs: Threads) -> dict[int, int]:
         if thread.bid != (0, 0, 0):
             continue
         for a in run.accesses:
-            if a.array.space.value == "shared" and a.start >= 0:
+            if a.array.space is Space.SHARED:
                 warp = thread.linear // GPU.warp_size
-                words[a.site.range.start.line, warp, a.rounds].add(a.start // 4)
+                touched = words[a.site.range.start.line, warp, a.rounds]
+                touched |= {a.start // 4} if a.start >= 0 else set()  # below the array: no bank
     worst: dict[int, int] = {}
     for (line, *_), touched in words.items():
         banks = [sum(1 for word in touched if word % GPU.banks == bank) for bank in range(GPU.banks)]
