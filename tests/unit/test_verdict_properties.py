@@ -95,7 +95,7 @@ def test_what_is_called_race_free_never_races(case, seed):
     first = enumerate_kernel(kernel, SETTINGS)
     report = first.report
     if not first.decided:
-        budget = Budget(kernel=3, query=0.5)
+        budget = Budget(kernel=1, query=0.3)
         answer = refine_with_second_opinion(kernel, report.launches, SETTINGS.gpu, budget)
         report = refined(first, kernel, answer, SETTINGS)
     event(report.verdict.value)
