@@ -41,7 +41,7 @@ class SiteBanks:
 
 
 def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
-    """One report per shared-memory site and mode, in order of the text; block 0 only."""
+    """One report per shared-memory site and mode, in order of the text."""
     by_site: dict[object, dict[object, Access]] = {}
     for path in trace.paths:
         for a in path.accesses:
@@ -111,20 +111,25 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
             report = BankReport(1, rank[1], int(cost.ideal[top]), 0.0, histogram, int(warp[top]))
             worst = (rank, report)
     first = accesses[0]
-    sure = any(bool(a.must[..., : trace.threads].any()) for a in accesses)
+    sure = any(bool(a.must.any()) for a in accesses)
     report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
     report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
     return SiteBanks(first.site, first.mode, report, sure, first)
 
 
 def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, Lanes]:
-    """``a`` as warp instructions of block 0 that have an active lane.
+    """``a`` as warp instructions of the executed blocks that have an active lane.
 
     Byte addresses in the array and active lanes, both ``(rows, warp_size)``, and the warp of each row.
+    Blocks that do what the first does add nothing and are left out.
     """
     assert not isinstance(a.offset, Data)
-    may: Flags = np.reshape(a.may[..., :threads], (-1, threads))
-    offset: Lanes = np.reshape(spread_out(a.offset, a.may.shape)[..., :threads], (-1, threads))
+    blocks = a.may.shape[-1] // threads
+    may: Flags = np.reshape(a.may, (-1, blocks, threads))
+    offset: Lanes = np.reshape(spread_out(a.offset, a.may.shape), (-1, blocks, threads))
+    if blocks > 1 and (may == may[:, :1]).all() and (offset == offset[:, :1]).all():
+        may, offset = may[:, 0], offset[:, 0]
+    may, offset = np.reshape(may, (-1, threads)), np.reshape(offset, (-1, threads))
     pad = ((0, 0), (0, -threads % warp_size))
     active: Flags = np.reshape(np.pad(may, pad), (-1, warp_size))
     addresses: Lanes = np.reshape(np.pad(offset, pad), (-1, warp_size))

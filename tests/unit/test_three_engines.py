@@ -54,15 +54,13 @@ def racing_lines(runs: Threads) -> set[tuple[int, int]]:
 
 
 def wavefronts_by_hand(runs: Threads) -> dict[int, int]:
-    """Line → worst wavefronts of a warp instruction of block 0; 4 bytes a lane, so one part a warp."""
+    """Line → worst wavefronts of a warp instruction; 4 bytes a lane, so one part a warp."""
     words: dict[object, set[int]] = defaultdict(set)
     for thread, run in runs:
-        if thread.bid != (0, 0, 0):
-            continue
         for a in run.accesses:
             if a.array.space is Space.SHARED:
                 warp = thread.linear // GPU.warp_size
-                touched = words[a.site.range.start.line, warp, a.rounds]
+                touched = words[a.site.range.start.line, thread.bid, warp, a.rounds]
                 touched |= {a.start // 4} if a.start >= 0 else set()  # below the array: no bank
     worst: dict[int, int] = {}
     for (line, *_), touched in words.items():
