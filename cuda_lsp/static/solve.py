@@ -253,7 +253,8 @@ def _problems(
 def _suspicion(p: Problem) -> tuple[bool, bool, bool]:
     """Smaller is more suspicious: shared memory, different expressions, two plain writes."""
     a, b = p.pair.first, p.pair.second
-    return (a.array.space is not Space.SHARED, a is b or a.offset is b.offset, Mode.READ in (a.mode, b.mode))
+    alike = a.offset is b.offset or a.site.range == b.site.range
+    return (a.array.space is not Space.SHARED, alike, Mode.READ in (a.mode, b.mode))
 
 
 def _sites(pair: Pair) -> Sites:

@@ -29,13 +29,13 @@ from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.solve_condition import condition_of, is_vague
+from cuda_lsp.static.solve_contents import only_inputs_decide, with_contents
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent
 from cuda_lsp.static.symbolic_intervals import Relation
 from cuda_lsp.static.symbolic_launch import related
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
-from cuda_lsp.static.symbolic_walk import memory_name
 from cuda_lsp.static.witness import (
     NeedsData,
     Run,
@@ -72,46 +72,14 @@ def race_finding(
             return None
     except NeedsData:
         doubt = doubt or "what memory holds"
-        met = _meeting_with_contents(p, threads, arguments, arrays, answer, query)
-        data_condition = _input_contents(p, query) if met is not None else None
-        if data_condition is None:
-            met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (met, None)
+        met, data_condition = with_contents(p, threads, arguments, answer, query)
+        if met is None:
+            met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
     except TooLong:
         doubt = doubt or "a loop too long to replay"
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, "two pointers that may overlap"
     return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition)
-
-
-def _meeting_with_contents(
-    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], arrays: frozenset[Array],
-    answer: Answer, query: Query,
-) -> tuple[ThreadAccess, ThreadAccess] | None:  # fmt: skip
-    """The collision when read-only input arrays hold what the model says (zero elsewhere)."""
-
-    def memory(array: Array, offset: int) -> int | None:
-        name = memory_name(array)
-        return answer.cells.get((name, offset), 0) if name in query.summary.unknowns else None
-
-    try:
-        runs = [replay(query.kernel, thread, arguments, arrays, memory) for thread in threads]
-    except (NeedsData, TooLong):
-        return None
-    return _meeting(p, threads, runs, query.where.warp_size)
-
-
-def _input_contents(p: Problem, query: Query) -> str | None:
-    """The input array that an address depends on, when only one of the two addresses does.
-
-    ``bins[tid] = 0`` against ``bins[data[i]] += 1`` races for almost any data. Where both addresses are
-    data (a scatter through an index array), a permutation would be fine: that stays ``possible``.
-    """
-    if p.pair.first.array.space is not Space.SHARED:
-        return None
-    named = [_inputs(access.offset, query) for access in (p.pair.first, p.pair.second)]
-    if bool(named[0]) == bool(named[1]):
-        return None
-    return f"`{next(iter(named[0] or named[1]))}` holds certain values"
 
 
 def _meeting_by_choice(
@@ -123,10 +91,11 @@ def _meeting_by_choice(
 ) -> tuple[tuple[ThreadAccess, ThreadAccess], str] | None:
     """The collision when a condition on data goes one way, and that condition.
 
-    Only in shared memory, at addresses that are not data, and when one of the two accesses happens
-    whatever the data are: then nothing in the program can make the two exclude each other.
+    At addresses that are not data. Either one of the two accesses happens whatever the data are (then
+    nothing in the program can make the two exclude each other), or input arrays alone decide.
     """
-    if p.pair.first.array.space is not Space.SHARED:
+    inputs = only_inputs_decide(p, query)
+    if p.pair.first.array.space is not Space.SHARED and not inputs:
         return None
     for choices in ((True, True), (False, False), (True, False), (False, True)):
         try:
@@ -138,16 +107,10 @@ def _meeting_by_choice(
             continue
         met = _meeting(p, threads, runs, query.where.warp_size)
         chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
-        if met is not None and len(chosen) == 1:
+        if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
             site, outcome = chosen[0]
             return met, f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
     return None
-
-
-def _inputs(offset: Term, query: Query) -> list[str]:
-    names = {memory_name(array): array.name for array in query.kernel.arrays if array.param is not None}
-    applied = [part.args[0] for part in t.subterms(offset) if part.op is Op.APPLY]
-    return [names[name] for name in applied if name in names]
 
 
 def _meeting(
@@ -218,8 +181,10 @@ def _finding(
     condition = None
     status = Status.POSSIBLE
     if met is not None and data_condition is not None and not query.summary.locks:
-        doubt = None
         condition, status = data_condition, Status.CONDITIONAL
+        doubt = _launch_doubt(p, facts, query, None)
+        if doubt is not None:
+            condition, status = None, Status.POSSIBLE
     elif met is not None and (doubt is None or _replays_without_memory(p, query, threads, arguments)):
         doubt = None
         condition = condition_of(p, facts, query)
