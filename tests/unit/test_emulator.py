@@ -1,75 +1,189 @@
-"""The PTX emulator: values, races by happens-before, faults, divergent barriers, refusals."""
+"""The PTX emulator: values, races by happens-before, faults, barriers of all kinds, refusals."""
 
 import numpy as np
 import pytest
+from ptx_kernels import NEIGHBOUR, opcodes, run
 
-from cuda_lsp.dynamic.emulator.machine import Emulator, Untranslatable
-from cuda_lsp.dynamic.ptx_reader import read_module
-from cuda_lsp.model import Mode
-
-
-def emulator(body: str) -> Emulator:
-    return Emulator(
-        read_module(
-            ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 out) {\n"
-            ".reg .pred %p<4>; .reg .b32 %r<20>; .reg .b64 %rd<9>; .shared .align 4 .b8 s[1024];\n"
-            "ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd2, %r1, 4;"
-            f"add.s64 %rd3, %rd1, %rd2; mov.u32 %r2, s; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3;\n"
-            f"{body}\nret; }}"
-        )
-    )
+from cuda_lsp.dynamic.runs import EngineUnavailable
+from cuda_lsp.model import Mode, Space
 
 
-NEIGHBOUR = "add.s32 %r5, %r1, 1; rem.s32 %r6, %r5, 256; shl.b32 %r7, %r6, 2; add.s32 %r8, %r2, %r7;"
-
-
-def run(body: str, threads: int = 256, words: int = 256):
-    return emulator(body).launch("k", (1, 1, 1), (threads, 1, 1), [np.zeros(words, np.int32)])
+def words(outcome, kind=np.int32):
+    return outcome.results["out"].view(kind)
 
 
 def test_neighbour_read_without_a_barrier_races():
     (race,) = run(f"st.shared.u32 [%r4], %r1; {NEIGHBOUR} ld.shared.u32 %r9, [%r8];").races
-    assert set(race.modes) == {Mode.WRITE, Mode.READ} and race.pairs == 4 * 256
+    assert set(race.modes) == {Mode.WRITE, Mode.READ}
+    assert race.pairs == race.words == 256
+    assert race.place.space is Space.SHARED and race.place.array == "s"
+    assert abs(race.threads[0] - race.threads[1]) in (1, 255)
 
 
 def test_neighbour_read_after_a_barrier_is_race_free_and_right():
     body = f"st.shared.u32 [%r4], %r1; bar.sync 0; {NEIGHBOUR} ld.shared.u32 %r9, [%r8];"
-    body += "st.global.u32 [%rd3], %r9;"
-    result = run(body)
-    assert result.races == () and result.incomplete == ()
-    assert (result.arrays[0] == np.roll(np.arange(256), -1)).all()
+    result = run(body + "st.global.u32 [%rd3], %r9;")
+    assert result.races == () and result.failure is None
+    assert (words(result) == np.roll(np.arange(256), -1)).all()
 
 
 def test_warp_sync_orders_lanes_of_one_warp_only():
     body = f"st.shared.u32 [%r4], %r1; bar.warp.sync -1; {NEIGHBOUR} ld.shared.u32 %r9, [%r8];"
     (race,) = run(body).races
-    assert race.pairs == 4 * 8  # one pair at the border of each warp, four bytes each
+    assert race.pairs == 8  # one pair at the border of each warp
+
+
+def test_a_partial_warp_sync_orders_only_its_lanes():
+    half = "and.b32 %r10, %r1, 16; setp.eq.u32 %p1, %r10, 0; selp.b32 %r11, 65535, -65536, %p1;"
+    neighbour = "xor.b32 %r5, %r1, {}; shl.b32 %r7, %r5, 2; add.s32 %r8, %r2, %r7; ld.shared.u32 %r9, [%r8];"
+    body = f"{half} st.shared.u32 [%r4], %r1; bar.warp.sync %r11; "
+    assert run(body + neighbour.format(1), threads=32).races == ()
+    assert run(body + neighbour.format(16), threads=32).races
 
 
 def test_one_word_written_by_all_lanes_races_with_itself():
     (race,) = run("st.shared.u32 [%r2], %r1;", threads=32).races
-    assert race.sites[0] == race.sites[1]
+    assert race.sites[0] == race.sites[1] and not race.same_value
+
+
+def test_one_value_written_by_all_lanes_is_told_apart():
+    (race,) = run("st.shared.u32 [%r2], 7;", threads=32).races
+    assert race.same_value
+
+
+def test_bytes_of_one_word_do_not_race():
+    body = "cvt.u16.u32 %h1, %r1; add.s32 %r5, %r2, %r1; st.shared.u8 [%r5], %h1;"
+    assert run(body, threads=64).races == ()
+
+
+def test_halves_that_overlap_bytes_do():
+    body = (
+        "cvt.u16.u32 %h1, %r1; add.s32 %r5, %r2, %r1; st.shared.u8 [%r5], %h1;"
+        "and.b32 %r6, %r1, 62; add.s32 %r7, %r2, %r6; ld.shared.u16 %h2, [%r7];"
+    )
+    assert opcodes(run(body, threads=64), body) == {("st.shared.u8", "ld.shared.u16")}
+
+
+def test_atomics_do_not_race_with_each_other_and_sum_up():
+    body = (
+        "atom.shared.add.u32 %r5, [%r2], 1; bar.sync 0; ld.shared.u32 %r6, [%r2]; st.global.u32 [%rd3], %r6;"
+    )
+    result = run(body)
+    assert result.races == () and (words(result) == 256).all()
+
+
+def test_an_atomic_races_with_a_plain_read():
+    body = "atom.shared.add.u32 %r5, [%r2], 1; ld.shared.u32 %r6, [%r2];"
+    assert opcodes(run(body), body) == {("atom.shared.add.u32", "ld.shared.u32")}
+
+
+def test_tickets_are_handed_out_once_each():
+    result = run("atom.shared.add.u32 %r5, [%r2], 1; st.global.u32 [%rd3], %r5;")
+    assert sorted(words(result)) == list(range(256))
+
+
+def test_blocks_race_in_global_memory():
+    result = run("st.global.u32 [%rd3], %r1;", threads=32, blocks=2)
+    (race,) = result.races
+    assert race.blocks[0] != race.blocks[1] and race.place.array == "out"
+
+
+LAST_BLOCK = (
+    "mov.u32 %r20, %ctaid.x; shl.b32 %r21, %r20, 2; cvt.u64.u32 %rd4, %r21; add.s64 %rd5, %rd1, %rd4;"
+    "st.global.u32 [%rd5+64], %r20; {fence} atom.global.add.u32 %r22, [%rd1], 1;"
+    "setp.ne.u32 %p1, %r22, 1; @%p1 bra $E; ld.global.u32 %r23, [%rd1+64]; ld.global.u32 %r24, [%rd1+68];\n$E:"
+)
+
+
+def test_the_last_block_may_read_what_others_published():
+    assert run(LAST_BLOCK.format(fence="membar.gl;"), threads=1, blocks=2).races == ()
+
+
+def test_without_the_fence_it_races():
+    assert run(LAST_BLOCK.format(fence=""), threads=1, blocks=2).races
 
 
 def test_an_access_outside_the_buffer_is_a_fault_and_changes_nothing():
     result = run("st.global.u32 [%rd3], %r1;", threads=32, words=31)
-    assert [f.thread for f in result.faults] == [31]
-    assert (result.arrays[0] == np.arange(31)).all()
+    assert [(f.thread, f.place.array, f.place.offset) for f in result.faults] == [(31, "out", 124)]
+    assert (words(result) == np.arange(31)).all()
 
 
 def test_a_barrier_that_some_threads_skip_is_reported():
-    assert run("setp.lt.u32 %p1, %r1, 9; @%p1 bra $E; bar.sync 0;\n$E:", threads=32).divergent_barriers
+    result = run("setp.lt.u32 %p1, %r1, 9; @%p1 bra $E; bar.sync 0;\n$E:", threads=32)
+    (stuck,) = result.stuck
+    assert stuck.exited == 9 and stuck.waiting[0][1] == 23
+
+
+def test_threads_at_different_counted_barriers_are_stuck():
+    body = "setp.lt.u32 %p1, %r1, 32; @%p1 bra $A; bar.sync 1, 64; bra $E;\n$A: bar.sync 2, 64;\n$E:"
+    result = run(body, threads=64)
+    assert result.failure and "stuck" in result.failure
+    assert sorted(n for _, n, _ in result.stuck[0].waiting) == [32, 32]
+
+
+def test_a_producer_arrives_and_a_consumer_waits():
+    body = (
+        "setp.lt.u32 %p1, %r1, 32; @%p1 bra $P; bar.sync 1, 64;"
+        "sub.s32 %r5, %r4, 128; ld.shared.u32 %r9, [%r5]; st.global.u32 [%rd3], %r9; bra $E;\n"
+        "$P: st.shared.u32 [%r4], %r1; bar.arrive 1, 64;\n$E:"
+    )
+    result = run(body, threads=64)
+    assert result.races == () and result.failure is None
+    assert (words(result)[32:64] == np.arange(32)).all()
+
+
+def test_a_barrier_with_a_vote_gives_all_threads_the_count():
+    body = "setp.lt.u32 %p1, %r1, 9; barrier.red.popc.u32 %r5, 0, %p1; st.global.u32 [%rd3], %r5;"
+    assert (words(run(body.replace("barrier.red", "bar.red")), np.int32)[:256] == 9).all()
+
+
+def test_shuffles_move_values_down_the_warp():
+    body = "shfl.sync.down.b32 %r5|%p1, %r1, 1, 31, -1; st.global.u32 [%rd3], %r5;"
+    expected = [i + 1 if i % 32 < 31 else i for i in range(64)]
+    assert list(words(run(body, threads=64))[:64]) == expected
+
+
+def test_lanes_that_diverged_meet_at_a_shuffle():
+    body = (
+        "and.b32 %r10, %r1, 1; setp.eq.u32 %p1, %r10, 0; mov.u32 %r11, 5; @%p1 bra $A; mov.u32 %r11, 6;\n"
+        "$A: shfl.sync.bfly.b32 %r5, %r11, 1, 31, -1; st.global.u32 [%rd3], %r5;"
+    )
+    assert list(words(run(body, threads=4))[:4]) == [6, 5, 6, 5]
+
+
+def test_a_lane_that_spins_on_another_gets_out():
+    body = (
+        "setp.eq.u32 %p1, %r1, 0; @%p1 bra $S;\n$L: ld.volatile.shared.u32 %r5, [%r2];"
+        "setp.eq.u32 %p2, %r5, 0; @%p2 bra $L; bra $E;\n$S: st.volatile.shared.u32 [%r2], 1;\n$E:"
+    )
+    result = run(body, threads=32)
+    assert result.failure is None
 
 
 def test_an_endless_loop_ends_with_a_reason():
-    kernel = emulator("$L: bra $L;")
-    result = kernel.launch("k", (1, 1, 1), (32, 1, 1), [np.zeros(1, np.int32)], max_steps=100)
-    assert "did not end" in result.incomplete[0]
+    result = run("$L: bra $L;", threads=32, deadline=0.1)
+    assert result.failure and "deadline" in result.failure
 
 
 def test_an_unknown_instruction_is_refused_by_name():
-    with pytest.raises(Untranslatable, match=r"wmma\.mma"):
+    with pytest.raises(EngineUnavailable, match=r"wmma\.mma"):
         run("wmma.mma %r1;")
+
+
+def test_banks_are_counted_per_site():
+    result = run("shl.b32 %r5, %r1, 7; and.b32 %r6, %r5, 1023; add.s32 %r7, %r2, %r6;"
+        "ld.shared.u32 %r8, [%r7];",
+                 threads=32, banks=True)  # fmt: skip
+    (seen,) = result.banks
+    assert (seen.worst_ways, seen.worst_wavefronts, seen.executions) == (8, 8, 1)
+
+
+def test_only_watched_sites_are_judged():
+    body = "st.shared.u32 [%r2], %r1; st.shared.u32 [%r2+4], %r1;"
+    every = run(body, threads=32).races
+    assert len(every) == 2
+    assert [r.sites for r in run(body, threads=32, watch=frozenset(every[0].sites)).races] == [every[0].sites]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +194,15 @@ def test_an_unknown_instruction_is_refused_by_name():
         ("shl.b32", 1, 40, 0),
         ("shr.s32", -8, 40, -1),
         ("mul.lo.s32", 65537, 65537, 131073),
+        ("mul.hi.s32", -(2**31), 2, -1),
         ("min.u32", -1, 3, 3),
+        ("bfind.u32", 0x00F0, None, 7),
+        ("clz.b32", 0x00F0, None, 24),
+        ("popc.b32", 0x00F0, None, 4),
+        ("brev.b32", 1, None, -(2**31)),
     ],
 )
 def test_integer_operations(opcode, a, b, expected):
-    body = f"mov.u32 %r5, {a}; {opcode} %r6, %r5, {b}; st.global.u32 [%rd3], %r6;"
-    assert (run(body, 32, 32).arrays[0] == expected).all()
+    second = "" if b is None else f", {b}"
+    body = f"mov.u32 %r5, {a}; {opcode} %r6, %r5{second}; st.global.u32 [%rd3], %r6;"
+    assert (words(run(body, 32, 32)) == expected).all()

@@ -1,405 +1,569 @@
-"""A small SIMT interpreter of PTX: every thread of the launch at once, NumPy, lowest program counter first.
+"""The SIMT machine: which threads run next, barriers, waits, and the services generated code calls.
 
-It covers the integer and float core, shared, global and generic memory, ``bar.sync 0``, full-warp
-``bar.warp.sync``, and control flow;
-``volatile`` is a plain access. Whatever else a kernel holds is refused by name before it runs
-(``Untranslatable``). No calls, shuffles, atomics with a result, or local memory yet. Source: PTX ISA ch. 9.
+All threads that stand at one block of the program run together. Where they disagree, those furthest back
+in the text go first, so that branches meet again at the earliest point; a thread that spins on another's
+progress gets its turn taken away now and then. Threads at a barrier are parked until it opens. When nobody
+can move, the launch is stuck and says who waits where.
 """
 
-# NumPy's stubs leave views, reshapes and mixed arithmetic unknown; everything else stays strict.
+# NumPy's stubs leave views and fancy indexing unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+import time
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import define, field
 
-from cuda_lsp.dynamic.happens_before import AccessLog, RacingPair
-from cuda_lsp.dynamic.ptx import Declaration, Instruction, Label, PtxModule, Registers, type_size
-from cuda_lsp.dynamic.ptx_operands import (
-    FloatOperand,
-    IntegerOperand,
-    Operand,
-    RegisterOperand,
-    SymbolOperand,
-    parse_address,
-    parse_operand,
-)
-from cuda_lsp.model import Dim3, Mode
+from cuda_lsp.dynamic.emulator import atomics
+from cuda_lsp.dynamic.emulator.detect import Detector
+from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block, Program
 
-Array = np.ndarray[Any, Any]
-parse = lru_cache(maxsize=65536)(parse_operand)
+Array = Any  # (threads,) values or a NumPy scalar
+Mask = Any  # (threads,) flags, or None: all threads
+
+_SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+_PATIENCE = 512  # steps of one group before another gets a turn
 
 
-class Untranslatable(Exception):
-    """The kernel holds instructions that the emulator does not know; the message lists them."""
+class Stopped(Exception):
+    """The launch ended early; the message is for people."""
 
 
-@frozen
+@define
 class Fault:
-    """An access outside every buffer: instruction index, linear thread, address."""
+    """An access outside everything: instruction number, thread of the launch, address, how often."""
 
-    site: int
+    number: int
     thread: int
     address: int
+    count: int = 0
 
 
-@frozen
-class RunResult:
-    """What a run saw. ``arrays``: the array arguments after it, in order. ``incomplete``: reasons."""
+@define
+class Waiting:
+    """Threads that wait, or would have to: instruction number → threads, and the threads that have left."""
 
-    races: tuple[RacingPair, ...]
-    faults: tuple[Fault, ...]
-    divergent_barriers: tuple[int, ...]
-    incomplete: tuple[str, ...]
-    arrays: tuple[Array, ...]
+    places: dict[int, Array]
+    exited: Array
+    spinning: bool = False
 
 
-_BINARY: Mapping[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or,
-    "xor": np.bitwise_xor, "min": np.fmin, "max": np.fmax,
-}  # fmt: skip
-_COMPARE: Mapping[str, Callable[..., Any]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
-}  # fmt: skip
-_OTHERS = frozenset(
-    "mov ld st bra ret exit bar cvta cvt mul mad div rem setp selp shl shr neg not".split()  # noqa: SIM905
-)
-_REFUSED = frozenset(
-    "sat ftz hi rz rm rp rni rzi rmi rpi approx full local const".split()  # noqa: SIM905
-) | {"cc", "acquire", "release", "relaxed", "mmio"}
-_WIDTH = {1: "u1", 2: "u2", 4: "u4", 8: "u8"}
+@define(eq=False, slots=False)
+class Machine:
+    """One launch of some blocks. ``detector`` None: plain execution. ``watched``: by instruction number."""
 
+    program: Program
+    lanes: Lanes
+    memory: Memory
+    order: Order
+    detector: Detector | None
+    watched: Array
+    deadline: float
+    backwards: bool = False
+    registers: list[Array] = field(factory=list[Array])
+    faults: dict[int, Fault] = field(factory=dict[int, Fault])
+    stuck: list[Waiting] = field(factory=list[Waiting])
+    executed: Any = None
+    failure: str | None = None
+    prints: int = 0
+    costly: dict[int, list[tuple[Array, Array]]] | None = None  # shared accesses for bank counting
+    alive: Any = None
+    pc: Any = None
+    parked: Any = None  # 0 runs, 1 at a block barrier, 2 waits for lanes of its warp
+    arrived: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
 
-def dtype_of(name: str) -> np.dtype[Any]:
-    """The NumPy type of a PTX type (``s32`` → int32, ``b32`` → uint32)."""
-    if name == "pred":
-        return np.dtype(bool)
-    return np.dtype({"s": "i", "f": "f"}.get(name[0], "u") + str(type_size(name)))
+    def __attrs_post_init__(self) -> None:
+        n = self.lanes.count
+        self.threads = n
+        self.shared_base = self.memory.shared_base
+        self.local_base = self.memory.local_base
+        self.alive = np.ones(n, bool)
+        self.pc = np.zeros(n, np.int64)
+        self.parked = np.zeros(n, np.int8)
+        self.executed = np.zeros(len(self.program.sites), bool)
+        self.registers = [np.dtype(kind).type(0) for kind in self.program.registers]
+        self._visited = np.zeros(len(self.program.blocks) + 1, bool)
+        self._half = self.memory.shared[0]
 
+    # -------------------------------------------------------------------------------- schedule
 
-def unsupported(instruction: Instruction) -> str | None:
-    """The opcode when the emulator does not know it, else None."""
-    words = instruction.modifiers
-    known = instruction.base in _BINARY or instruction.base in _OTHERS
-    floats = {"f16", "bf16", "f16x2", "bf16x2"}
-    bad = not known or any(word in _REFUSED for word in words[1:]) or floats & set(words)
-    if instruction.base == "bar":
-        bad = (instruction.opcode, instruction.operands) not in (("bar.sync", "0"), ("bar.warp.sync", "-1"))
-    if instruction.base == "mov":
-        bad = bad or "{" in instruction.operands
-    if instruction.base == "mad":
-        bad = bad or words[-1][0] == "f"
-    if instruction.base == "cvt":
-        bad = bad or (words[-2][0] != "f" and words[-1][0] == "f")
-    if instruction.base == "setp":
-        bad = bad or words[1] not in _COMPARE or len(words) != 3 or (words[1] == "ne" and words[2][0] == "f")
-    return instruction.opcode if bad else None
-
-
-def _divide(base: str, x: Any, y: Any) -> Any:
-    """Integer division towards zero; a zero divisor gives all ones (PTX leaves it open)."""
-    divisor = np.where(y == 0, np.ones_like(y), y)
-    rest = np.fmod(x, divisor)
-    result = (x - rest) // divisor if base == "div" else rest
-    return np.where(y == 0, np.invert(np.zeros_like(result)), result)
-
-
-class Emulator:
-    """Runs kernels of one module."""
-
-    def __init__(self, module: PtxModule) -> None:
-        self.module = module
-
-    def launch(
-        self,
-        kernel: str,
-        grid: Dim3,
-        block: Dim3,
-        arguments: Sequence[Array | int | float],
-        dynamic_shared: int = 0,
-        max_steps: int = 1_000_000,
-    ) -> RunResult:
-        """Run every block and judge races. Array arguments are copied in.
-
-        Raises Untranslatable, and KeyError for an unknown kernel.
-        """
-        run = _Run(self.module, kernel, grid, block, arguments, dynamic_shared)
-        run.execute(max_steps)
-        return run.result()
-
-
-class _Run:
-    """State of one launch: registers ``(threads,)``, one flat memory whose indices are the addresses."""
-
-    def __init__(
-        self,
-        module: PtxModule,
-        kernel: str,
-        grid: Dim3,
-        block: Dim3,
-        arguments: Sequence[Array | int | float],
-        dynamic_shared: int,
-    ) -> None:
-        function = module.entries[kernel]
-        self.code = [s for s in function.body or () if isinstance(s, Instruction)]
-        refused = sorted({name for i in self.code if (name := unsupported(i))})
-        if any(v.space != "shared" for v in module.variables.values()):
-            refused.append("module variables")
-        if refused:
-            raise Untranslatable(f"the emulator cannot run {kernel}: {', '.join(refused)}")
-        self.per_block = int(np.prod(block))
-        self.blocks = int(np.prod(grid))
-        n = self.threads = self.per_block * self.blocks
-        self.thread = np.arange(n)
-        self.block = self.thread // self.per_block
-        self.registers: dict[str, Array] = {}
-        self.labels: dict[str, int] = {}
-        self.shared: dict[str, int] = {}
-        self.site = 0
-        self.log, self.faults, self.incomplete = AccessLog(), list[Fault](), list[str]()
-        self.divergent: set[int] = set()
-        self.barrier_tick, self.warp_tick = np.zeros(n, np.int64), np.zeros(n, np.int64)
-        index, size = 0, 0
-        declared = [v for v in module.variables.values() if v.space == "shared"]
-        for statement in function.body or ():
-            match statement:
-                case Instruction():
-                    index += 1
-                case Label(name):
-                    self.labels[name] = index
-                case Registers(type_name, names):
-                    kind = "?" if type_name == "pred" else _WIDTH[type_size(type_name)]
-                    self.registers.update({name: np.zeros(n, kind) for name in names})
-                case Declaration(variable) if variable.space == "shared":
-                    declared.append(variable)
-                case _:
-                    pass
-        for variable in sorted(declared, key=lambda v: v.count is None):  # dynamic shared memory last
-            size = -(-size // variable.alignment) * variable.alignment
-            self.shared[variable.name] = size
-            size += variable.size
-        self._lay_out_memory(function.params, arguments, size + dynamic_shared)
-        self._special(grid, block)
-
-    def _lay_out_memory(self, params: Sequence[Any], arguments: Sequence[Any], shared: int) -> None:
-        if len(params) != len(arguments):
-            raise ValueError(f"the kernel takes {len(params)} arguments, not {len(arguments)}")
-        self.params: dict[str, Any] = {}
-        self.buffers: list[tuple[int, Array]] = []
-        top = 4096
-        for param, argument in zip(params, arguments, strict=True):
-            self.params[param.name] = argument
-            if isinstance(argument, np.ndarray):
-                self.params[param.name] = top
-                self.buffers.append((top, argument))
-                top += -(-argument.nbytes // 256) * 256 + 4096
-        stride = -(-shared // 256) * 256 + 4096
-        self.shared_base = top + self.block * stride
-        self.shared_start = top
-        self.memory = np.zeros(top + self.blocks * stride, np.uint8)
-        self.valid = np.zeros(len(self.memory), bool)
-        for start, array in self.buffers:
-            self.memory[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
-            self.valid[start : start + array.nbytes] = True
-        for b in range(self.blocks):
-            self.valid[top + b * stride : top + b * stride + shared] = True
-
-    def _special(self, grid: Dim3, block: Dim3) -> None:
-        local, number = self.thread % self.per_block, self.block
-        for axis, g, b in zip("xyz", grid, block, strict=True):
-            self.registers[f"%tid.{axis}"] = (local % b).astype(np.uint32)
-            self.registers[f"%ctaid.{axis}"] = (number % g).astype(np.uint32)
-            self.registers[f"%ntid.{axis}"] = np.full(self.threads, b, np.uint32)
-            self.registers[f"%nctaid.{axis}"] = np.full(self.threads, g, np.uint32)
-            local, number = local // b, number // g
-        self.registers["%laneid"] = (self.thread % self.per_block % 32).astype(np.uint32)
-
-    # ------------------------------------------------------------------------------ operands
-
-    def value(self, operand: Operand | str, type_name: str) -> Any:
-        """``(threads,)`` array, or scalar, of the operand read as a PTX type."""
-        operand = parse(operand) if isinstance(operand, str) else operand
-        kind = dtype_of(type_name)
-        match operand:
-            case RegisterOperand(name):
-                register = self.registers[name]
-                if type_name != "pred" and register.itemsize != kind.itemsize:
-                    register = register.astype(_WIDTH[kind.itemsize])
-                return register.view(kind)
-            case IntegerOperand(number):
-                if kind.kind == "f":
-                    return kind.type(number)
-                return np.array([number & (1 << 8 * kind.itemsize) - 1], _WIDTH[kind.itemsize]).view(kind)[0]
-            case FloatOperand(number):
-                return kind.type(number)
-            case SymbolOperand(name, offset) if name in self.shared:
-                return kind.type(self.shared[name] + offset)
-            case _:
-                raise Untranslatable(f"the emulator cannot read the operand {operand}")
-
-    def put(self, name: str, values: Any, mask: Array) -> None:
-        """Write a result; narrower values extend by their sign."""
-        register = self.registers[name]
-        values = np.broadcast_to(np.asarray(values), (self.threads,))
-        if values.dtype.itemsize < register.itemsize:
-            values = values.astype(f"{values.dtype.kind}{register.itemsize}")
-        np.copyto(register, np.ascontiguousarray(values).view(register.dtype), where=mask)
-
-    # ------------------------------------------------------------------------------ schedule
-
-    def execute(self, max_steps: int) -> None:
-        n = self.threads
-        pc, alive, waiting = np.zeros(n, np.int64), np.ones(n, bool), np.zeros(n, bool)
+    def run(self) -> None:
+        """Execute to the end, or until stuck, stopped or out of time."""
         with np.errstate(all="ignore"):
-            for _ in range(max_steps):
-                ready = alive & ~waiting
-                if not ready.any():
-                    if not alive.any():
-                        return
-                    self._release(pc, alive, waiting)
-                    continue
-                self.site = int(pc[ready].min())
-                if self.site >= len(self.code):
-                    alive &= pc < len(self.code)
-                    continue
-                group = ready & (pc == self.site)
-                self._step(self.code[self.site], group, pc, alive, waiting)
-        self.incomplete.append(f"the launch did not end within {max_steps} steps")
+            try:
+                self._run()
+            except Stopped as stop:
+                self.failure = str(stop)
+        if self.detector is not None:
+            self.detector.finish()
 
-    def _release(self, pc: Array, alive: Array, waiting: Array) -> None:
-        """Every live thread waits: each block's barrier opens. Threads that left are reported."""
-        for b in range(self.blocks):
-            mine = slice(b * self.per_block, (b + 1) * self.per_block)
-            places = np.unique(pc[mine][alive[mine]])
-            if len(places) > 1 or (len(places) and not alive[mine].all()):
-                self.divergent.update(int(p) - 1 for p in places)
-            self.barrier_tick[mine] += 1
-        waiting[:] = False
+    def _run(self) -> None:
+        blocks, steps, turns = self.program.blocks, 0, 0
+        here: int | None = 0  # where all living threads are, None: apart
+        everyone: Mask = None  # the mask of living threads, None: all threads
+        while True:
+            steps += 1
+            if steps % 256 == 0 and time.monotonic() > self.deadline:
+                raise Stopped("the kernel did not finish before the deadline")
+            if here is not None:
+                if here >= len(blocks):
+                    return
+                block = blocks[here]
+                here, everyone = self._together(block, here, everyone)
+                if here == -1:
+                    return
+                if here is not None:
+                    continue
+            turns += 1
+            here, everyone = self._apart(turns)
+            if here == -1:
+                return
 
-    def _step(self, code: Instruction, group: Array, pc: Array, alive: Array, waiting: Array) -> None:
-        mask = group
-        if code.guard:
-            guard = self.registers[code.guard.lstrip("!")]
-            mask = group & (~guard if code.guard.startswith("!") else guard)
-        pc[group] += 1
-        match code.base:
-            case "bra":
-                pc[mask] = self.labels[code.operands]
-            case "ret" | "exit":
-                alive &= ~mask
-            case "bar" if "warp" in code.opcode:
-                self._warp_sync(mask, alive)
-            case "bar":
-                waiting |= mask
-            case "ld" | "st":
-                self._memory(code, mask)
+    def _together(self, block: Block, number: int, everyone: Mask) -> tuple[int | None, Mask]:
+        """All living threads execute one block; where they are then (None: apart, -1: gone)."""
+        if block.wait is not None:
+            self.order.warp_sync(everyone, self._lane_mask(block), everyone)
+        self._visited[number] = True
+        out = block.run(self, self.registers, everyone)
+        match block.kind:
+            case "next" | "jump":
+                return block.targets[0], everyone
+            case "branch":
+                return self._branch(block, out, everyone)
+            case "exit":
+                if out is None:
+                    self.alive[:] = False
+                    return -1, None
+                left = self._active(out, everyone)
+                self.alive &= ~left
+                self.pc[:] = block.targets[0]
+                if not self.alive.any():
+                    return -1, None
+                return block.targets[0], self.alive.copy()
+            case "barrier" if self._plain(block, out):
+                self._open(None if everyone is None else everyone)
+                if everyone is not None:
+                    self._exited_at(block, everyone)
+                return block.targets[0], everyone
             case _:
-                self._compute(code, mask)
+                self.pc[:] = number
+                self._leave(block, number, self.alive.copy(), out)
+                return None, None
 
-    def _warp_sync(self, mask: Array, alive: Array) -> None:
-        """Full warps only: lanes that arrive without the others are not taken as ordered."""
-        warp = self.block * 32 + self.thread % self.per_block // 32
-        missing = np.bincount(warp, weights=alive & ~mask)[warp] > 0
-        if (missing & mask).any():
-            self.incomplete.append(f"instruction {self.site}: a warp synchronisation without all its lanes")
-        self.warp_tick[mask & ~missing] += 1
+    def _plain(self, block: Block, out: Mask) -> bool:
+        op = block.barrier
+        return (
+            op is not None
+            and op.count is None
+            and not op.arrive
+            and op.reduce is None
+            and out is None
+            and (isinstance(op.id, int))
+        )
 
-    # ---------------------------------------------------------------------------- instructions
+    def _branch(self, block: Block, out: Array, everyone: Mask) -> tuple[int | None, Mask]:
+        taken = self._active(out, everyone)
+        count = int(np.count_nonzero(taken))
+        if count == 0:
+            return block.targets[1], everyone
+        if count == (self.threads if everyone is None else int(np.count_nonzero(everyone))):
+            return block.targets[0], everyone
+        self.pc = np.where(taken, block.targets[0], block.targets[1])
+        return None, None
 
-    def _compute(self, code: Instruction, mask: Array) -> None:
-        words, args = code.modifiers, code.arguments
-        kind, base = words[-1], code.base
-        x = [self.value(a, kind) for a in args[1:]] if base not in ("selp", "shl", "shr", "cvta") else []
-        if base in _BINARY:
-            result = _BINARY[base](x[0], x[1])
-        elif base in ("mul", "mad"):
-            wide = f"{kind[0]}{2 * type_size(kind) * 8}" if "wide" in words else kind
-            result = np.multiply(x[0], x[1], dtype=dtype_of(wide))
-            result = result + self.value(args[3], wide) if base == "mad" else result
-        elif base in ("div", "rem"):
-            result = x[0] / x[1] if kind[0] == "f" else _divide(base, x[0], x[1])
-        elif base == "setp":
-            result = _COMPARE[words[1]](x[0], x[1])
-        elif base == "selp":
-            first, second = self.value(args[1], kind), self.value(args[2], kind)
-            result = np.where(self.value(args[3], "pred"), first, second)
-        elif base in ("shl", "shr"):
-            result = self._shift(base, self.value(args[1], kind), self.value(args[2], "u32"), kind)
-        elif base == "cvt":
-            result = np.asarray(x[0]).astype(dtype_of(words[-2]))
-        elif base == "cvta":
-            move = self.shared_base.astype(np.uint64) if "shared" in words else np.uint64(0)
-            result = self.value(args[1], "u64")
-            result = result - move if "to" in words else result + move
-        elif base == "not":
-            result = np.invert(x[0])
-        else:
-            result = np.negative(x[0]) if base == "neg" else x[0]
-        self.put(args[0], result, mask)
+    def _active(self, predicate: Array, everyone: Mask) -> Array:
+        if np.ndim(predicate) == 0:
+            predicate = np.full(self.threads, bool(predicate))
+        return predicate if everyone is None else predicate & everyone
 
-    def _shift(self, base: str, value: Any, amount: Any, kind: str) -> Any:
-        """Shifts clamp at the register width (PTX ISA 9.7.8)."""
-        width = type_size(kind) * 8
-        count = np.minimum(amount, width - 1).astype(dtype_of(kind))
-        shifted = (np.left_shift if base == "shl" else np.right_shift)(value, count)
-        if base == "shr" and kind[0] == "s":
-            return shifted
-        return np.where(amount >= width, np.zeros_like(shifted), shifted)
+    def _apart(self, turns: int) -> tuple[int | None, Mask]:
+        """One group of threads executes one block."""
+        ready = self.alive & (self.parked == 0)
+        places = self.pc[ready]
+        if not len(places):
+            if not self.alive.any():
+                return -1, None
+            if not self._release():
+                self._stuck()
+                return -1, None
+            return None, None
+        last_resort = turns % _PATIENCE == _PATIENCE - 1
+        number = int(places.max() if last_resort != self.backwards else places.min())
+        if number >= len(self.program.blocks):
+            self.alive &= self.pc != number
+            return None, None
+        block = self.program.blocks[number]
+        group = ready & (self.pc == number)
+        if block.wait is not None:
+            group = self._wait(block, number, group)
+            if group is None:
+                return None, None
+        self._visited[number] = True
+        out = block.run(self, self.registers, group)
+        self._leave(block, number, group, out)
+        return self._reunited()
 
-    def _memory(self, code: Instruction, mask: Array) -> None:
-        words, args = code.modifiers, code.arguments
-        load, kind = code.base == "ld", words[-1]
-        target, register = (args[1], args[0]) if load else (args[0], args[1])
-        place = parse_address(target)
-        if "param" in words:
-            assert isinstance(place.base, SymbolOperand)
-            bits = np.asarray(self.params[place.base.name])
-            self.put(register, bits.astype(dtype_of(kind) if kind[0] != "b" else bits.dtype), mask)
-            return
-        wide = not isinstance(place.base, RegisterOperand) or self.registers[place.base.name].itemsize == 8
-        base = self.value(place.base or IntegerOperand(0), "u64" if wide else "u32")
-        address = np.broadcast_to(base, (self.threads,)).astype(np.int64) + place.offset
-        if "shared" in words:
-            address = address + self.shared_base
-        size, kind_of = type_size(kind), dtype_of(kind)
-        names = register.strip("{}").split(",")
-        for offset, name in enumerate(part.strip() for part in names):
-            lanes = self._checked(address + offset * size, size, mask, Mode.READ if load else Mode.WRITE)
-            at = (address[lanes] + offset * size)[:, None] + np.arange(size)
-            if load:
-                values = np.zeros(self.threads, kind_of)
-                values[lanes] = self.memory[at].view(kind_of).ravel()
-                self.put(name, values, mask)
+    def _leave(self, block: Block, number: int, group: Array, out: Mask) -> None:
+        match block.kind:
+            case "next" | "jump":
+                self.pc = np.where(group, block.targets[0], self.pc)
+            case "branch":
+                taken = self._active(out, group)
+                self.pc = np.where(group, np.where(taken, block.targets[0], block.targets[1]), self.pc)
+            case "table":
+                index = np.broadcast_to(np.asarray(out), (self.threads,)).astype(np.int64)
+                table = np.asarray(block.targets)
+                self.pc = np.where(group, table[np.clip(index, 0, len(table) - 1)], self.pc)
+            case "exit":
+                left = group if out is None else self._active(out, group)
+                self.alive &= ~left
+                self.pc = np.where(group, block.targets[0], self.pc)
+            case _:
+                self._barrier(block, number, group, out)
+
+    def _reunited(self) -> tuple[int | None, Mask]:
+        if self.parked.any():
+            return None, None
+        places = self.pc[self.alive]
+        if len(places) and (places == places[0]).all():
+            return int(places[0]), None if len(places) == self.threads else self.alive.copy()
+        return (None, None) if len(places) else (-1, None)
+
+    # ------------------------------------------------------------------------------- waiting
+
+    def _lane_mask(self, block: Block) -> Array | int:
+        wait = block.wait
+        assert wait is not None
+        return wait.mask if wait.mask is not None else self.registers[wait.register].astype(np.uint32)
+
+    def _wait(self, block: Block, number: int, group: Array) -> Mask:
+        """The lanes of ``group`` whose whole mask has arrived; None (and parked) when there are none."""
+        assert block.wait is not None
+        here = self.alive & (self.pc == number)
+        if block.wait.anywhere:
+            waiting = np.array(
+                [b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False]
+            )
+            here = self.alive & waiting[self.pc] & ((self.parked == 2) | (self.pc == number))
+        named = np.broadcast_to(np.asarray(self._lane_mask(block), np.uint32), (self.threads,))
+        living = self.lanes.mask(self.alive)[self.lanes.warp]
+        present = self.lanes.mask(here)[self.lanes.warp]
+        complete = group & (named & living & ~present == 0)
+        if not complete.any():
+            self.parked[group] = 2
+            return None
+        released = here & complete
+        if block.wait.anywhere:
+            bits = self.lanes.mask(complete)[self.lanes.warp]
+            released = here & (self.lanes.mask(here)[self.lanes.warp] != 0) & (bits != 0)
+        self.order.warp_sync(released, named, self.alive)
+        self.parked[group & ~complete] = 2
+        at_this = released & (self.pc == number)
+        self.parked[at_this] = 0
+        others = released & ~at_this  # they stand at another wait of the same kind and go on from there
+        self.parked[others] = 0
+        self.pc = np.where(others, self.pc + 1, self.pc)
+        # A wait alone in its block has nothing to execute but what follows it there.
+        return at_this
+
+    def _barrier(self, block: Block, number: int, group: Array, out: Mask) -> None:
+        op = block.barrier
+        assert op is not None
+        if out is not None:  # a predicated barrier: the others pass by
+            skips = group & ~self._active(out, group)
+            self.pc = np.where(skips, block.targets[0], self.pc)
+            group = group & ~skips
+        self.pc = np.where(group, number, self.pc)
+        identity = self._operand(op.id)
+        for b in np.unique(self.lanes.block[group]).tolist():
+            mine = group & (self.lanes.block == b)
+            key = (b, int(np.broadcast_to(np.asarray(identity), (self.threads,))[np.flatnonzero(mine)[0]]))
+            if op.arrive:
+                self.arrived[key] = self.arrived.get(key, np.zeros(self.threads, bool)) | mine
+                self.pc = np.where(mine, block.targets[0], self.pc)
             else:
-                values = np.broadcast_to(self.value(name, kind), (self.threads,))[lanes]
-                self.memory[at] = np.ascontiguousarray(values).view(np.uint8).reshape(-1, size)
+                self.parked[mine] = 1
+            self._try_counted(key, op)
 
-    def _checked(self, address: Array, size: int, mask: Array, mode: Mode) -> Array:
-        """Lanes whose access lies in a buffer and is aligned; the others become faults."""
-        inside = (address >= 0) & (address <= len(self.memory) - size) & (address % size == 0)
-        safe = np.where(inside, address, 0)
-        inside &= self.valid[safe] & self.valid[safe + size - 1]
-        self.faults.extend(
-            Fault(self.site, int(t), int(address[t])) for t in np.flatnonzero(mask & ~inside)[:16]
-        )
-        lanes = np.flatnonzero(mask & inside)
-        self.log.add(
-            self.site, mode, size, address[lanes], lanes, self.barrier_tick[lanes], self.warp_tick[lanes]
-        )
-        return lanes
+    def _operand(self, value: int | str | None) -> Array:
+        if isinstance(value, str):
+            return self.registers[self.program.numbers[value]]
+        return np.int64(value or 0)
 
-    def result(self) -> RunResult:
-        arrays = tuple(
-            self.memory[start : start + a.nbytes].copy().view(a.dtype).reshape(a.shape)
-            for start, a in self.buffers
-        )
-        races = self.log.races(self.per_block, across_blocks=True)
-        return RunResult(
-            races, tuple(self.faults), tuple(sorted(self.divergent)), tuple(self.incomplete), arrays
-        )
+    def _at(self, key: tuple[int, int]) -> Array:
+        """Threads parked at a barrier of that identity."""
+        parked = (self.parked == 1) & (self.lanes.block == key[0])
+        found = np.zeros(self.threads, bool)
+        for number in np.unique(self.pc[parked]).tolist():
+            op = self.program.blocks[number].barrier
+            if op is not None:
+                at = parked & (self.pc == number)
+                identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
+                found |= at & (identity == key[1])
+        return found
+
+    def _try_counted(self, key: tuple[int, int], op: BarrierOp) -> None:
+        if op.count is None:
+            return
+        waiting = self._at(key)
+        arrived = self.arrived.get(key, np.zeros(self.threads, bool))
+        both: Any = waiting | arrived
+        count = np.broadcast_to(np.asarray(self._operand(op.count)), (self.threads,))
+        expected = int(count[np.flatnonzero(both)[0]]) if both.any() else 0
+        # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
+        warps = np.unique(self.lanes.warp[both])
+        if len(warps) * 32 < expected and int(both.sum()) < expected:
+            return
+        self.arrived.pop(key, None)
+        mine = self.lanes.block == key[0]
+        if (both & mine).sum() == (mine & self.alive).sum() and not arrived.any():
+            self._open(both)
+        else:
+            self.order.partial_barrier(both, waiting)
+        self._reduce(waiting)
+        self._pass(waiting)
+
+    def _pass(self, threads: Array) -> None:
+        self.parked[threads] = 0
+        self.pc = np.where(threads, self.pc + 1, self.pc)
+
+    def _release(self) -> bool:
+        """Open every block barrier at which all living threads of a block wait. False: none is."""
+        opened = False
+        unparked = self.parked == 2
+        for b in range(int(self.lanes.block[-1]) + 1):
+            mine = self.lanes.block == b
+            living = mine & self.alive
+            if not living.any() or not (self.parked[living] == 1).all():
+                continue
+            places = np.unique(self.pc[living])
+            ops = [self.program.blocks[p].barrier for p in places.tolist()]
+            if len({op.id for op in ops if op}) > 1 or any(op and op.count is not None for op in ops):
+                continue
+            if len(places) > 1 or not self.alive[mine].all():
+                self._exited_at(self.program.blocks[int(places[0])], living)
+            self._open(living)
+            self._reduce(living)
+            self._pass(living)
+            opened = True
+        if not opened and unparked.any() and not getattr(self, "_retried", False):
+            # lanes that wait for one another may all have come by now: look at each group again
+            self._retried = True
+            self.parked[unparked] = 0
+            return True
+        self._retried = False
+        return opened
+
+    def _open(self, threads: Mask) -> None:
+        """A barrier of whole blocks: one interval ends, the next begins."""
+        if self.detector is not None:
+            self.detector.interval_ends(threads)
+        self.order.block_barrier(threads)
+
+    def _reduce(self, threads: Array) -> None:
+        """The result of ``barrier.red`` for the threads that pass."""
+        for number in np.unique(self.pc[threads]).tolist():
+            op = self.program.blocks[number].barrier
+            if op is None or op.reduce is None or op.predicate is None or op.result is None:
+                continue
+            negated = op.predicate.startswith("!")
+            held = self.registers[self.program.numbers[op.predicate.lstrip("!")]]
+            predicate = np.broadcast_to(np.asarray(held), (self.threads,)) ^ negated
+            at = threads & (self.pc == number)
+            slot = self.program.numbers[op.result]
+            for b in np.unique(self.lanes.block[at]).tolist():
+                mine = at & (self.lanes.block == b)
+                votes = predicate[threads & (self.lanes.block == b)]
+                value: Any = {"popc": votes.sum(), "and": votes.all(), "or": votes.any()}[op.reduce]
+                kind = np.dtype(self.program.registers[slot])
+                self.registers[slot] = np.where(mine, kind.type(value), self.registers[slot])
+
+    def _exited_at(self, block: Block, living: Array) -> None:
+        """A barrier opened although threads of the block have left, or wait at another one."""
+        places = {block.last: living}
+        for number in np.unique(self.pc[living & (self.parked == 1)]).tolist():
+            places[self.program.blocks[number].last] = living & (self.pc == number)
+        gone = ~self.alive & np.isin(self.lanes.block, np.unique(self.lanes.block[living]))
+        if not any(w.places.keys() == places.keys() for w in self.stuck):
+            self.stuck.append(Waiting(places, gone))
+
+    def _stuck(self) -> None:
+        places = {
+            self.program.blocks[number].last: self.alive & (self.pc == number)
+            for number in np.unique(self.pc[self.alive]).tolist()
+        }
+        self.stuck.append(Waiting(places, ~self.alive))
+        self.failure = "the kernel is stuck: its threads wait for one another"
+
+    # ------------------------------------------------------- services of generated code: memory
+
+    def argument(self, name: str, offset: int, kind: Any) -> Array:
+        start, _ = self.program.kernel.params[name]
+        at = self.memory.params + start + offset
+        return self.memory.data[at : at + kind.itemsize].view(kind)[0]
+
+    def param_address(self, name: str, offset: int) -> Array:
+        return np.int64(self.memory.params + self.program.kernel.params[name][0] + offset)
+
+    def symbol(self, name: str, offset: int) -> Array:
+        where = self.memory.symbols.get(name)
+        if where is None:
+            raise Stopped(f"the variable {name} is not defined in the module")
+        return np.int64(where + offset)
+
+    def special(self, name: str) -> Array:
+        known = self.lanes.registers.get(name)
+        if known is not None:
+            return known
+        if "clock" in name or "globaltimer" in name:
+            return np.uint64(time.perf_counter_ns())
+        return np.uint32(0)  # sizes of shared memory
+
+    def _addresses(self, address: Array) -> Array:
+        return np.broadcast_to(address, (self.threads,)) if np.ndim(address) == 0 else address
+
+    def _allowed(self, number: int, address: Array, size: int, mask: Mask) -> Mask:
+        """The mask without lanes that miss every object; None: all threads, none misses."""
+        good = self.memory.valid[size].take(address >> _SHIFT[size], mode="clip")
+        if size > 1:
+            good = good & (address & size - 1 == 0)
+        bad = ~good if mask is None else mask & ~good
+        if not bad.any():
+            return mask
+        lane = int(np.flatnonzero(bad)[0])
+        fault = self.faults.setdefault(number, Fault(number, lane, int(address[lane])))
+        fault.count += int(bad.sum())
+        return good if mask is None else mask & good
+
+    def _log(
+        self,
+        number: int,
+        address: Array,
+        mask: Mask,
+        size: int,
+        mode: int,
+        value: Mask = None,
+    ) -> None:
+        self.executed[number] = True
+        if not self.watched[number]:
+            return
+        if self.detector is not None:
+            self.detector.access(number, address, mask, size, mode, value)
+        if self.costly is not None:
+            self.costly.setdefault(number, []).append((address, mask))
+
+    def load(self, number: int, address: Array, kind: str, mask: Mask) -> Array:
+        address = self._addresses(address)
+        size = int(kind[1:])
+        allowed = self._allowed(number, address, size, mask)
+        self._log(number, address, allowed, size, 0)
+        values = self._view(kind).take(address >> _SHIFT[size], mode="clip")
+        return values if allowed is mask else np.where(allowed, values, values.dtype.type(0))
+
+    def _view(self, kind: str) -> Array:
+        return self.memory.views[kind]
+
+    def load_vector(
+        self, number: int, address: Array, kind: str, count: int, mask: Mask
+    ) -> tuple[Array, ...]:
+        address = self._addresses(address)
+        size = int(kind[1:])
+        allowed = self._allowed(number, address, size, mask)
+        self._log(number, address, allowed, size * count, 0)
+        index = address >> _SHIFT[size]
+        view = self._view(kind)
+        return tuple(view.take(index + k, mode="clip") for k in range(count))
+
+    def store(self, number: int, address: Array, kind: str, mask: Mask, value: Array) -> None:
+        address = self._addresses(address)
+        size = int(kind[1:])
+        allowed = self._allowed(number, address, size, mask)
+        value = np.broadcast_to(np.asarray(value), (self.threads,))
+        self._log(number, address, allowed, size, 1, value)
+        index = address >> _SHIFT[size]
+        view = self._view(kind)
+        if allowed is None:
+            view[index] = value
+        else:
+            view[index[allowed]] = value[allowed]
+
+    def store_vector(
+        self, number: int, address: Array, kind: str, mask: Mask, values: tuple[Array, ...]
+    ) -> None:
+        address = self._addresses(address)
+        size = int(kind[1:])
+        allowed = self._allowed(number, address, size, mask)
+        self._log(number, address, allowed, size * len(values), 1)
+        index = address >> _SHIFT[size]
+        view = self._view(kind)
+        for k, value in enumerate(values):
+            value = np.broadcast_to(np.asarray(value), (self.threads,))
+            if allowed is None:
+                view[index + k] = value
+            else:
+                view[index[allowed] + k] = value[allowed]
+
+    def atomic(
+        self, number: int, address: Array, operation: str, kind: str, mask: Mask, value: Array,
+        second: Mask, returns: bool,
+    ) -> Array:  # fmt: skip
+        address = self._addresses(address)
+        size = int(kind[1:])
+        allowed = self._allowed(number, address, size, mask)
+        self._log(number, address, allowed, size, 2)
+        self.order.atomic(address, allowed)
+        lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
+        value = np.broadcast_to(np.asarray(value), (self.threads,))[lanes]
+        other = None if second is None else np.broadcast_to(np.asarray(second), (self.threads,))[lanes]
+        old = np.zeros(self.threads, kind)
+        old[lanes] = atomics.apply(self._view(kind), address[lanes] >> _SHIFT[size], operation, value, other)
+        return old
+
+    def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> None:
+        """``cp.async``: ``size`` bytes a lane, zeros beyond the ``given`` ones; made at once."""
+        target, source = self._addresses(target), self._addresses(source)
+        allowed = self._allowed(number, target, 4, self._allowed(number, source, 4, mask))
+        self._log(number, source, allowed, size, 0)
+        self._log(number, target, allowed, size, 1)
+        lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
+        real = np.broadcast_to(np.asarray(size if given is None else given), (self.threads,))[lanes]
+        for k in range(size):
+            value = np.where(k < real, self.memory.data[source[lanes] + k], np.uint8(0))
+            self.memory.data[target[lanes] + k] = value
+
+    def in_space(self, space: str, address: Array) -> Array:
+        low, high = {"shared": self.memory.shared, "local": self.memory.local}.get(space, (0, 0))
+        if space in ("shared", "local"):
+            return (address >= low) & (address < high)
+        return (address < self.memory.shared[0]) if space == "global" else np.zeros_like(address, bool)
+
+    # -------------------------------------------------------- services of generated code: lanes
+
+    def shuffle(self, mode: str, value: Array, lane: Array, clamp: Array, mask: Mask) -> Any:
+        return self.lanes.shuffle(mode, value, lane, clamp, mask)
+
+    def vote(self, mode: str, predicate: Array, mask: Mask) -> Array:
+        return self.lanes.vote(mode, predicate, mask)
+
+    def match(self, value: Array, everyone: bool, mask: Mask) -> Any:
+        return self.lanes.match(value, everyone, mask)
+
+    def reduce(self, operation: str, value: Array, mask: Mask) -> Array:
+        return self.lanes.reduce(operation, value, mask)
+
+    def fence(self, mask: Mask) -> None:
+        self.order.fence(mask)
+
+    def printed(self, mask: Mask) -> None:
+        self.prints += self.threads if mask is None else int(mask.sum())
+
+    def trap(self, number: int, mask: Mask, why: str) -> None:
+        if mask is None or mask.any():
+            lane = 0 if mask is None else int(np.flatnonzero(mask)[0])
+            raise Stopped(f"{why} (thread {int(self.lanes.thread[lane])})")

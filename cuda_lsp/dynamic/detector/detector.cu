@@ -1,0 +1,498 @@
+// The detector's slow paths: what an instrumented kernel calls when a probe (`probes.py`) cannot decide alone.
+//
+// Theory: a shadow cell a granule of memory holds the last writer, two readers and one atomic of the current
+// barrier interval; two readers of different warps (or lanes) stand for all, because a later writer differs
+// from at least one. Publish first, look at the others after that: of two unordered accesses at least one
+// sees the other. Order: `docs/semantics.md`. Bank rule: the same page, "Bank conflicts".
+//
+// A stamp: epoch 16 | warp 5 | tick 12 | lane 5 | site 14 | flags 2 | value hash 10. The epoch counts full block
+// barriers, the tick warp synchronisations and partial barriers since the last of them.
+// Compiled by the user's nvcc (`-rdc=true -ptx`) and put in front of the instrumented module; nothing here
+// includes a header, so that it builds wherever the user's code does.
+
+typedef unsigned long long u64;
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+
+struct Cell {
+    u64 reader, other_reader, writer, atomic;
+};
+struct GlobalCell {
+    u64 reader, other_reader, writer, atomic;
+};
+
+struct Race {
+    u64 key;  // (first site << 32 | second site) + 1; 0: free
+    u64 address;
+    u32 threads[2], blocks[2];
+    u32 count, different, ready, space;
+    u32 pairs[32], words[32];
+};
+struct Fault {
+    u64 address;
+    u32 count, thread, block, space;
+};
+struct Bank {
+    u64 executions, wavefronts, ideal;
+    u32 lock, worst, worst_ways, worst_ideal;
+    u32 histogram[32];
+};
+struct Flag {
+    u64 address_and_space;  // + 1; 0: free
+    u32 warps[2], block, pad;
+};
+struct Range {
+    u64 start, end, cells;  // cells: address of the range's first shadow cell, 0: not watched
+};
+
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536 };
+enum { READ = 0, WRITE = 1, ATOMIC = 2 };
+enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, FENCED = 3 };
+
+struct Control {
+    u8* executed;
+    const u32* ordinal;  // checked blocks' numbers by linear block, ~0: not checked; null: all
+    u32* where;          // per checked block and thread: barriers passed and the site it waits at
+    Race* races;
+    Fault* faults;
+    Bank* banks;
+    Flag* flags;
+    u32* notes;      // see the enum
+    u32* knowledge;  // per checked block: what warps know of warps (32 x 32), barriers (16 x 32), lanes (32 x 32 x 32)
+    u64 cells;       // shadow of shared memory when it lies in global memory
+    u64 cells_stride;
+    u32 threads, granule_shift, global_shift, range_count;
+    u32 detail_flags, cross_block, knowledge_stride, pad;
+    Range ranges[RANGES];
+};
+extern "C" {
+__constant__ Control clsp_control;
+}
+
+#define C clsp_control
+#define DEVICE static __device__ __forceinline__
+#define SLOW extern "C" __device__ __noinline__
+
+DEVICE u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
+DEVICE u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+DEVICE u32 block_ordinal() { return C.ordinal ? C.ordinal[block_number()] : block_number(); }
+DEVICE u64 load(const u64* p) { return *(const volatile u64*)p; }
+
+// ------------------------------------------------------------------------------------------ stamps
+
+DEVICE u32 epoch_of(u64 s) { return (u32)(s >> 48); }
+DEVICE u32 warp_of(u64 s) { return (u32)(s >> 43) & 31; }
+DEVICE u32 tick_of(u64 s) { return (u32)(s >> 31) & 4095; }
+DEVICE u32 lane_of(u64 s) { return (u32)(s >> 26) & 31; }
+DEVICE u32 site_of(u64 s) { return (u32)(s >> 12) & 16383; }
+DEVICE u32 value_of(u64 s) { return (u32)s & 1023; }
+DEVICE u32 thread_of(u64 s) { return warp_of(s) * 32 + lane_of(s); }
+DEVICE bool same_moment(u64 a, u64 b) { return (a ^ b) >> 26 == 0; }
+enum { MANY = 1 << 10 };  // flag of an atomic's stamp: more than one thread was here
+
+DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
+DEVICE u32* warp_knowledge() { return C.knowledge ? C.knowledge + (u64)block_ordinal() * C.knowledge_stride : nullptr; }
+DEVICE u32* barrier_knowledge() { return warp_knowledge() + 1024; }
+DEVICE u32* lane_knowledge(u32 warp) {
+    return C.knowledge_stride > 1536 ? warp_knowledge() + 1536 + warp * 1024 : nullptr;
+}
+
+// Whether `old`, a stamp of this block, is ordered before what the thread of `me` does now.
+DEVICE bool ordered(u64 old, u64 me) {
+    if (epoch_of(old) != epoch_of(me) || thread_of(old) == thread_of(me)) return true;
+    if (warp_of(old) == warp_of(me)) {
+        if (tick_of(me) >= 4094) {
+            C.notes[TICKS_SPENT] = 1;
+            return true;
+        }
+        if (u32* lanes = C.knowledge ? lane_knowledge(warp_of(me)) : nullptr)
+            return *(volatile u32*)&lanes[lane_of(me) * 32 + lane_of(old)] > moment(old);
+        return tick_of(old) < tick_of(me);
+    }
+    if (!C.knowledge) return false;
+    return *(volatile u32*)&warp_knowledge()[warp_of(me) * 32 + warp_of(old)] > moment(old);
+}
+
+// ----------------------------------------------------------------------------------------- reports
+
+DEVICE u32 mixed(u32 a, u32 b) { return (a * 2654435761u ^ b * 2246822519u) >> 7; }
+
+static __device__ __noinline__ void report_flag(u32 warp_a, u32 warp_b, u64 address, u32 space) {
+    u64 key = (address << 1 | space) + 1;
+    u32 home = mixed((u32)address, block_number());
+    for (u32 i = 0; i < 16; ++i) {
+        Flag* flag = &C.flags[(home + i) % FLAGS];
+        u64 old = atomicCAS(&flag->address_and_space, 0ull, key);
+        if (old == key && flag->block == block_number()) return;
+        if (old) continue;
+        flag->warps[0] = warp_a;
+        flag->warps[1] = warp_b;
+        flag->block = block_number();
+        return;
+    }
+    C.notes[RACES_LOST] = 1;
+}
+
+struct Party {
+    u32 site, thread, block;
+};
+
+static __device__ __noinline__ void report(Party a, Party b, u64 address, u32 space, bool different) {
+    if (C.detail_flags) return report_flag(a.thread / 32, b.thread / 32, address, space);
+    if (a.site > b.site) {
+        Party c = a;
+        a = b;
+        b = c;
+    }
+    u64 key = ((u64)a.site << 32 | b.site) + 1;
+    u32 home = mixed(a.site, b.site);
+    for (u32 i = 0; i < RACES; ++i) {
+        Race* race = &C.races[(home + i) % RACES];
+        u64 old = load(&race->key);
+        if (!old) old = atomicCAS(&race->key, 0ull, key);
+        if (old && old != key) continue;
+        if (!old) {
+            race->address = address;
+            race->threads[0] = a.thread;
+            race->threads[1] = b.thread;
+            race->blocks[0] = a.block;
+            race->blocks[1] = b.block;
+            race->space = space;
+            race->ready = 1;
+        }
+        if (different) race->different = 1;
+        u32 pair = mixed(a.thread << 12 ^ b.thread, a.block * 31 ^ b.block) & 1023;
+        u32 word = mixed((u32)(address >> 2), space ? 0 : a.block) & 1023;
+        if (!(race->pairs[pair >> 5] >> (pair & 31) & 1)) atomicOr(&race->pairs[pair >> 5], 1u << (pair & 31));
+        if (!(race->words[word >> 5] >> (word & 31) & 1)) atomicOr(&race->words[word >> 5], 1u << (word & 31));
+        atomicAdd(&race->count, 1u);
+        return;
+    }
+    C.notes[RACES_LOST] = 1;
+}
+
+static __device__ __noinline__ void fault(u32 site, u64 address, u32 space) {
+    Fault* seen = &C.faults[site];
+    if (atomicAdd(&seen->count, 1u)) return;
+    seen->address = address;
+    seen->thread = thread_number();
+    seen->block = block_number();
+    seen->space = space;
+}
+
+// ----------------------------------------------------------------------------------- shared memory
+
+static __device__ __noinline__ void check_slowly(u64 old, u64 me, u32 address, bool different) {
+    if (ordered(old, me)) return;
+    u32 block = block_number();
+    report(Party{site_of(old), thread_of(old), block}, Party{site_of(me), thread_of(me), block}, address, 0, different);
+}
+
+DEVICE void check(u64 old, u64 me, u32 address, bool different) {
+    if (epoch_of(old) == epoch_of(me) && thread_of(old) != thread_of(me)) check_slowly(old, me, address, different);
+}
+
+// Make sure that a later writer meets a reader other than itself. Lock-free; a lost race tries again.
+DEVICE void publish_reader(Cell* cell, u64 me) {
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        u64 first = load(&cell->reader);
+        bool current = epoch_of(first) == epoch_of(me);
+        if (!current || (warp_of(first) == warp_of(me) && tick_of(first) < tick_of(me))) {
+            if (atomicCAS(&cell->reader, first, me) == first) return;
+            continue;
+        }
+        if (thread_of(first) == thread_of(me)) return;
+        u64 second = load(&cell->other_reader);
+        if (epoch_of(second) == epoch_of(me)) {
+            if (warp_of(second) != warp_of(first)) return;
+            if (warp_of(first) == warp_of(me) && tick_of(second) >= tick_of(me) && lane_of(second) != lane_of(first))
+                return;
+        }
+        if (atomicCAS(&cell->other_reader, second, me) == second) return;
+    }
+}
+
+DEVICE u64 stamp(u32 low, u32 high, u32 site) { return (u64)high << 32 | low | (u64)site << 12; }
+
+DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
+    publish_reader(cell, me);
+    __threadfence_block();
+    check(load(&cell->writer), me, address, true);
+    check(load(&cell->atomic), me, address, true);
+}
+
+DEVICE void check_write(u32 address, Cell* cell, u64 old, u64 me) {
+    check(old, me, address, value_of(old) != value_of(me));
+    check(load(&cell->reader), me, address, true);
+    check(load(&cell->other_reader), me, address, true);
+    check(load(&cell->atomic), me, address, true);
+}
+
+// A read of `cells` neighbouring granules. `cell` is generic; `low`, `high`: the thread's stamp.
+SLOW void clsp_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
+    for (u32 i = 0; i < cells; ++i)
+        read_cell(address + (i << C.granule_shift), (Cell*)cell + i, stamp(low, high, site));
+}
+
+// After the writer's stamp was exchanged for ours; `old` is what stood there.
+SLOW void clsp_written(u32 address, u64 cell, u32 low, u32 high, u32 site, u64 old) {
+    check_write(address, (Cell*)cell, old, stamp(low, high, site));
+}
+
+SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
+    u64 me = stamp(low, high, site);
+    for (u32 i = 0; i < cells; ++i) {
+        Cell* c = (Cell*)cell + i;
+        u64 old = atomicExch(&c->writer, me);
+        __threadfence_block();
+        check_write(address + (i << C.granule_shift), c, old, me);
+    }
+}
+
+SLOW void clsp_atomic(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
+    u64 me = stamp(low, high, site);
+    for (u32 i = 0; i < cells; ++i) {
+        Cell* c = (Cell*)cell + i;
+        u64 old = load(&c->atomic);
+        if (epoch_of(old) != epoch_of(me))
+            atomicCAS(&c->atomic, old, me);
+        else if (!same_moment(old, me) && !(old & MANY))
+            atomicCAS(&c->atomic, old, me | MANY);
+        __threadfence_block();
+        u32 at = address + (i << C.granule_shift);
+        check(load(&c->writer), me, at, true);
+        check(load(&c->reader), me, at, true);
+        check(load(&c->other_reader), me, at, true);
+    }
+}
+
+SLOW void clsp_shared_fault(u32 address, u32 site) { fault(site, address, 0); }
+
+// ----------------------------------------------------------------------------------- global memory
+
+// A stamp here: block 18 | epoch 14 | thread 10 | tick 6 | site 14 | atomic 1 | used 1.
+DEVICE u64 global_stamp(u32 low, u32 high, u32 site, u32 atomic) {
+    u64 s = stamp(low, high, 0);
+    u32 epoch = epoch_of(s) < 16383 ? epoch_of(s) : 16383, tick = tick_of(s) < 63 ? tick_of(s) : 63;
+    if (epoch == 16383) C.notes[EPOCHS_SPENT] = 1;
+    return (u64)(block_number() & 0x3ffff) << 46 | (u64)epoch << 32 | (u64)thread_of(s) << 22 | (u64)tick << 16 |
+           (u64)site << 2 | atomic << 1 | 1;
+}
+DEVICE u32 g_block(u64 s) { return (u32)(s >> 46); }
+DEVICE u32 g_epoch(u64 s) { return (u32)(s >> 32) & 16383; }
+DEVICE u32 g_thread(u64 s) { return (u32)(s >> 22) & 1023; }
+DEVICE u32 g_tick(u64 s) { return (u32)(s >> 16) & 63; }
+DEVICE u32 g_site(u64 s) { return (u32)(s >> 2) & 16383; }
+
+DEVICE bool g_ordered(u64 old, u64 me) {
+    if (!old) return true;
+    if (g_block(old) != g_block(me)) return !C.cross_block;
+    if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
+    if (C.knowledge) return true;  // partial barriers and masks are not followed in global memory
+    return (g_thread(old) ^ g_thread(me)) < 32 && (g_tick(old) != g_tick(me) || g_tick(me) == 63);
+}
+
+static __device__ __noinline__ void g_check_slowly(u64 old, u64 me, u64 address) {
+    if ((old & me & 2) || g_ordered(old, me)) return;
+    report(Party{g_site(old), g_thread(old), g_block(old)}, Party{g_site(me), g_thread(me), g_block(me)}, address, 1,
+           true);
+}
+
+DEVICE void g_check(u64 old, u64 me, u64 address) {
+    if (old) g_check_slowly(old, me, address);
+}
+
+// Whether `old` says no more than `me` about readers that a later writer could meet.
+DEVICE bool g_outdated(u64 old, u64 me) {
+    return !old || (g_block(old) == g_block(me) &&
+                    (g_epoch(old) != g_epoch(me) || ((g_thread(old) ^ g_thread(me)) < 32 && g_tick(old) != g_tick(me))));
+}
+
+DEVICE void g_publish_reader(GlobalCell* cell, u64 me) {
+    for (int attempt = 0; attempt < 4; ++attempt) {
+        u64 first = load(&cell->reader);
+        if (g_outdated(first, me)) {
+            if (atomicCAS(&cell->reader, first, me) == first) return;
+            continue;
+        }
+        if (g_block(first) == g_block(me) && g_thread(first) == g_thread(me)) return;
+        u64 second = load(&cell->other_reader);
+        if (!g_outdated(second, me) && g_block(second) != g_block(first)) return;
+        if (!g_outdated(second, me) && g_block(second) == g_block(me)) return;
+        if (atomicCAS(&cell->other_reader, second, me) == second) return;
+    }
+}
+
+static __device__ __noinline__ void global_access(u64 address, u64 cells, u32 count, u64 me, u32 kind) {
+    for (u32 i = 0; i < count; ++i) {
+        GlobalCell* cell = (GlobalCell*)cells + i;
+        u64 at = address + ((u64)i << C.global_shift);
+        if (kind == READ) {
+            g_publish_reader(cell, me);
+            g_check(load(&cell->writer), me, at);
+            g_check(load(&cell->atomic), me, at);
+            continue;
+        }
+        if (kind == WRITE)
+            g_check(atomicExch(&cell->writer, me), me, at);
+        else {
+            if (load(&cell->atomic) != me) atomicExch(&cell->atomic, me);
+            g_check(load(&cell->writer), me, at);
+        }
+        g_check(load(&cell->reader), me, at);
+        g_check(load(&cell->other_reader), me, at);
+        if (kind == WRITE) g_check(load(&cell->atomic), me, at);
+    }
+}
+
+DEVICE const Range* range_of(u64 address, u32 bytes) {
+    for (u32 i = 0; i < C.range_count; ++i)
+        if (address >= C.ranges[i].start && address + bytes <= C.ranges[i].end) return &C.ranges[i];
+    return nullptr;
+}
+
+// Bounds only: 1 when the access may be carried out. `info`: site | bytes << 16 | kind << 24.
+SLOW u32 clsp_bounds(u64 address, u32 info) {
+    if (!C.range_count || range_of(address, info >> 16 & 255)) return 1;
+    fault(info & 65535, address, 1);
+    return 0;
+}
+
+// Bounds and races of an access to global memory; 1 when it may be carried out.
+SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info) {
+    u32 bytes = info >> 16 & 255, kind = info >> 24;
+    const Range* range = range_of(address, bytes);
+    if (!range) {
+        if (!C.range_count) return 1;
+        fault(info & 65535, address, 1);
+        return 0;
+    }
+    if (range->cells) {
+        u64 cell = range->cells + ((address - range->start) >> C.global_shift) * sizeof(GlobalCell);
+        u32 count = bytes >> C.global_shift ? bytes >> C.global_shift : 1;
+        global_access(address, cell, count, global_stamp(low, high, info & 65535, kind == ATOMIC), kind);
+    }
+    return 1;
+}
+
+// ---------------------------------------------------------------------------------- synchronisation
+
+// A full barrier was passed for the 65,536th time: old stamps would look new.
+SLOW void clsp_forget(u64 cells, u32 count) {
+    for (u32 i = thread_number(); i < count; i += C.threads) ((Cell*)cells)[i] = Cell{0, 0, 0, 0};
+    __syncthreads();
+}
+
+SLOW void clsp_waits(u32 high, u32 site) {
+    u32 ordinal = block_ordinal();
+    if (ordinal != ~0u) C.where[(u64)ordinal * C.threads + thread_number()] = high & 0xffff0000u | site;
+}
+
+SLOW void clsp_leaves() {
+    u32 ordinal = block_ordinal();
+    if (ordinal != ~0u) C.where[(u64)ordinal * C.threads + thread_number()] = ~0u;
+}
+
+// A barrier that not all threads need to pass: say what this warp knows, …
+SLOW void clsp_arrive(u32 low, u32 high, u32 id) {
+    u64 me = stamp(low, high, 0);
+    u32 *known = warp_knowledge() + warp_of(me) * 32, *told = barrier_knowledge() + (id & 15) * 32;
+    atomicMax(&told[warp_of(me)], moment(me) + 1);
+    for (u32 w = 0; w < 32; ++w)
+        if (u32 value = *(volatile u32*)&known[w]) atomicMax(&told[w], value);
+    __threadfence_block();
+}
+
+// … and afterwards learn what the others said.
+SLOW void clsp_depart(u32 low, u32 high, u32 id) {
+    u64 me = stamp(low, high, 0);
+    u32 *known = warp_knowledge() + warp_of(me) * 32, *told = barrier_knowledge() + (id & 15) * 32;
+    for (u32 w = 0; w < 32; ++w)
+        if (u32 value = *(volatile u32*)&told[w]) atomicMax(&known[w], value);
+    u32* lanes = lane_knowledge(warp_of(me));
+    for (u32 lane = 0; lanes && lane < 32; ++lane) atomicMax(&lanes[lane_of(me) * 32 + lane], moment(me) + 1);
+    __threadfence_block();
+}
+
+// Lanes of `mask` have met: each knows what any of them knew.
+SLOW void clsp_warp_met(u32 low, u32 high, u32 mask) {
+    u64 me = stamp(low, high, 0);
+    u32* lanes = lane_knowledge(warp_of(me));
+    if (!lanes) return;
+    u32 lane = lane_of(me), live = mask & (C.threads - warp_of(me) * 32 >= 32 ? ~0u : (1u << (C.threads & 31)) - 1);
+    if (!(live >> lane & 1)) return;
+    u32* mine = lanes + lane * 32;
+    atomicMax(&mine[lane], moment(me) + 1);
+    __threadfence_block();
+    __syncwarp(live);
+    for (u32 other = 0; other < 32; ++other) {
+        if (!(live >> other & 1)) continue;
+        for (u32 i = 0; i < 32; ++i) {
+            u32 value = *(volatile u32*)&lanes[other * 32 + i];
+            if (value > mine[i]) atomicMax(&mine[i], value);
+        }
+    }
+    __threadfence_block();
+    __syncwarp(live);
+}
+
+// ------------------------------------------------------------------------------------------- banks
+
+// Wavefronts of this warp instruction. `bytes` a lane; `is_load`: lane pairs that agree merge parts.
+SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
+    u32 ordinal = block_ordinal();
+    if (ordinal == ~0u) return;
+    u32 active = __activemask(), lane = thread_number() & 31;
+    u32 unit_bytes = bytes > 4 ? bytes : 4, unit = address / unit_bytes, units = 128 / unit_bytes;
+    u32 lanes = 32 * 4 / unit_bytes;  // of one part
+    if (is_load && bytes >= 8) {
+        u32 same = __match_any_sync(active, unit);
+        bool both = active >> (lane ^ 1) & 1;
+        if (__all_sync(active, !both || (same >> (lane ^ 1) & 1))) lanes *= 2;
+    }
+    u32 part = lane / lanes, part_mask = (lanes == 32 ? ~0u : (1u << lanes) - 1) << (part * lanes);
+    u32 same = __match_any_sync(active, unit) & part_mask;
+    bool leads = (same & (0u - same)) == 1u << lane;
+    u32 bank = unit % units;
+    u32 peers = __match_any_sync(active, leads ? bank : 64 + lane);
+    u32 ways = leads ? __popc(peers & part_mask) : 0;
+    u32 wavefronts = 0, ideal = 0, worst = 0;
+    for (u32 p = 0; p * lanes < 32; ++p) {
+        u32 most = __reduce_max_sync(active, part == p ? ways : 0);
+        wavefronts += most;
+        ideal += most > 0;
+        worst = most > worst ? most : worst;
+    }
+    Bank* out = &C.banks[site];
+    bool first = lane == __ffs(active) - 1;
+    if (first) {
+        atomicAdd(&out->executions, 1ull);
+        atomicAdd(&out->wavefronts, (u64)wavefronts);
+        atomicAdd(&out->ideal, (u64)ideal);
+    }
+    if (!__any_sync(active, *(volatile u32*)&out->worst < wavefronts)) return;
+    if (first)
+        while (atomicCAS(&out->lock, 0u, 1u)) {}
+    __syncwarp(active);
+    __threadfence();
+    if (__any_sync(active, *(volatile u32*)&out->worst < wavefronts)) {
+        u32 counts = leads ? __popc(peers) : 0;  // over all parts
+        bool speaks = leads && lane == __ffs(peers) - 1;
+        if (first)
+            for (u32 b = 0; b < 32; ++b) *(volatile u32*)&out->histogram[b] = 0;
+        __syncwarp(active);
+        if (speaks)
+            for (u32 b = 0; b < unit_bytes / 4; ++b)
+                *(volatile u32*)&out->histogram[bank * (unit_bytes / 4) + b] = counts;
+        __syncwarp(active);
+        if (first) {
+            out->worst_ways = worst;
+            out->worst_ideal = ideal;
+            *(volatile u32*)&out->worst = wavefronts;
+        }
+    }
+    __threadfence();
+    __syncwarp(active);
+    if (first) atomicExch(&out->lock, 0u);
+}

@@ -1,0 +1,281 @@
+"""Races among logged accesses, by happens-before and not by luck of the schedule.
+
+Within a block two accesses of one barrier interval are unordered unless warp synchronisation or a partial
+barrier lies between. The log of an interval is *screened* when the interval ends: every write puts its
+thread's number on the words it touches; whoever finds another number there is a suspect. Without suspects
+nothing else happens, so race-free kernels cost a few array operations per access. Suspected words are
+then examined pair by pair. Blocks are compared in the same way once the launch is over.
+Definitions: ``docs/semantics.md``.
+"""
+
+# NumPy's stubs leave views and fancy indexing unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.model import Mode
+
+Array = Any
+
+_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC)
+_READ, _WRITE, _ATOMIC = range(3)
+_PER_SITE = 40  # threads of one site kept per suspected word; more than a warp has
+_ATOMIC_OWNER = -2
+
+
+@frozen(eq=False)
+class Record:
+    """One executed access of all lanes. ``mask`` None: all. ``ticks``: warp clock of each lane then."""
+
+    number: int
+    address: Array
+    mask: Array | None
+    size: int
+    mode: int
+    ticks: Array
+    sequence: int
+    value: Array | None = None
+
+
+@define
+class Found:
+    """A racing pair of instructions, and one example; ``pairs`` and ``words`` count what was seen."""
+
+    numbers: tuple[int, int]
+    modes: tuple[Mode, Mode]
+    threads: tuple[int, int]  # of the emulated launch
+    address: int
+    pairs: int = 0
+    words: int = 0
+    same_value: bool = True
+
+
+@define(eq=False)
+class Entries:
+    """Accessed words, one row each; all ``(k,)``. ``bytes``: which of the four."""
+
+    word: Array
+    thread: Array
+    number: Array
+    mode: Array
+    bytes: Array
+    tick: Array
+    sequence: Array
+    value: Array
+    known: Array  # whether ``value`` is what was stored
+
+    def __getitem__(self, index: Array) -> Entries:
+        return Entries(*(getattr(self, name)[index] for name in _COLUMNS))
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+_COLUMNS = ("word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known")
+
+
+@define(eq=False)
+class Detector:
+    """Collects accesses and judges them. ``found`` by pair of instruction numbers."""
+
+    memory: Memory
+    lanes: Lanes
+    order: Order
+    across_blocks: bool
+    found: dict[tuple[int, int], Found] = field(factory=dict[tuple[int, int], Found])
+    pending: list[Record] = field(factory=list[Record])
+    kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
+    owner: Array = None
+
+    def access(
+        self,
+        number: int,
+        address: Array,
+        mask: Array | None,
+        size: int,
+        mode: int,
+        value: Array | None = None,
+    ) -> None:
+        """Log one instruction. Arrays are kept, not copied: callers never change them in place."""
+        order = self.order
+        order.sequence += 1
+        self.pending.append(Record(number, address, mask, size, mode, order.ticks, order.sequence, value))
+
+    def interval_ends(self, done: Array | None) -> None:
+        """A barrier was passed by the threads in ``done`` (None: all)."""
+        records, self.pending = self.pending, []
+        if done is not None:
+            records, self.pending = _split(records, done)
+        self._judge(records, self.lanes.thread_numbers, False)
+        if self.across_blocks:
+            low, high = self.memory.shared
+            self.kept += [r for r in records if not (low <= int(r.address.flat[0]) < high)]
+
+    def finish(self) -> None:
+        """The launch is over."""
+        self.interval_ends(None)
+        if self.across_blocks:
+            self._judge(self.kept, self.lanes.block, True)
+            self.kept = []
+
+    # ------------------------------------------------------------------------------ screening
+
+    def _judge(self, records: list[Record], agents: Array, across: bool) -> None:
+        if not any(r.mode != _READ for r in records):
+            return
+        if self.owner is None:
+            self.owner = np.full((self.memory.local[0] >> 2) + 4, -1, np.int32)
+        owner = self.owner
+        touched: list[tuple[Record, Array, Array]] = []
+        for r in records:
+            words, threads = self._words(r)
+            touched.append((r, words, threads))
+            if r.mode != _READ:
+                owner[words] = _ATOMIC_OWNER if r.mode == _ATOMIC else agents[threads]
+        suspects: list[Array] = []
+        for r, words, threads in touched:
+            there = owner[words]
+            mine = _ATOMIC_OWNER if r.mode == _ATOMIC else agents[threads]
+            hit = (there != mine) & (there != -1)
+            if hit.any():
+                suspects.append(words[hit])
+        for r, words, _ in touched:
+            if r.mode != _READ:
+                owner[words] = -1
+        if suspects:
+            self._examine(touched, np.unique(np.concatenate(suspects)), across)
+
+    def _words(self, r: Record) -> tuple[Array, Array]:
+        """The words an access touches and by whom; accesses to local memory left out."""
+        address, threads = r.address, self.lanes.thread_numbers
+        if r.mask is not None:
+            address, threads = address[r.mask], threads[r.mask]
+        if len(address) and int(address.max()) >= self.memory.local[0]:
+            inside = address < self.memory.local[0]
+            address, threads = address[inside], threads[inside]
+        words = address >> 2
+        if r.size > 4:
+            count = r.size // 4
+            words = (words[:, None] + np.arange(count)).ravel()
+            threads = np.repeat(threads, count)
+        return words, threads
+
+    # ---------------------------------------------------------------------------- examination
+
+    def _examine(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array, across: bool) -> None:
+        suspected = np.zeros(len(self.owner), bool)
+        suspected[suspects] = True
+        entries = _gather(touched, suspected)
+        if not len(entries):
+            return
+        entries = _thinned(entries, self.lanes.block if across else None)
+        for x, y in _pairs(entries):
+            self._collect(entries[x], entries[y], across)
+
+    def _collect(self, a: Entries, b: Entries, across: bool) -> None:
+        block = self.lanes.block
+        same = block[a.thread] == block[b.thread]
+        clash = (a.thread != b.thread) & ((a.mode | b.mode) > 0) & (a.mode + b.mode < 2 * _ATOMIC)
+        clash &= (a.bytes & b.bytes) != 0
+        clash &= ~same if across else same
+        if not across:
+            warp = self.lanes.warp
+            clash &= ~((warp[a.thread] == warp[b.thread]) & (a.tick != b.tick))
+        for i in np.flatnonzero(clash).tolist():
+            x, y = a[i], b[i]
+            if self.order.between(x.thread, x.sequence, y.thread, y.sequence, across):
+                continue
+            self._note(x, y)
+
+    def _note(self, x: Any, y: Any) -> None:
+        if (x.number, x.thread) > (y.number, y.thread):
+            x, y = y, x
+        key = int(x.number), int(y.number)
+        modes = _MODES[int(x.mode)], _MODES[int(y.mode)]
+        known = self.found.get(key)
+        if known is None:
+            known = self.found[key] = Found(key, modes, (int(x.thread), int(y.thread)), int(x.word) * 4)
+            known.words = 1
+        known.pairs += 1
+        both = bool(x.known and y.known)
+        known.same_value &= both and x.value == y.value
+        known.words += int(x.word) * 4 != known.address
+
+
+def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Record]]:
+    """What the threads in ``done`` did, and what the others did."""
+    first: list[Record] = []
+    rest: list[Record] = []
+    for r in records:
+        mask = np.ones(len(done), bool) if r.mask is None else r.mask
+        for chosen, target in ((mask & done, first), (mask & ~done, rest)):
+            if chosen.any():
+                target.append(
+                    Record(r.number, r.address, chosen, r.size, r.mode, r.ticks, r.sequence, r.value)
+                )
+    return first, rest
+
+
+def _gather(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) -> Entries:
+    """All accesses to suspected words."""
+    columns: list[tuple[Array, ...]] = []
+    for r, words, threads in touched:
+        chosen = np.flatnonzero(suspected[words])
+        if not len(chosen):
+            continue
+        word, thread = words[chosen], threads[chosen]
+        count = len(chosen)
+        if r.size >= 4:
+            covered = np.full(count, 15)
+        else:
+            covered = ((1 << r.size) - 1) << (r.address[thread] & 3)
+        known = r.value is not None and r.size <= 8
+        value = np.asarray(r.value)[thread] if known and r.value is not None else np.zeros(count)
+        bits = value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
+        columns.append((
+            word, thread, np.full(count, r.number), np.full(count, r.mode), covered, r.ticks[thread],
+            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known),
+        ))  # fmt: skip
+    if not columns:
+        return Entries(*(np.empty(0, np.int64) for _ in _COLUMNS))
+    return Entries(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
+
+
+def _thinned(entries: Entries, block: Array | None) -> Entries:
+    """At most a few threads per word and site, sorted by word: enough to find every racing pair of sites.
+
+    Between blocks, one thread of each block is enough.
+    """
+    agent = entries.thread if block is None else block[entries.thread]
+    order = np.lexsort((entries.sequence, agent, entries.tick, entries.number, entries.word))
+    entries = entries[order]
+    agent = agent[order]
+    group = np.r_[True, (entries.word[1:] != entries.word[:-1]) | (entries.number[1:] != entries.number[:-1])]
+    again = np.r_[False, (agent[1:] == agent[:-1]) & (entries.tick[1:] == entries.tick[:-1])] & ~group
+    if block is None:
+        again &= np.r_[False, entries.sequence[1:] == entries.sequence[:-1]] | (len(entries) > 4096)
+    entries, group = entries[~again], group[~again]
+    start = np.maximum.accumulate(np.where(group, np.arange(len(entries)), 0))
+    rank = np.arange(len(entries)) - start
+    last = np.r_[group[1:], True]
+    return entries[(rank < _PER_SITE) | last]
+
+
+def _pairs(entries: Entries) -> Iterator[tuple[Array, Array]]:
+    """Index pairs of entries that share a word, by growing distance; entries are sorted by word."""
+    lag = 1
+    while lag < len(entries):
+        near = np.flatnonzero(entries.word[lag:] == entries.word[:-lag])
+        if not near.size:
+            return
+        yield near, near + lag
+        lag += 1

@@ -1,0 +1,245 @@
+"""The emulator as an engine: a ``KernelRun`` in, a ``RunOutcome`` out.
+
+Only the blocks to check are executed. Where conflicting accesses were seen the launch is run once more with
+the opposite order of warps, because control flow may have depended on the racy values.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from cuda_lsp.dynamic.emulator.detect import Detector, Found
+from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
+from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.machine import Machine, Waiting
+from cuda_lsp.dynamic.emulator.memory import TooMuchMemory, lay_out
+from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
+from cuda_lsp.dynamic.runs import (
+    EngineUnavailable,
+    KernelRun,
+    RunOutcome,
+    SeenBanks,
+    SeenFault,
+    SeenRace,
+    SiteKind,
+    Stuck,
+)
+from cuda_lsp.wavefronts import warp_wavefronts
+
+Array = Any
+
+DEVICE = "CPU emulator"
+_MAX_THREADS = 1 << 16
+_MAX_EXECUTIONS = 4096  # of one site that are costed in banks
+_KEPT = 16
+
+
+class EmulatorEngine:
+    """Runs kernels on the CPU. Translations are kept by the text of their module."""
+
+    def __init__(self) -> None:
+        self._programs: OrderedDict[tuple[int, str], Program] = OrderedDict()
+
+    @property
+    def device(self) -> str:
+        return DEVICE
+
+    def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
+        """Execute and check one launch. Raises EngineUnavailable when the kernel cannot be emulated."""
+        progress("translating")
+        try:
+            program = self._program(request.ptx, request.entry)
+        except (Untranslatable, PtxSyntaxError) as problem:
+            raise EngineUnavailable(
+                f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it"
+            ) from problem
+        progress("running")
+        run = _Launch(program, request)
+        outcome = run.outcome()
+        if outcome.races and request.races and outcome.failure is None:
+            again = _Launch(program, request, backwards=True).outcome()
+            outcome = _merged(outcome, again)
+        return outcome
+
+    def _program(self, ptx: str, entry: str) -> Program:
+        key = (hash(ptx), entry)
+        known = self._programs.get(key)
+        if known is None:
+            known = self._programs[key] = translate(read_module(ptx), entry)
+            while len(self._programs) > _KEPT:
+                self._programs.popitem(last=False)
+        return known
+
+
+class _Launch:
+    """One execution."""
+
+    def __init__(self, program: Program, request: KernelRun, backwards: bool = False) -> None:
+        self.program, self.request = program, request
+        grid = request.launch.grid or (1, 1, 1)
+        self.total = int(np.prod(grid))
+        self.blocks = request.blocks if request.blocks is not None else tuple(range(self.total))
+        allowed = max(1, _MAX_THREADS // request.launch.threads)
+        self.cut = len(self.blocks) > allowed
+        self.blocks = self.blocks[:allowed]
+        self.lanes = Lanes(request.launch.block, grid, self.blocks)
+        kernel = program.kernel
+        try:
+            self.memory = lay_out(
+                request.arguments, kernel.params, kernel.param_bytes, program.module.variables.values(),
+                kernel.variables.values(), len(self.blocks), request.launch.threads,
+                request.launch.dynamic_shared or 0,
+            )  # fmt: skip
+        except TooMuchMemory as problem:
+            raise EngineUnavailable(f"{problem}; check fewer blocks") from problem
+        self.site_of = _site_numbers(program, request)
+        order = Order(self.lanes)
+        detector = Detector(self.memory, self.lanes, order, len(self.blocks) > 1) if request.races else None
+        watched = np.array([
+            s is not None and (request.banks or request.watch is None or s in request.watch)
+            for s in self.site_of
+        ])  # fmt: skip
+        self.machine = Machine(
+            program, self.lanes, self.memory, order, detector, watched,
+            time.monotonic() + request.deadline, backwards,
+        )  # fmt: skip
+        if request.banks:
+            self.machine.costly = {}
+        started = time.perf_counter()
+        self.machine.run()
+        self.seconds = time.perf_counter() - started
+
+    def outcome(self) -> RunOutcome:
+        machine = self.machine
+        found = machine.detector.found.values() if machine.detector is not None else ()
+        return RunOutcome(
+            device=DEVICE,
+            seconds=self.seconds,
+            blocks_checked=len(self.blocks),
+            blocks_total=self.total,
+            races=tuple(self._races(found)),
+            banks=tuple(self._banks()),
+            faults=tuple(self._faults()),
+            stuck=tuple(self._stuck(w) for w in machine.stuck),
+            executed=frozenset(
+                s for k, s in enumerate(self.site_of) if s is not None and machine.executed[k]
+            ),
+            not_covered=tuple(self._not_covered()),
+            failure=machine.failure,
+            results={name: self.memory.contents(name) for name in self.memory.buffers},
+        )
+
+    def _races(self, found: Iterable[Found]) -> Iterable[SeenRace]:
+        best: dict[tuple[int, int], SeenRace] = {}
+        for f in found:
+            a, b = (self.site_of[n] for n in f.numbers)
+            if a is None or b is None:
+                continue
+            modes, threads = f.modes, f.threads
+            if a > b:
+                a, b, modes, threads = b, a, (modes[1], modes[0]), (threads[1], threads[0])
+            local = tuple(int(self.lanes.thread[t]) for t in threads)
+            blocks = tuple(self.blocks[int(self.lanes.block[t])] for t in threads)
+            race = SeenRace(
+                (a, b), modes, (local[0], local[1]), (blocks[0], blocks[1]), self.memory.place(f.address),
+                f.pairs, f.words, f.same_value,
+            )  # fmt: skip
+            known = best.get((a, b))
+            if known is None or known.pairs < race.pairs:
+                best[a, b] = race
+        return best.values()
+
+    def _banks(self) -> Iterable[SeenBanks]:
+        low, high = self.memory.shared
+        for number, executions in (self.machine.costly or {}).items():
+            site = self.site_of[number]
+            if site is None:
+                continue
+            code = self.program.kernel.instructions[number].code
+            size = access_bytes(code) if code.base != "cp" else int(code.arguments[2], 0)
+            rows: list[tuple[Array, Array]] = []
+            for address, mask in executions[:_MAX_EXECUTIONS]:
+                active = (address >= low) & (address < high)
+                active = active if mask is None else active & mask
+                if active.any():
+                    rows.append((
+                        self.lanes.rows(np.where(active, address - self.memory.shared_base, 0), 0),
+                        self.lanes.rows(active, False),
+                    ))  # fmt: skip
+            if rows:
+                yield _cost(site, rows, size, code.base in ("ld", "ldu"))
+
+    def _faults(self) -> Iterable[SeenFault]:
+        for fault in self.machine.faults.values():
+            site = self.site_of[fault.number]
+            if site is not None:
+                thread = int(self.lanes.thread[fault.thread])
+                block = self.blocks[int(self.lanes.block[fault.thread])]
+                yield SeenFault(site, thread, block, self.memory.place(fault.address), fault.count)
+
+    def _stuck(self, waiting: Waiting) -> Stuck:
+        first = next(iter(waiting.places.values()))
+        lane = int(np.flatnonzero(first)[0])
+        block = self.lanes.block[lane]
+        mine = self.lanes.block == block
+        places: list[tuple[int, int, int]] = []
+        for number, threads in waiting.places.items():
+            here = np.flatnonzero(threads & mine)
+            site = self.site_of[number]
+            if len(here) and site is not None:
+                places.append((site, len(here), int(self.lanes.thread[here[0]])))
+        return Stuck(self.blocks[int(block)], tuple(places), int((waiting.exited & mine).sum()))
+
+    def _not_covered(self) -> Iterable[str]:
+        if self.cut:
+            yield f"{len(self.blocks)} of the blocks asked for were executed"
+        if self.machine.prints:
+            yield "what the kernel prints is not shown"
+        others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
+        for name in dict.fromkeys(s.opcode for s in others):
+            yield f"{name} is not checked"
+        if any(flat.code.base == "cp" for flat in self.program.kernel.instructions):
+            yield "asynchronous copies are made when they are issued: a missing wait is not seen"
+
+
+def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:
+    """Instruction number of the flattened kernel → site."""
+    by_place = {(s.function, s.index): k for k, s in enumerate(request.sites)}
+    return [by_place.get(place) for place in program.sites]
+
+
+def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> SeenBanks:
+    addresses = np.concatenate([r[0] for r in rows])
+    active = np.concatenate([r[1] for r in rows])
+    live = active.any(axis=1)
+    cost = warp_wavefronts(addresses[live], active[live], size, load=load)
+    top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
+    return SeenBanks(
+        site, int(live.sum()), int(cost.wavefronts.sum()), int(cost.ideal.sum()), int(cost.ways.max()),
+        int(cost.wavefronts[top]), int(cost.ideal[top]), tuple(int(n) for n in cost.histogram[top]),
+    )  # fmt: skip
+
+
+def _merged(first: RunOutcome, second: RunOutcome) -> RunOutcome:
+    """What either schedule showed."""
+    from attrs import evolve
+
+    known = {r.sites for r in first.races}
+    more = tuple(r for r in second.races if r.sites not in known)
+    note = "a second order of the warps was tried, because threads race"
+    return evolve(
+        first,
+        races=(*first.races, *more),
+        seconds=first.seconds + second.seconds,
+        not_covered=(*first.not_covered, note) if more else first.not_covered,
+        executed=first.executed | second.executed,
+    )

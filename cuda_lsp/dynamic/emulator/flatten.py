@@ -1,0 +1,242 @@
+"""A kernel and all it calls as one list of instructions: calls inlined, every register name unique.
+
+PTX passes arguments through ``.param`` variables; after inlining the callee's parameter *is* the caller's
+variable, so loads and stores of parameters become moves between slots. Each instruction remembers the
+function and index it came from, which is how sites are named. Source: PTX ISA, chapters 7.1 "Function
+declarations" and 9.7.12.5 "call". Recursion deeper than ``MAX_DEPTH`` and indirect calls are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic.ptx import (
+    Declaration,
+    Instruction,
+    Label,
+    PtxFunction,
+    PtxModule,
+    PtxVariable,
+    Registers,
+    ScopeClose,
+    ScopeOpen,
+    TargetList,
+    type_size,
+)
+from cuda_lsp.dynamic.ptx_operands import SymbolOperand, parse_address
+
+MAX_DEPTH = 12
+MAX_INSTRUCTIONS = 400_000
+EXTERNAL = frozenset({"vprintf", "__assertfail", "malloc", "free"})
+_NAME = re.compile(r"%[\w$]+(?:\.[xyzw])?|[A-Za-z_$][\w$]*")
+
+
+class Untranslatable(Exception):
+    """The kernel holds something that the emulator does not know; the message names it."""
+
+
+@frozen
+class FlatInstruction:
+    """``code`` with unique names; ``function`` and ``index`` say where the module has it."""
+
+    code: Instruction
+    function: str
+    index: int
+
+
+@define
+class FlatKernel:
+    """One entry function, ready to be translated.
+
+    ``labels``: name → index of the instruction that follows. ``registers``: name → PTX type.
+    ``variables``: shared and local variables and memory-resident parameters by unique name.
+    ``targets``: branch tables. ``params``: parameter name → (byte offset, bytes) in the argument block.
+    """
+
+    name: str
+    instructions: list[FlatInstruction] = field(factory=list[FlatInstruction])
+    labels: dict[str, int] = field(factory=dict[str, int])
+    registers: dict[str, str] = field(factory=dict[str, str])
+    variables: dict[str, PtxVariable] = field(factory=dict[str, PtxVariable])
+    targets: dict[str, tuple[str, ...]] = field(factory=dict[str, tuple[str, ...]])
+    params: dict[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
+    param_bytes: int = 0
+
+
+def flatten(module: PtxModule, entry: str) -> FlatKernel:
+    """Inline everything that ``entry`` calls. Raises Untranslatable, KeyError for an unknown entry."""
+    function = module.entries[entry]
+    kernel = FlatKernel(entry)
+    for param in function.params:
+        size = param.size or 8
+        start = -(-kernel.param_bytes // param.alignment) * param.alignment
+        kernel.params[param.name] = (start, size)
+        kernel.param_bytes = start + size
+    _Inliner(module, kernel).body(function, {}, "", 0)
+    kernel.instructions = [_slots(kernel, flat) for flat in kernel.instructions]
+    return kernel
+
+
+def _slots(kernel: FlatKernel, flat: FlatInstruction) -> FlatInstruction:
+    """Loads and stores of argument variables become moves: each piece of a variable is a register."""
+    code = flat.code
+    if code.base not in ("ld", "st") or "param" not in code.modifiers:
+        return flat
+    load = code.base == "ld"
+    place = parse_address(code.arguments[1 if load else 0])
+    base = place.base
+    if not isinstance(base, SymbolOperand) or base.name not in kernel.variables:
+        return flat
+    kind, count = element_types(code)
+    text = code.arguments[0 if load else 1]
+    registers = [part.strip() for part in text.strip("{}").split(",")]
+    size = type_size(kind)
+    names = [f"%{base.name}.{place.offset + base.offset + k * size}" for k in range(count)]
+    for name in names:
+        kernel.registers.setdefault(name, f"b{size * 8}")
+    target, source = (registers, names) if load else (names, registers)
+    moved = Instruction(f"mov.{kind}", ", ".join([*target, *source]), code.guard, code.location, code.index)
+    return evolve(flat, code=moved)
+
+
+@define
+class _Inliner:
+    module: PtxModule
+    kernel: FlatKernel
+    copies: int = 0
+
+    def body(self, function: PtxFunction, outer: Mapping[str, str], end: str, depth: int) -> None:
+        """Append one body. ``outer``: names that mean something of the caller; ``end``: its ``ret`` label."""
+        tag = f".i{self.copies}" if self.copies else ""
+        self.copies += 1
+        scopes: list[dict[str, str]] = [dict(outer)]
+        index = 0
+        for statement in function.body or ():
+            match statement:
+                case Registers(type_name, names):
+                    self._registers(type_name, names, scopes, tag)
+                case Declaration(variable):
+                    self._variable(variable, scopes[-1], tag)
+                case ScopeOpen():
+                    scopes.append(dict(scopes[-1]))
+                case ScopeClose():
+                    scopes.pop()
+                case Label(name):
+                    self.kernel.labels[name + tag] = len(self.kernel.instructions)
+                case TargetList(name, kind, targets):
+                    if kind == "branchtargets":
+                        self.kernel.targets[name + tag] = tuple(t + tag for t in targets)
+                case Instruction():
+                    self._instruction(statement, function.name, index, scopes[-1], tag, end, depth)
+                    index += 1
+                case _:
+                    pass
+
+    def _registers(
+        self, type_name: str, names: tuple[str, ...], scopes: list[dict[str, str]], tag: str
+    ) -> None:
+        nested = f".s{len(self.kernel.registers)}" if len(scopes) > 1 else ""
+        for name in names:
+            unique = f"%{name.lstrip('%')}{tag}{nested}"
+            scopes[-1][name] = unique
+            self.kernel.registers[unique] = type_name
+
+    def _variable(self, variable: PtxVariable, names: dict[str, str], tag: str) -> None:
+        if variable.space == "reg":
+            unique = names[variable.name] = f"%{variable.name.lstrip('%')}{tag}.s{len(self.kernel.registers)}"
+            self.kernel.registers[unique] = variable.type
+            return
+        # A shared variable of an inlined function is one object however often it is inlined.
+        unique = variable.name if variable.space == "shared" else f"{variable.name}{tag}.v{self.copies}"
+        if variable.space == "param":
+            unique = f"{unique}.{len(self.kernel.variables)}"
+        names[variable.name] = unique
+        self.kernel.variables[unique] = evolve(variable, name=unique)
+
+    def _instruction(
+        self,
+        code: Instruction,
+        function: str,
+        index: int,
+        names: Mapping[str, str],
+        tag: str,
+        end: str,
+        depth: int,
+    ) -> None:
+        if len(self.kernel.instructions) > MAX_INSTRUCTIONS:
+            raise Untranslatable(f"{self.kernel.name} is too large once its calls are inlined")
+        if code.base == "call" and self._inline(code, function, index, names, tag, depth):
+            return
+        if code.base == "ret" and end:
+            code = evolve(code, opcode="bra", operands=end)
+            renamed = end
+        else:
+            renamed = self._renamed(code.operands, names, tag, code.base)
+        guard = code.guard
+        if guard:
+            negated = "!" if guard.startswith("!") else ""
+            guard = negated + names.get(guard.lstrip("!"), guard.lstrip("!"))
+        flat = Instruction(code.opcode, renamed, guard, code.location, code.index)
+        self.kernel.instructions.append(FlatInstruction(flat, function, index))
+
+    def _renamed(self, operands: str, names: Mapping[str, str], tag: str, base: str) -> str:
+        def unique(match: re.Match[str]) -> str:
+            name = match[0]
+            if name in names:
+                return names[name]
+            return name + tag if name.startswith("$L") or base in ("bra", "brx") else name
+
+        return _NAME.sub(unique, operands)
+
+    def _inline(
+        self,
+        code: Instruction,
+        function: str,
+        index: int,
+        names: Mapping[str, str],
+        tag: str,
+        depth: int,
+    ) -> bool:
+        arguments = list(code.arguments)
+        returns: list[str] = []
+        if arguments and arguments[0].startswith("("):
+            returns = _listed(arguments.pop(0))
+        callee_name = arguments[0]
+        given = _listed(arguments[1]) if len(arguments) > 1 and arguments[1].startswith("(") else []
+        callee = self.module.functions.get(callee_name)
+        if callee_name in EXTERNAL:
+            return False
+        if callee is None or callee.body is None:
+            raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
+        if depth >= MAX_DEPTH:
+            raise Untranslatable(f"recursion of {callee_name} deeper than {MAX_DEPTH} calls")
+        after = f"$after{self.copies}"
+        outer = {p.name: names.get(a, a) for p, a in zip(callee.params, given, strict=False)}
+        outer |= {p.name: names.get(a, a) for p, a in zip(callee.returns, returns, strict=False)}
+        if code.guard:
+            guard = code.guard.lstrip("!")
+            opposite = ("" if code.guard.startswith("!") else "!") + names.get(guard, guard)
+            skip = Instruction("bra", after, opposite, code.location)
+            self.kernel.instructions.append(FlatInstruction(skip, function, index))
+        self.body(callee, outer, after, depth + 1)
+        self.kernel.labels[after] = len(self.kernel.instructions)
+        return True
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.strip("() ").split(",") if part.strip()]
+
+
+def element_types(code: Instruction) -> tuple[str, int]:
+    """The element type and vector length of a memory instruction (``ld.v2.f32`` → ``f32``, 2)."""
+    words = code.modifiers
+    count = next((int(w[1:]) for w in words if w in ("v2", "v4", "v8")), 1)
+    return words[-1], count
+
+
+def access_bytes(code: Instruction) -> int:
+    kind, count = element_types(code)
+    return type_size(kind) * count

@@ -1,0 +1,205 @@
+"""The memory of one launch: a flat arena whose indices are the generic addresses.
+
+Layout, ascending: an unmapped page, kernel parameters, module variables, the buffers, then one window
+of shared memory per block and one of local memory per thread, with unmapped gaps between all of them.
+``valid`` says which bytes exist. Accesses outside are reported once per site and not carried out.
+"""
+
+# NumPy's stubs leave views and fancy indexing unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.ptx import PtxVariable, type_size
+from cuda_lsp.dynamic.ptx_operands import FloatOperand, IntegerOperand, parse_operand, split_operands
+from cuda_lsp.dynamic.runs import Argument, Place
+from cuda_lsp.model import Space
+
+Array = Any
+
+GAP = 4096
+_LIMIT = 1 << 31
+
+
+class TooMuchMemory(Exception):
+    """The launch needs more memory than the emulator grants; the message says how much."""
+
+
+@frozen
+class Region:
+    """A named stretch: of the arena, or (``space`` SHARED) of every block's window."""
+
+    name: str
+    start: int
+    size: int
+    space: Space
+
+
+@define(eq=False)
+class Memory:
+    """Arena, validity and layout. ``shared_base``: address of each thread's shared window, ``(n,)``."""
+
+    data: Array
+    valid: dict[int, Array]
+    views: dict[str, Array]
+    regions: list[Region]
+    symbols: dict[str, int]  # global and constant variables: address; shared and local: offset in the window
+    params: int
+    shared_base: Array
+    shared: tuple[int, int]  # generic addresses of all shared windows
+    shared_stride: int
+    local_base: Array
+    local: tuple[int, int]
+    buffers: dict[str, Region] = field(factory=dict[str, Region])
+
+    def place(self, address: int) -> Place:
+        """What an address is, for people."""
+        if self.shared[0] <= address < self.shared[1]:
+            offset = (address - self.shared[0]) % self.shared_stride
+            inside = [r for r in self.regions if r.space is Space.SHARED and r.start <= offset]
+            if not inside:
+                return Place(Space.SHARED, None, offset)
+            region = max(inside, key=lambda r: r.start)
+            return Place(Space.SHARED, region.name, offset - region.start)
+        for region in self.regions:
+            if (
+                region.space is Space.GLOBAL
+                and region.start - GAP // 2 <= address < region.start + region.size + GAP // 2
+            ):
+                return Place(Space.GLOBAL, region.name, address - region.start)
+        return Place(Space.GLOBAL, None, address)
+
+    def contents(self, name: str) -> Array:
+        """The bytes of a buffer now."""
+        region = self.buffers[name]
+        return self.data[region.start : region.start + region.size].copy()
+
+
+def lay_out(
+    arguments: Iterable[Argument],
+    params: Mapping[str, tuple[int, int]],
+    param_bytes: int,
+    module: Iterable[PtxVariable],
+    body: Iterable[PtxVariable],
+    blocks: int,
+    per_block: int,
+    dynamic_shared: int,
+) -> Memory:
+    """Build the arena. ``body``: the kernel's shared and local variables.
+
+    Raises TooMuchMemory, and ValueError for a wrong number of arguments.
+    """
+    given = list(arguments)
+    if len(given) != len(params):
+        raise ValueError(f"the kernel takes {len(params)} arguments, {len(given)} are given")
+    own, outer = list(body), list(module)
+    regions: list[Region] = []
+    symbols: dict[str, int] = {}
+    top = GAP
+    param_start = top
+    top = _after(top + max(param_bytes, 8))
+    for variable in outer:
+        if variable.space in ("global", "const"):
+            symbols[variable.name] = top
+            size = variable.size or 8
+            regions.append(Region(variable.name, top, size, Space.GLOBAL))
+            top = _after(top + size)
+    buffers: dict[str, Region] = {}
+    for argument in given:
+        for _, buffer in argument.pointers:
+            if buffer.name not in buffers:
+                buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
+                top = _after(top + len(buffer.data))
+    regions += buffers.values()
+    shared_size = _window([*own, *outer], "shared", symbols, regions, dynamic_shared)
+    local_size = _window(own, "local", symbols, [], 0)
+    shared_stride, local_stride = _after(shared_size), -(-local_size // 16) * 16 + 16
+    shared_start, local_start = top, top + blocks * shared_stride + GAP
+    end = local_start + blocks * per_block * local_stride + GAP
+    if end > _LIMIT:
+        raise TooMuchMemory(
+            f"the launch needs {end >> 20} MiB of emulated memory; the limit is {_LIMIT >> 20}"
+        )
+    end = -(-end // 16) * 16
+    data = np.zeros(end, np.uint8)
+    valid = np.zeros(end, bool)
+    block = np.arange(blocks * per_block) // per_block
+    valid[param_start : param_start + max(param_bytes, 8)] = True
+    for region in regions:
+        if region.space is Space.GLOBAL:
+            valid[region.start : region.start + region.size] = True
+    for b in range(blocks):
+        start = shared_start + b * shared_stride
+        valid[start : start + shared_size] = True
+    valid[local_start : end - GAP] = True
+    memory = Memory(
+        data,
+        {size: valid.reshape(-1, size).all(axis=1) for size in (1, 2, 4, 8)},
+        {kind: data.view(kind) for kind in ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")},
+        regions,
+        symbols,
+        param_start,
+        shared_start + block * shared_stride,
+        (shared_start, shared_start + blocks * shared_stride),
+        shared_stride,
+        local_start + np.arange(blocks * per_block) * local_stride,
+        (local_start, end),
+        buffers,
+    )
+    for variable in outer:
+        if variable.name in symbols and variable.initialiser and variable.space != "shared":
+            _initialise(memory, variable, symbols[variable.name])
+    for argument, (start, size) in zip(given, params.values(), strict=True):
+        _store_argument(memory, argument, param_start + start, size)
+    return memory
+
+
+def _after(address: int) -> int:
+    return -(-address // 256) * 256 + GAP
+
+
+def _window(
+    variables: Iterable[PtxVariable], space: str, symbols: dict[str, int], regions: list[Region], dynamic: int
+) -> int:
+    """Offsets of the variables of one window; arrays of unknown extent share its end. Its size in bytes."""
+    size = 0
+    found = [v for v in variables if v.space == space]
+    for variable in sorted(found, key=lambda v: v.count is None or v.size == 0):
+        size = -(-size // variable.alignment) * variable.alignment
+        symbols[variable.name] = size
+        if space == "shared":
+            regions.append(Region(variable.name, size, variable.size or dynamic, Space.SHARED))
+        size += variable.size
+    return size + dynamic
+
+
+def _store_argument(memory: Memory, argument: Argument, start: int, size: int) -> None:
+    value = np.frombuffer(argument.value[:size].ljust(size, b"\0"), np.uint8)
+    memory.data[start : start + size] = value
+    for at, buffer in argument.pointers:
+        region = memory.buffers[buffer.name]
+        memory.data[region.start : region.start + region.size] = buffer.data
+        pointer = np.array([region.start + buffer.offset], np.uint64).view(np.uint8)
+        memory.data[start + at : start + at + 8] = pointer
+
+
+def _initialise(memory: Memory, variable: PtxVariable, start: int) -> None:
+    text = (variable.initialiser or "").replace("{", " ").replace("}", " ").strip()
+    size = type_size(variable.type)
+    kind = np.dtype(f"{variable.type[0] if variable.type[0] == 'f' else 'u'}{size}")
+    for k, part in enumerate(p for p in split_operands(text) if p):
+        operand = parse_operand(part)
+        if isinstance(operand, IntegerOperand):
+            value = np.array([operand.value & (1 << 8 * size) - 1], f"u{size}")
+        elif isinstance(operand, FloatOperand):
+            value = np.array([operand.value], kind)
+        else:
+            name = getattr(operand, "name", "")
+            value = np.array([memory.symbols.get(name, 0) + getattr(operand, "offset", 0)], f"u{size}")
+        memory.data[start + k * size : start + (k + 1) * size] = value.view(np.uint8)

@@ -1,0 +1,173 @@
+"""Loads, stores, atomics and address arithmetic: PTX instruction → calls of the machine.
+
+Source: PTX ISA 9.7.9 "Data movement", 9.7.13 "Atomics". Addresses become generic addresses (indices of the
+arena) before the machine sees them. ``volatile``, ``relaxed``, ``acquire`` and ``release`` accesses are
+executed as plain ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
+from cuda_lsp.dynamic.emulator.flatten import Untranslatable, element_types
+from cuda_lsp.dynamic.ptx import Instruction
+from cuda_lsp.dynamic.ptx_operands import RegisterOperand, SymbolOperand, parse_address
+
+Emit = Callable[[Emitter, Instruction, int], None]
+
+OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
+
+
+def space_of(code: Instruction) -> str:
+    """The state space an access names; ``generic`` when it names none."""
+    for word in code.modifiers[1:]:
+        space = word.partition("__")[0]
+        if space in ("shared", "global", "local", "const", "param"):
+            return space
+    return "generic"
+
+
+def address(e: Emitter, text: str, space: str) -> str:
+    """An int64 expression for the generic address of ``[…]``."""
+    place = parse_address(text)
+    offset = place.offset
+    match place.base:
+        case RegisterOperand(name):
+            wide = e.kernel.registers[name] in ("b64", "u64", "s64")
+            base = e.local(name)
+            expression = f"{base}.view(d_i8)" if wide else f"{base}.astype(d_i8)"
+            if offset:
+                expression = f"{expression} + {e.read(str(offset), 's64')}"
+        case SymbolOperand(name, more):
+            if name in e.kernel.params:
+                return f"S.param_address({name!r}, {offset + more})"
+            variable = e.kernel.variables.get(name)
+            if variable is not None and variable.space == "param":
+                raise Untranslatable(f"the argument {name} used as memory")
+            expression = f"S.symbol({name!r}, {offset + more})"
+        case _:
+            expression = e.read(str(offset), "s64")
+    if space == "shared":
+        return f"{expression} + S.shared_base"
+    return f"{expression} + S.local_base" if space == "local" else expression
+
+
+def _registers(text: str) -> list[str]:
+    return [part.strip() for part in text.strip("{} ").split(",")]
+
+
+def _load(e: Emitter, code: Instruction, number: int) -> None:
+    kind, count = element_types(code)
+    space = space_of(code)
+    place = parse_address(code.arguments[1])
+    name = numpy_name(kind)
+    if space == "param" and isinstance(place.base, SymbolOperand) and place.base.name in e.kernel.params:
+        targets = _registers(code.arguments[0])
+        for k, target in enumerate(targets):
+            at = place.offset + place.base.offset + k * int(name[1:])
+            e.write(target, f"S.argument({place.base.name!r}, {at}, d_{name})", kind)
+        return
+    where = address(e, code.arguments[1], "generic" if space in ("param", "const", "global") else space)
+    if count == 1:
+        return e.write(code.arguments[0], f"S.load({number}, {where}, {name!r}, {e.mask})", kind)
+    values = e.fresh(f"S.load_vector({number}, {where}, {name!r}, {count}, {e.mask})")
+    for k, target in enumerate(_registers(code.arguments[0])):
+        if target != "_":
+            e.write(target, f"{values}[{k}]", kind)
+
+
+def _store(e: Emitter, code: Instruction, number: int) -> None:
+    kind, count = element_types(code)
+    where = address(e, code.arguments[0], space_of(code))
+    values = [e.read(part, kind if kind[0] != "f" or kind == "f32" or kind == "f64" else "b16")
+              for part in _registers(code.arguments[1])]  # fmt: skip
+    name = numpy_name(kind)
+    if count == 1:
+        e.lines.append(f"S.store({number}, {where}, {name!r}, {e.mask}, {values[0]})")
+    else:
+        e.lines.append(f"S.store_vector({number}, {where}, {name!r}, {e.mask}, ({', '.join(values)}))")
+
+
+def _atomic(e: Emitter, code: Instruction, number: int) -> None:
+    words = code.modifiers
+    kind = words[-1]
+    operation = next((w for w in words if w in OPERATIONS), None)
+    vector = any(w in ("v2", "v4", "v8") for w in words)
+    if operation is None or vector or kind in ("f16", "bf16", "f16x2", "bf16x2", "b128"):
+        raise Untranslatable(code.opcode)
+    returns = code.base == "atom"
+    arguments = code.arguments[1:] if returns else code.arguments
+    where = address(e, arguments[0], space_of(code))
+    values = [e.read(a, kind) for a in arguments[1:3]]
+    second = values[1] if len(values) > 1 else "None"
+    what = f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {values[0]}, {second}, {returns}"
+    call = f"S.atomic({number}, {where}, {what})"
+    if not returns or code.arguments[0] == "_":
+        e.lines.append(call)
+    else:
+        e.write(code.arguments[0], call, kind)
+
+
+def _cvta(e: Emitter, code: Instruction, number: int) -> None:
+    words, kind = code.modifiers, code.modifiers[-1]
+    value = e.read(code.arguments[1], kind)
+    base = {"shared": "S.shared_base", "local": "S.local_base"}.get(space_of(code))
+    if base is not None:
+        value = f"{value} {'-' if 'to' in words else '+'} {base}.astype(d_u8)"
+    e.write(code.arguments[0], value, kind)
+
+
+def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
+    value = e.read(code.arguments[1], "s64")
+    e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
+
+
+def _copy_async(e: Emitter, code: Instruction, number: int) -> None:
+    words = code.modifiers
+    if "bulk" in words or "mbarrier" in words:
+        raise Untranslatable(code.opcode)
+    if "shared" not in {w.partition("__")[0] for w in words}:
+        return  # commit and wait: the copy was made when it was issued
+    target, source = address(e, code.arguments[0], "shared"), address(e, code.arguments[1], "global")
+    size = int(code.arguments[2], 0)
+    given = e.read(code.arguments[3], "u32") if len(code.arguments) > 3 else "None"
+    e.lines.append(f"S.copy({number}, {target}, {source}, {size}, {given}, {e.mask})")
+
+
+def _fence(e: Emitter, code: Instruction, number: int) -> None:
+    wide = {"gl", "sys", "gpu"} & set(code.modifiers)
+    if wide:
+        e.lines.append(f"S.fence({e.mask})")
+
+
+def _nothing(e: Emitter, code: Instruction, number: int) -> None:
+    """Hints and waits that change nothing here."""
+
+
+def _call(e: Emitter, code: Instruction, number: int) -> None:
+    arguments = list(code.arguments)
+    returns = arguments.pop(0).strip("() ") if arguments[0].startswith("(") else ""
+    name = arguments[0]
+    if name == "vprintf":
+        e.lines.append(f"S.printed({e.mask})")
+        slot = f"%{returns}.0"
+        if slot in e.kernel.registers:
+            e.write(slot, e.read("0", e.kernel.registers[slot]), e.kernel.registers[slot])
+    elif name == "__assertfail":
+        e.lines.append(f"S.trap({number}, {e.mask}, 'an assertion failed')")
+    else:
+        raise Untranslatable(f"call of {name}")
+
+
+def _trap(e: Emitter, code: Instruction, number: int) -> None:
+    e.lines.append(f"S.trap({number}, {e.mask}, 'the kernel executed trap')")
+
+
+TABLE: Mapping[str, Emit] = {
+    "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
+    "isspacep": _isspacep, "cp": _copy_async, "membar": _fence, "fence": _fence, "nanosleep": _nothing,
+    "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
+    "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
+    "setmaxnreg": _nothing,
+}  # fmt: skip

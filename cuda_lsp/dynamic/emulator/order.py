@@ -1,0 +1,143 @@
+"""What orders accesses besides block barriers: warp synchronisation, partial barriers, fences with atomics.
+
+Warp clocks tick for all lanes of a warp when the whole warp synchronises. Everything else is an *event* with
+the threads it releases from and the threads it orders after them; chains of events are followed. Between
+blocks a fence followed by an atomic publishes what its thread has seen, and an atomic on the same address
+picks it up: that is the "last block done" pattern.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.emulator.lanes import Lanes
+
+Array = Any
+
+
+@frozen(eq=False)
+class Event:
+    """From ``sequence`` on, threads of ``after`` come after what threads of ``before`` did earlier."""
+
+    sequence: int
+    before: Array
+    after: Array
+
+
+@frozen
+class Publication:
+    """A fence and then an atomic on ``address``: what ``thread`` had seen at ``sequence`` is visible."""
+
+    address: int
+    thread: int
+    sequence: int
+    barrier: int  # when the thread's block last passed a barrier
+
+
+@frozen
+class Pickup:
+    """An atomic of ``thread`` that read after the publication."""
+
+    publication: Publication
+    thread: int
+    sequence: int
+
+
+@define(eq=False)
+class Order:
+    """Clocks of one launch. ``sequence`` counts accesses; ``ticks``: warp clocks, ``(n,)``, never changed."""
+
+    lanes: Lanes
+    sequence: int = 0
+    ticks: Array = None
+    events: list[Event] = field(factory=list[Event])
+    fenced: Array = None
+    published: dict[int, list[Publication]] = field(factory=dict[int, list[Publication]])
+    pickups: list[Pickup] = field(factory=list[Pickup])
+    barriers: Array = None  # sequence of each thread's last block barrier
+    barrier_log: list[tuple[int, Array]] = field(factory=list[tuple[int, Array]])
+
+    def __attrs_post_init__(self) -> None:
+        self.ticks = np.zeros(self.lanes.count, np.int32)
+        self.fenced = np.zeros(self.lanes.count, bool)
+        self.barriers = np.zeros(self.lanes.count, np.int64)
+
+    def warp_sync(self, lanes: Array | None, mask: Array | int, alive: Array | None) -> None:
+        """The lanes arrived together; ``mask``: the lane mask each of them named."""
+        self.sequence += 1
+        there = self.lanes.mask(lanes)[self.lanes.warp]
+        living = self.lanes.mask(alive)[self.lanes.warp]
+        named = np.broadcast_to(np.asarray(mask, dtype=np.uint32), (self.lanes.count,))
+        whole = (there == living) & (named & living == living)
+        if lanes is not None:
+            whole = whole & lanes
+        self.ticks = self.ticks + whole.astype(np.int32)
+        partial = ~whole if lanes is None else lanes & ~whole
+        for warp in np.unique(self.lanes.warp[partial]).tolist():
+            inside = (self.lanes.warp == warp) & partial
+            for bits in np.unique(named[inside]).tolist():
+                group = inside & (bits >> self.lanes.lane.astype(np.int64) & 1 == 1)
+                self.events.append(Event(self.sequence, group, group))
+
+    def partial_barrier(self, before: Array, after: Array) -> None:
+        self.sequence += 1
+        self.events.append(Event(self.sequence, before, after))
+
+    def block_barrier(self, lanes: Array | None) -> None:
+        self.sequence += 1
+        self.barriers = (
+            np.where(lanes, self.sequence, self.barriers)
+            if lanes is not None
+            else np.full(self.lanes.count, self.sequence)
+        )
+        if self.published or self.fenced.any():
+            self.barrier_log.append((self.sequence, self.barriers))
+
+    def fence(self, lanes: Array | None) -> None:
+        self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
+
+    def atomic(self, address: Array, lanes: Array | None) -> None:
+        """Atomics publish after a fence, and pick up what others published at the same address."""
+        if not self.fenced.any() and not self.published:
+            return
+        for thread in range(self.lanes.count) if lanes is None else np.flatnonzero(lanes).tolist():
+            at = int(address[thread])
+            for publication in self.published.get(at, ()):
+                if self.lanes.block[publication.thread] != self.lanes.block[thread]:
+                    self.pickups.append(Pickup(publication, thread, self.sequence))
+            if self.fenced[thread]:
+                barrier = int(self.barriers[thread])
+                self.published.setdefault(at, []).append(Publication(at, thread, self.sequence, barrier))
+
+    def between(self, a: int, at_a: int, b: int, at_b: int, across: bool) -> bool:
+        """Whether something orders the access of thread ``a`` at ``at_a`` and that of ``b`` at ``at_b``."""
+        if at_a > at_b:
+            a, at_a, b, at_b = b, at_b, a, at_a
+        if across:
+            return any(self._carries(p, int(a), int(at_a), int(b), int(at_b)) for p in self.pickups)
+        reached: Any = None
+        for event in self.events:
+            if not at_a < event.sequence < at_b:
+                continue
+            if event.before[a] or (reached is not None and (reached & event.before).any()):
+                reached = event.after if reached is None else reached | event.after
+                if reached[b]:
+                    return True
+        return False
+
+    def _carries(self, p: Pickup, a: int, at_a: int, b: int, at_b: int) -> bool:
+        block = self.lanes.block
+        source, target = p.publication, p.thread
+        if block[source.thread] != block[a] or block[target] != block[b]:
+            return False
+        published = at_a < source.barrier or (a == source.thread and at_a <= source.sequence)
+        if not published:
+            return False
+        if b == target:
+            return at_b >= p.sequence
+        return any(p.sequence < at < at_b and passed[b] == at for at, passed in self.barrier_log)

@@ -1,0 +1,281 @@
+"""A flattened kernel as basic blocks, each a generated Python function over all threads.
+
+Blocks end at jumps, barriers and exits, and begin at labels and at instructions for which lanes of a warp
+wait for one another. Translation happens once per kernel; a launch only supplies memory and registers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, warp_ops
+from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
+from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
+from cuda_lsp.dynamic.ptx import Instruction, PtxModule
+from cuda_lsp.dynamic.ptx_operands import IntegerOperand, RegisterOperand, parse_operand
+
+Run = Callable[[Any, list[Any], Any], Any]
+
+_REGISTER = re.compile(r"%[\w$.]+")
+_JUMPS = ("bra", "brx", "ret", "exit")
+_NO_RESULT = frozenset({
+    "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call",
+    "nanosleep", "prefetch", "prefetchu", "pmevent", "brkpt", "discard", "applypriority",
+})  # fmt: skip
+
+
+@frozen
+class Wait:
+    """Lanes wait at the start of a block: ``mask`` names them (constant, or a register's number).
+
+    ``anywhere``: any other such wait of the warp will do (``bar.warp.sync``), not only this one.
+    """
+
+    mask: int | None
+    register: int = -1
+    anywhere: bool = False
+
+
+@frozen
+class BarrierOp:
+    """A block barrier: operands as PTX texts of constants or register numbers. ``arrive``: does not wait.
+
+    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``.
+    """
+
+    id: int | str
+    count: int | str | None
+    arrive: bool = False
+    reduce: str | None = None
+    predicate: str | None = None
+    result: str | None = None
+
+
+@frozen
+class Block:
+    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``first`` … instruction numbers."""
+
+    run: Run
+    kind: str
+    targets: tuple[int, ...] = ()
+    wait: Wait | None = None
+    barrier: BarrierOp | None = None
+    last: int = 0
+
+
+@define
+class Program:
+    """A translated kernel. ``sites``: instruction number → (function, index) of the module."""
+
+    kernel: FlatKernel
+    module: PtxModule
+    blocks: list[Block]
+    registers: list[str]  # how each register that outlives its block is stored
+    numbers: Mapping[str, int]
+    sites: list[tuple[str, int]] = field(factory=list[tuple[str, int]])
+
+
+def translate(module: PtxModule, entry: str) -> Program:
+    """Raises Untranslatable, with every opcode that is not known, and KeyError for an unknown entry."""
+    kernel = flatten(module, entry)
+    starts = _starts(kernel)
+    ends = [*starts[1:], len(kernel.instructions)]
+    pieces = [kernel.instructions[a:b] for a, b in zip(starts, ends, strict=True)]
+    numbers = _outliving(kernel, pieces)
+    at = {start: k for k, start in enumerate(starts)}
+    constants = _globals(kernel)
+    program = Program(kernel, module, [], [stored_name(kernel.registers[r]) for r in numbers], numbers)
+    program.sites = [(flat.function, flat.index) for flat in kernel.instructions]
+    sources: list[str] = []
+    shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []
+    unknown: dict[str, None] = {}
+    for k, (start, piece) in enumerate(zip(starts, pieces, strict=True)):
+        try:
+            source, shape = _block(kernel, numbers, constants, piece, start, k, at)
+            sources.append(source)
+            shapes.append(shape)
+        except Untranslatable as problem:
+            unknown[str(problem)] = None
+    if unknown:
+        raise Untranslatable(", ".join(unknown))
+    code = compile("\n".join(sources), f"<{entry}>", "exec")
+    exec(code, constants)  # our own text, made from parsed instructions only
+    program.blocks = [
+        Block(constants[f"b{k}"], kind, targets, wait, barrier, last)
+        for k, (kind, targets, wait, barrier, last) in enumerate(shapes)
+    ]
+    return program
+
+
+def _globals(kernel: FlatKernel) -> dict[str, Any]:
+    names: dict[str, Any] = {"np": np, "value_bf16": floats.from_bf16}
+    for module in (integers, floats, masks):
+        names |= {n: v for n, v in vars(module).items() if callable(v) and not n.startswith("_")}
+    for kind in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "b1"):
+        names[f"d_{kind}"] = np.dtype(kind)
+        names[f"z_{kind}"] = np.dtype(kind).type(0)
+    return names
+
+
+def _starts(kernel: FlatKernel) -> list[int]:
+    """Where blocks begin."""
+    starts = {0, *kernel.labels.values()}
+    for k, flat in enumerate(kernel.instructions):
+        code = flat.code
+        if code.base in _JUMPS or _is_barrier(code):
+            starts.add(k + 1)
+        if _is_barrier(code):
+            starts.add(k)
+        if _waits(code):
+            starts.add(k)
+            if code.base in (
+                "bar",
+                "barrier",
+            ):  # lanes may leave it from elsewhere: nothing else in its block
+                starts.add(k + 1)
+    return sorted(s for s in starts if s < len(kernel.instructions))
+
+
+def _is_barrier(code: Instruction) -> bool:
+    return code.base in ("bar", "barrier") and "warp" not in code.modifiers
+
+
+def _waits(code: Instruction) -> bool:
+    if code.base in ("bar", "barrier"):
+        return "warp" in code.modifiers
+    return code.base in ("shfl", "vote", "match", "redux", "elect") and "sync" in code.modifiers
+
+
+def _mentioned(code: Instruction) -> tuple[set[str], set[str]]:
+    """Register names that are read and written."""
+    arguments = list(code.arguments)
+    writes: set[str] = set()
+    sources = code.operands
+    if code.base not in _NO_RESULT and arguments:
+        half = len(arguments) // 2 if code.base == "mov" and len(arguments) > 2 else 1
+        writes = set(_REGISTER.findall(" ".join(arguments[:half])))
+        sources = " ".join(arguments[half:])
+    if code.base in ("bar", "barrier") and "red" in code.modifiers:
+        writes, sources = set(_REGISTER.findall(arguments[0])), " ".join(arguments[1:])
+    if code.base == "call":
+        writes = {f"%{name.strip('() ')}.0" for name in arguments[:1] if name.startswith("(")}
+    reads = set(_REGISTER.findall(sources))
+    if code.guard:
+        reads |= {code.guard.lstrip("!")} | writes
+    return reads, writes
+
+
+def _outliving(kernel: FlatKernel, pieces: list[list[FlatInstruction]]) -> dict[str, int]:
+    """Registers whose value some block takes from another execution → number."""
+    home: dict[str, int] = {}
+    shared: dict[str, None] = {}
+    for k, piece in enumerate(pieces):
+        defined: set[str] = set()
+        for flat in piece:
+            reads, writes = _mentioned(flat.code)
+            for name in reads | writes:
+                if name in kernel.registers and home.setdefault(name, k) != k:
+                    shared[name] = None
+            for name in reads - defined:
+                if name in kernel.registers:
+                    shared[name] = None
+            defined |= writes
+            if _waits(flat.code) or _is_barrier(flat.code):
+                shared |= dict.fromkeys(n for n in reads | writes if n in kernel.registers)
+    return {name: number for number, name in enumerate(shared)}
+
+
+def _block(
+    kernel: FlatKernel,
+    numbers: Mapping[str, int],
+    constants: dict[str, Any],
+    piece: list[FlatInstruction],
+    start: int,
+    number: int,
+    at: Mapping[int, int],
+) -> tuple[str, tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]]:
+    e = Emitter(kernel, numbers, constants)
+    wait: Wait | None = None
+    barrier: BarrierOp | None = None
+    kind, targets, result = "next", (number + 1,), "None"
+    for offset, flat in enumerate(piece):
+        code = flat.code
+        if _waits(code):
+            wait = _wait(code, numbers)
+        e.under(flat)
+        if code.base in _JUMPS:
+            kind, targets, result = _jump(kernel, e, code, number, at)
+        elif _is_barrier(code):
+            kind, barrier = "barrier", _barrier(code, numbers)
+            result = e.guard or "None"
+        elif code.base in ("bar", "barrier"):
+            pass  # the wait itself
+        else:
+            _emit(e, code, start + offset)
+    body = [*e.finish(), f"return {result}"]
+    text = f"def b{number}(S, R, m):\n" + "\n".join(f"    {line}" for line in body)
+    return text, (kind, targets, wait, barrier, start + len(piece) - 1)
+
+
+def _emit(e: Emitter, code: Instruction, number: int) -> None:
+    if code.base in arithmetic.TABLE:
+        arithmetic.TABLE[code.base](e, code)
+    elif code.base in memory_ops.TABLE:
+        memory_ops.TABLE[code.base](e, code, number)
+    elif code.base in warp_ops.TABLE and (code.base in ("activemask",) or "sync" in code.modifiers):
+        warp_ops.TABLE[code.base](e, code, number)
+    else:
+        raise Untranslatable(code.opcode)
+
+
+def _jump(
+    kernel: FlatKernel, e: Emitter, code: Instruction, number: int, at: Mapping[int, int]
+) -> tuple[str, tuple[int, ...], str]:
+    if code.base in ("ret", "exit"):
+        return "exit", (number + 1,), e.guard or "None"
+
+    def target(name: str) -> int:
+        return at.get(kernel.labels[name], len(at))
+
+    if code.base == "brx":
+        table = tuple(target(t) for t in kernel.targets[code.arguments[1]])
+        return "table", table, e.read(code.arguments[0], "u32")
+    there = target(code.operands.strip())
+    return ("branch", (there, number + 1), e.guard) if e.guard else ("jump", (there,), "None")
+
+
+def _wait(code: Instruction, numbers: Mapping[str, int]) -> Wait:
+    text = code.arguments[-1]
+    operand = parse_operand(text)
+    anywhere = code.base in ("bar", "barrier")
+    if isinstance(operand, IntegerOperand):
+        return Wait(operand.value & 0xFFFFFFFF, anywhere=anywhere)
+    assert isinstance(operand, RegisterOperand)
+    return Wait(None, numbers[operand.name], anywhere)
+
+
+def _barrier(code: Instruction, numbers: Mapping[str, int]) -> BarrierOp:
+    words, arguments = code.modifiers, list(code.arguments)
+    if "cluster" in words:
+        raise Untranslatable(code.opcode)
+    if "red" in words:
+        reduce = next(w for w in words if w in ("popc", "and", "or"))
+        count = arguments[2] if len(arguments) > 3 else None
+        return BarrierOp(_value(arguments[1]), _value(count), False, reduce, arguments[-1], arguments[0])
+    count = arguments[1] if len(arguments) > 1 else None
+    return BarrierOp(_value(arguments[0]) if arguments else 0, _value(count), "arrive" in words)
+
+
+def _value(text: str | None) -> Any:
+    if text is None:
+        return None
+    operand = parse_operand(text)
+    return operand.value if isinstance(operand, IntegerOperand) else text
+
+
+__all__ = ["BarrierOp", "Block", "Program", "Wait", "numpy_name", "translate"]

@@ -1,0 +1,345 @@
+"""The PTX that goes in front of a memory access or behind a barrier: a detector's fast path.
+
+A probe loads the shadow cell of the word, compares stamps, and calls the slow path (``detector.cu``, which
+explains cells and stamps) only when it cannot prove by itself that nothing new happened. Text in, text out:
+which instruction gets which probe is decided in ``instrument.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+CELL_BYTES = 32
+STAMP_BYTES = 8
+_EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
+_WARP = 1 << 11
+_LANE = 1 << 26  # of the low word
+
+
+@frozen
+class ShadowLayout:
+    """Where the detector keeps a block's state, and how fine it looks.
+
+    Behind the kernel's own shared memory (``user_dynamic`` bytes of it dynamic) lie one stamp a thread and,
+    unless ``in_global``, one cell a granule of ``1 << granule_shift`` bytes. ``threads``: of a block.
+    """
+
+    block: tuple[int, int, int]
+    user_dynamic: int
+    granule_shift: int = 2
+    in_global: bool = False
+    atomics: bool = True  # some instruction of the module updates shared memory atomically
+
+    @property
+    def threads(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def stamps_offset(self) -> int:
+        """From the start of dynamic shared memory, bytes."""
+        return (self.user_dynamic + 15) // 16 * 16
+
+    @property
+    def cells_offset(self) -> int:
+        return self.stamps_offset + (self.threads * STAMP_BYTES + 15) // 16 * 16
+
+    def dynamic_bytes(self, static_bytes: int) -> int:
+        """Dynamic shared memory that a launch needs, the kernel's own included."""
+        user = static_bytes + self.stamps_offset
+        cells = -(-user >> self.granule_shift) + 16
+        return self.cells_offset + (0 if self.in_global else cells * CELL_BYTES)
+
+
+def function_registers(layout: ShadowLayout) -> str:
+    """Declared once a function: the thread's stamp and where its shadow lies."""
+    cells = "b64" if layout.in_global else "b32"
+    return (
+        "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
+        f" .reg .{cells} %clsp_cells;"
+    )
+
+
+def _places(layout: ShadowLayout, control: dict[str, int]) -> Iterator[str]:
+    x, y, _ = layout.block
+    yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
+    yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
+    yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
+    yield "mov.u32 %clsp_self, clsp_dynamic; mov.u32 %clsp_base, %reserved_smem_offset_end;"
+    yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+    if layout.in_global:
+        yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
+        yield f"ld.const.u64 %s, [clsp_control+{control['cells_stride']}];"
+        yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
+        yield "cvt.u64.u32 %q, %u; mad.lo.u64 %clsp_cells, %q, %s, %clsp_cells;"
+    else:
+        yield f"add.u32 %clsp_cells, %clsp_self, {layout.cells_offset};"
+    yield f"add.u32 %clsp_self, %clsp_self, {layout.stamps_offset};"
+    yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
+
+
+def entry_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
+    """First statements of a watched block: empty cells, the first stamp, a barrier."""
+    lines = list(_places(layout, control))
+    yield_ = lines.append
+    yield_("and.b32 %u, %t, 31; shl.b32 %clsp_lo, %u, 26;")
+    yield_(f"shr.u32 %u, %t, 5; mad.lo.u32 %clsp_hi, %u, {_WARP}, {_EPOCH};")
+    yield_("st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi};")
+    if not layout.in_global:
+        shift = 5 - layout.granule_shift
+        yield_("{ .reg .b32 %i, %e; .reg .pred %p; mov.b32 %e, 0;")
+        yield_(f"add.u32 %u, %clsp_lim, 15; and.b32 %u, %u, -16; {_scaled('%u', '%u', shift)}")
+        yield_("add.u32 %u, %u, %clsp_cells; mad.lo.u32 %i, %t, 16, %clsp_cells;")
+        yield_("$clsp_clear: setp.ge.u32 %p, %i, %u; @%p bra $clsp_cleared;")
+        yield_(f"st.shared.v4.b32 [%i], {{%e, %e, %e, %e}}; add.u32 %i, %i, {16 * layout.threads};")
+        yield_("bra $clsp_clear;")
+        yield_("$clsp_cleared: }")
+    yield_("bar.sync 0; }")
+    return "\t" + "\n\t".join(lines)
+
+
+def function_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
+    """First statements of a called function: find the caller's state again."""
+    return "\t" + "\n\t".join((*_places(layout, control), "}", reload_stamp()))
+
+
+def reload_stamp() -> str:
+    """After a call: the callee may have passed barriers."""
+    return "ld.shared.v2.b32 {%clsp_lo, %clsp_hi}, [%clsp_self];"
+
+
+def _scaled(to: str, register: str, shift: int, type: str = "b32") -> str:
+    if shift >= 0:
+        return f"shl.{type} {to}, {register}, {shift};"
+    return f"shr.{type.replace('b', 'u')} {to}, {register}, {-shift};"
+
+
+# --------------------------------------------------------------------------------- shared accesses
+
+
+def _is_other(low: str, high: str, result: str) -> str:
+    """A stamp, already xor-ed with ours, is of this interval and not of this thread at this tick."""
+    return (
+        f"setp.ne.u32 {result}, {high}, 0; setp.ge.or.u32 {result}, {low}, {_LANE}, {result};"
+        f" setp.lt.and.u32 {result}, {high}, {_EPOCH}, {result};"
+    )
+
+
+def _against_ours(*pairs: str) -> str:
+    return " ".join(
+        f"xor.b32 %{p}l, %{p}l, {'%m' if p == 'ours' else '%clsp_lo'}; xor.b32 %{p}h, %{p}h, %clsp_hi;"
+        for p in pairs
+    )
+
+
+@frozen
+class SharedProbe:
+    """One access of ``bytes`` a thread at site ``site``; ``%a`` (b32) holds its address.
+
+    Sets ``%clsp_ok`` to false when the address lies outside the kernel's shared memory.
+    """
+
+    layout: ShadowLayout
+    site: int
+    bytes: int
+
+    @property
+    def _cells(self) -> int:
+        return max(1, self.bytes >> self.layout.granule_shift)
+
+    @property
+    def _space(self) -> str:
+        return "global" if self.layout.in_global else "shared"
+
+    @property
+    def _load(self) -> str:
+        return "ld.volatile.global.v4.b32" if self.layout.in_global else "ld.shared.v4.b32"
+
+    def _opening(self, label: str) -> Iterator[str]:
+        """Bounds, then the address of the first cell in ``%c``."""
+        yield "{ .reg .b32 %o, %m, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u; .reg .b64 %g, %old, %new;"
+        yield f".reg .pred %p, %q, %s; .reg .{'b64' if self.layout.in_global else 'b32'} %c;"
+        yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
+        yield f"@%clsp_ok bra $in_{label};"
+        yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
+        yield f"st.param.b32 [p1], {self.site}; call clsp_shared_fault, (p0, p1); }}"
+        yield f"bra $done_{label};"
+        yield f"$in_{label}:"
+        shift = 5 - self.layout.granule_shift
+        if self.layout.granule_shift:
+            yield f"and.b32 %o, %o, {-(1 << self.layout.granule_shift)};"
+        if self.layout.in_global:
+            yield f"cvt.u64.u32 %g, %o; {_scaled('%g', '%g', shift, 'b64')} add.u64 %c, %g, %clsp_cells;"
+        else:
+            yield f"{_scaled('%o', '%o', shift)} add.u32 %c, %o, %clsp_cells;"
+
+    def _call(self, name: str, last: str, wide: bool = False) -> Iterator[str]:
+        if self.layout.in_global:
+            yield "mov.b64 %g, %c;"
+        else:
+            yield "cvt.u64.u32 %g, %c; cvta.shared.u64 %g, %g;"
+        size = "b64" if wide else "b32"
+        yield "{ .param .b32 p0; .param .b64 p1; .param .b32 p2; .param .b32 p3; .param .b32 p4;"
+        yield f".param .{size} p5; st.param.b32 [p0], %a; st.param.b64 [p1], %g;"
+        yield f"st.param.b32 [p2], {'%m' if name != 'clsp_read' and name != 'clsp_atomic' else '%clsp_lo'};"
+        yield f"st.param.b32 [p3], %clsp_hi; st.param.b32 [p4], {self.site}; st.param.{size} [p5], {last};"
+        yield f"call {name}, (p0, p1, p2, p3, p4, p5); }}"
+
+    def _read_is_known(self, offset: int) -> Iterator[str]:
+        """``%p``: this cell needs the slow path."""
+        yield f"{self._load} {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
+        yield f"{self._load} {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
+        yield _against_ours("a", "b", "w")
+        yield _is_other("%wl", "%wh", "%p")
+        if self.layout.atomics:
+            yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
+        # The reader is this thread; or the two readers belong to two warps.
+        yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {_LANE}, %q;"
+        yield "or.b32 %t, %ah, %bh; xor.b32 %u, %ah, %bh;"
+        yield f"setp.lt.u32 %s, %t, {_EPOCH}; setp.ge.and.u32 %s, %u, {_WARP}, %s;"
+        yield "or.pred %q, %q, %s; not.pred %q, %q; or.pred %p, %p, %q;"
+
+    def _atomic_is_known(self, offset: int) -> Iterator[str]:
+        yield f"{self._load} {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
+        yield f"{self._load} {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
+        yield "and.b32 %m, %xl, 1024;"
+        yield _against_ours("a", "b", "w", "x")
+        # The atomic's stamp is ours, or is of this interval and marked as everybody's.
+        yield f"setp.ge.u32 %q, %xl, {_LANE}; setp.eq.and.u32 %q, %m, 0, %q;"
+        yield f"setp.ne.u32 %s, %xh, 0; setp.eq.and.u32 %s, %m, 0, %s; setp.ge.or.u32 %s, %xh, {_EPOCH}, %s;"
+        yield "or.pred %p, %q, %s;"
+        for pair in "abw":
+            yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
+
+    def _known(self, name: str, label: str) -> str:
+        test = self._read_is_known if name == "clsp_read" else self._atomic_is_known
+        lines = list(self._opening(label))
+        for cell in range(self._cells if self._cells <= 4 else 0):
+            lines += test(cell * CELL_BYTES)
+            lines.append(f"@%p bra $slow_{label};")
+        if self._cells <= 4:
+            lines.append(f"bra $done_{label};")
+        lines.append(f"$slow_{label}:")
+        lines += self._call(name, str(self._cells))
+        lines.append(f"$done_{label}: }}")
+        return "\t" + "\n\t".join(lines)
+
+    def read(self, label: str) -> str:
+        return self._known("clsp_read", label)
+
+    def atomic(self, label: str) -> str:
+        return self._known("clsp_atomic", label)
+
+    def write(self, label: str) -> str:
+        """``%v`` (b32) holds a hash of the value, 10 bits."""
+        lines = [*self._opening(label), "or.b32 %m, %clsp_lo, %v;"]
+        if self._cells > 4:
+            lines += self._call("clsp_write", str(self._cells))
+        else:
+            lines.append(f"or.b32 %t, %m, {self.site << 12}; mov.b64 %new, {{%t, %clsp_hi}};")
+            for cell in range(self._cells):
+                lines += self._write_cell(cell, f"{label}_{cell}")
+        lines.append(f"$done_{label}: }}")
+        return "\t" + "\n\t".join(lines)
+
+    def _write_cell(self, cell: int, label: str) -> Iterator[str]:
+        if cell:
+            size = "u64" if self.layout.in_global else "u32"
+            yield f"add.{size} %c, %c, {CELL_BYTES}; add.u32 %a, %a, {1 << self.layout.granule_shift};"
+        yield f"atom.{self._space}.exch.b64 %old, [%c+16], %new; mov.b64 {{%wl, %wh}}, %old;"
+        yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c];"
+        pairs = "abw"
+        if self.layout.atomics:
+            yield f"ld.volatile.{self._space}.v2.b32 {{%xl, %xh}}, [%c+24];"
+            pairs += "x"
+        yield _against_ours(*pairs)
+        yield _is_other("%wl", "%wh", "%p")
+        for pair in pairs.replace("w", ""):
+            yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
+        yield f"@!%p bra $fine_{label};"
+        yield from self._call("clsp_written", "%old", wide=True)
+        yield f"$fine_{label}:"
+
+
+# --------------------------------------------------------------------------------- synchronisation
+
+
+def after_block_barrier(layout: ShadowLayout, label: str) -> str:
+    """A new epoch; at the 65,536th, forget everything."""
+    lines = [
+        f"{{ .reg .pred %p; and.b32 %clsp_hi, %clsp_hi, {-_WARP & 0xFFFFFFFF};",
+        f"add.u32 %clsp_hi, %clsp_hi, {_EPOCH}; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff;",
+        f"setp.ge.u32 %p, %clsp_hi, {_EPOCH}; @%p bra $kept_{label};",
+        f"add.u32 %clsp_hi, %clsp_hi, {_EPOCH};",
+        "{ .reg .b64 %g; .reg .b32 %n; .param .b64 p0; .param .b32 p1;",
+        "mov.b64 %g, %clsp_cells;"
+        if layout.in_global
+        else "cvt.u64.u32 %g, %clsp_cells; cvta.shared.u64 %g, %g;",
+        f"add.u32 %n, %clsp_lim, {(1 << layout.granule_shift) - 1}; shr.u32 %n, %n, {layout.granule_shift};",
+        "st.param.b64 [p0], %g; st.param.b32 [p1], %n; call clsp_forget, (p0, p1); }",
+        f"$kept_{label}: st.shared.v2.b32 [%clsp_self], {{%clsp_lo, %clsp_hi}}; }}",
+    ]
+    return "\t" + "\n\t".join(lines)
+
+
+def next_tick() -> str:
+    """One tick later, unless the ticks are spent (then the detector says so)."""
+    return (
+        "\t{ .reg .b32 %t, %c; .reg .pred %p; and.b32 %t, %clsp_hi, 2047; setp.eq.u32 %p, %t, 2047;"
+        " selp.b32 %t, 0, 0x80000000, %p; add.cc.u32 %clsp_lo, %clsp_lo, %t; addc.u32 %clsp_hi, %clsp_hi, 0;"
+        " st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
+    )
+
+
+def call_with_stamp(name: str, last: str) -> str:
+    """``name(low, high, last)``."""
+    return (
+        "\t{ .param .b32 p0; .param .b32 p1; .param .b32 p2; st.param.b32 [p0], %clsp_lo;"
+        f" st.param.b32 [p1], %clsp_hi; st.param.b32 [p2], {last}; call {name}, (p0, p1, p2); }}"
+    )
+
+
+def waits_at(site: int) -> str:
+    """Before a barrier: where this thread is, should nobody come."""
+    return (
+        "\t{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %clsp_hi;"
+        f" st.param.b32 [p1], {site}; call clsp_waits, (p0, p1); }}"
+    )
+
+
+# ---------------------------------------------------------------------------- banks, global memory
+
+
+def bank_probe(site: int, bytes: int, is_load: bool) -> str:
+    """``%a``: the address in shared memory."""
+    return (
+        "\t{ .param .b32 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; st.param.b32 [p0], %a;"
+        f" st.param.b32 [p1], {site}; st.param.b32 [p2], {bytes}; st.param.b32 [p3], {int(is_load)};"
+        " call clsp_bank, (p0, p1, p2, p3); }"
+    )
+
+
+def global_probe(site: int, bytes: int, kind: int, races: bool) -> str:
+    """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic."""
+    info = site | bytes << 16 | kind << 24
+    if not races:
+        return (
+            "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;"
+            f" st.param.b32 [p1], {info}; call (r), clsp_bounds, (p0, p1); ld.param.b32 %r, [r];"
+            " setp.ne.u32 %clsp_ok, %r, 0; }"
+        )
+    return (
+        "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; .param .b32 r;"
+        " st.param.b64 [p0], %A; st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;"
+        f" st.param.b32 [p3], {info}; call (r), clsp_global, (p0, p1, p2, p3); ld.param.b32 %r, [r];"
+        " setp.ne.u32 %clsp_ok, %r, 0; }"
+    )
+
+
+def mark_executed(offset: int, number: int) -> str:
+    """A basic block was entered; ``offset`` of the byte array's pointer in the control block."""
+    return (
+        "\t{ .reg .b64 %e; .reg .b16 %one; mov.b16 %one, 1;"
+        f" ld.const.u64 %e, [clsp_control+{offset}]; st.global.u8 [%e+{number}], %one; }}"
+    )
