@@ -130,14 +130,20 @@ class Analyzer:
             )
         return submitted
 
-    def settle(self, path: Path) -> FileReport:
-        """The second tier in this process, blocking: what ``refine`` does in the background."""
+    def settle(self, path: Path, timed: Callable[[int, float], object] | None = None) -> FileReport:
+        """The second tier in this process, blocking: what ``refine`` does in the background.
+
+        ``timed`` is told each refined kernel's number in the report, and its seconds.
+        """
         document = self._documents[path]
-        for key, _ in document.keys:
+        for number, (key, _) in enumerate(document.keys, len(document.unknown)):
             known = self._reports[key]
             if not known.report.refined:
+                started = time.perf_counter()
                 answer = _answer(known, self.settings, self._budget())
                 known.report = refined(known.first, known.kernel, answer, self.settings)
+                if timed:
+                    timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
     def cancel(self, path: Path) -> None:
