@@ -38,7 +38,8 @@ class PtxSite:
 
     ``function`` and ``index`` name it as ``ptx.Instruction`` does; ``space`` is None for a generic
     address (decided at run time). ``bytes``: per thread, all vector elements together. ``site`` is the
-    source expression, None when the instruction has no place in the user's files.
+    source expression, None when nothing of it is in the user's files. ``via``: the call instructions
+    (function, index; outermost first) that tell it apart, when its place in the user's files is a call.
     """
 
     function: str
@@ -51,6 +52,7 @@ class PtxSite:
     bytes: int = 0
     scope: Scope | None = None  # of an atomic or fence
     volatile: bool = False
+    via: tuple[tuple[str, int], ...] = ()
 
 
 @frozen

@@ -91,7 +91,8 @@ def test_blocks_race_in_global_memory():
 LAST_BLOCK = (
     "mov.u32 %r20, %ctaid.x; shl.b32 %r21, %r20, 2; cvt.u64.u32 %rd4, %r21; add.s64 %rd5, %rd1, %rd4;"
     "st.global.u32 [%rd5+64], %r20; {fence} atom.global.add.u32 %r22, [%rd1], 1;"
-    "setp.ne.u32 %p1, %r22, 1; @%p1 bra $E; ld.global.u32 %r23, [%rd1+64]; ld.global.u32 %r24, [%rd1+68];\n$E:"
+    "setp.ne.u32 %p1, %r22, 1; @%p1 bra $E;"
+    "ld.global.u32 %r23, [%rd1+64]; ld.global.u32 %r24, [%rd1+68];\n$E:"
 )
 
 

@@ -213,8 +213,11 @@ class _Launch:
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:
     """Instruction number of the flattened kernel → site."""
-    by_place = {(s.function, s.index): k for k, s in enumerate(request.sites)}
-    return [by_place.get(place) for place in program.sites]
+    by_place = {(s.function, s.index, s.via): k for k, s in enumerate(request.sites)}
+    return [
+        by_place.get((function, index, ()), by_place.get((function, index, calls)))
+        for function, index, calls in program.sites
+    ]
 
 
 def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> SeenBanks:

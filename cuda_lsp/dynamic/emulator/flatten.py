@@ -40,11 +40,15 @@ class Untranslatable(Exception):
 
 @frozen
 class FlatInstruction:
-    """``code`` with unique names; ``function`` and ``index`` say where the module has it."""
+    """``code`` with unique names; ``function`` and ``index`` say where the module has it.
+
+    ``calls``: the call instructions through which it was reached, outermost first.
+    """
 
     code: Instruction
     function: str
     index: int
+    calls: tuple[tuple[str, int], ...] = ()
 
 
 @define
@@ -107,6 +111,7 @@ class _Inliner:
     module: PtxModule
     kernel: FlatKernel
     copies: int = 0
+    calls: tuple[tuple[str, int], ...] = ()
 
     def body(self, function: PtxFunction, outer: Mapping[str, str], end: str, depth: int) -> None:
         """Append one body. ``outer``: names that mean something of the caller; ``end``: its ``ret`` label."""
@@ -180,7 +185,7 @@ class _Inliner:
             negated = "!" if guard.startswith("!") else ""
             guard = negated + names.get(guard.lstrip("!"), guard.lstrip("!"))
         flat = Instruction(code.opcode, renamed, guard, code.location, code.index)
-        self.kernel.instructions.append(FlatInstruction(flat, function, index))
+        self.kernel.instructions.append(FlatInstruction(flat, function, index, self.calls))
 
     def _renamed(self, operands: str, names: Mapping[str, str], tag: str, base: str) -> str:
         def unique(match: re.Match[str]) -> str:
@@ -220,8 +225,10 @@ class _Inliner:
             guard = code.guard.lstrip("!")
             opposite = ("" if code.guard.startswith("!") else "!") + names.get(guard, guard)
             skip = Instruction("bra", after, opposite, code.location)
-            self.kernel.instructions.append(FlatInstruction(skip, function, index))
+            self.kernel.instructions.append(FlatInstruction(skip, function, index, self.calls))
+        outside, self.calls = self.calls, (*self.calls, (function, index))
         self.body(callee, outer, after, depth + 1)
+        self.calls = outside
         self.kernel.labels[after] = len(self.kernel.instructions)
         return True
 

@@ -70,14 +70,16 @@ class Block:
 
 @define
 class Program:
-    """A translated kernel. ``sites``: instruction number → (function, index) of the module."""
+    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls."""
 
     kernel: FlatKernel
     module: PtxModule
     blocks: list[Block]
     registers: list[str]  # how each register that outlives its block is stored
     numbers: Mapping[str, int]
-    sites: list[tuple[str, int]] = field(factory=list[tuple[str, int]])
+    sites: list[tuple[str, int, tuple[tuple[str, int], ...]]] = field(
+        factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
+    )
 
 
 def translate(module: PtxModule, entry: str) -> Program:
@@ -90,7 +92,7 @@ def translate(module: PtxModule, entry: str) -> Program:
     at = {start: k for k, start in enumerate(starts)}
     constants = _globals(kernel)
     program = Program(kernel, module, [], [stored_name(kernel.registers[r]) for r in numbers], numbers)
-    program.sites = [(flat.function, flat.index) for flat in kernel.instructions]
+    program.sites = [(flat.function, flat.index, flat.calls) for flat in kernel.instructions]
     sources: list[str] = []
     shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []
     unknown: dict[str, None] = {}

@@ -1,0 +1,180 @@
+"""One token per line: how PTX gets exact source columns.
+
+The device compiler records lines, not columns (``-lineinfo``). So between the preprocessor and the compiler
+the user's text is rewritten to one token a line, numbered across all files; every ``.loc`` line is then the
+number of a token, and the table says where that stands. Toolkit and system headers stay as they are.
+Inside macro expansions lines are exact and columns approximate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from attrs import frozen
+
+_TOKEN = re.compile(
+    r"""\s+
+    |//[^\n]*|/\*.*?\*/
+    |(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"
+    |(?:u8|[uUL])?"(?:\\.|[^"\\])*"\w*
+    |(?:u8|[uUL])?'(?:\\.|[^'\\])+'
+    |\.?\d(?:[eEpP][+-]|'(?=\w)|[\w.])*
+    |[A-Za-z_$\x80-\U0010ffff][\w$]*
+    |<<<|>>>|<<=|>>=|<=>|->\*|\.\.\.|::|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\|=|\^=|\#\#
+    |.""",
+    re.X | re.S,
+)
+_MARKER = re.compile(r'#\s+(\d+)\s+"((?:[^"\\]|\\.)*)"((?:\s+\d)*)')
+_FIRST = 1
+
+
+@frozen
+class Token:
+    """One token of the user's text; ``column`` is 1-based, in code points. ``exact``: it stands there so."""
+
+    path: Path
+    line: int
+    column: int
+    text: str
+    exact: bool = True
+
+
+@frozen(eq=False)
+class TokenTable:
+    """Tokens by the number that ``.loc`` gives; number 1 is the first."""
+
+    tokens: Sequence[Token]
+
+    def __getitem__(self, number: int) -> Token | None:
+        index = number - _FIRST
+        return self.tokens[index] if 0 <= index < len(self.tokens) else None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+def one_token_per_line(preprocessed: str, system: Sequence[str]) -> tuple[str, TokenTable]:
+    """Rewrite a preprocessed text. ``system``: path prefixes whose text stays as it is.
+
+    ``#pragma`` lines stay whole. A raw string keeps its line breaks (and takes one number).
+    """
+    return _Rewriter(tuple(system)).rewrite(preprocessed)
+
+
+class _Rewriter:
+    def __init__(self, system: tuple[str, ...]) -> None:
+        self.system = system
+        self.out: list[str] = []
+        self.tokens: list[Token] = []
+        self.sources: dict[str, list[str]] = {}
+        self.paths: dict[str, Path] = {}
+
+    def rewrite(self, text: str) -> tuple[str, TokenTable]:
+        lines = text.split("\n")
+        name, line, user, marked = "", 0, False, False
+        k = 0
+        while k < len(lines):
+            row = lines[k]
+            k += 1
+            match = _MARKER.match(row) if row.startswith("#") else None
+            if match:
+                line, name = int(match[1]), match[2]
+                user = self._is_user(name, match[3])
+                marked = False
+                if not user:
+                    self.out.append(row)
+                continue
+            if not user:
+                self.out.append(row)
+            elif row.lstrip().startswith("#"):
+                self._mark(name)
+                self.out.append(row)
+                self.tokens.append(Token(self._path(name), line, 1, row.strip()))
+                marked = False
+            elif row.strip():
+                joined = self._whole_raw_strings(row, lines, k)
+                if not marked:
+                    self._mark(name)
+                self._split(name, line, joined)
+                extra = joined.count("\n")
+                k += extra
+                line += extra
+                marked = extra == 0
+            line += 1
+        return "\n".join(self.out), TokenTable(self.tokens)
+
+    def _is_user(self, name: str, flags: str) -> bool:
+        return not (name.startswith(("<", *self.system)) or "3" in flags.split())
+
+    def _path(self, name: str) -> Path:
+        if name not in self.paths:
+            self.paths[name] = Path(name.replace("\\\\", "\\").replace('\\"', '"'))
+        return self.paths[name]
+
+    def _mark(self, name: str) -> None:
+        self.out.append(f'# {len(self.tokens) + _FIRST} "{name}"')
+
+    def _whole_raw_strings(self, row: str, lines: Sequence[str], following: int) -> str:
+        """The row, joined with those that a raw string continues on."""
+        while 'R"' in row and following < len(lines):
+            opened = re.search(r'R"([^()\\\s]{0,16})\((?:(?!\)\1").)*$', row, re.S)
+            if opened is None:
+                break
+            row += "\n" + lines[following]
+            following += 1
+        return row
+
+    def _split(self, name: str, line: int, row: str) -> None:
+        path = self._path(name)
+        texts = [match[0] for match in _TOKEN.finditer(row) if not match[0].isspace()]
+        columns = _columns(texts, self._line(name, line))
+        for text, (column, exact) in zip(texts, columns, strict=True):
+            self.tokens.append(Token(path, line, column, text, exact))
+            self.out.append(text)
+            if "\n" in text:
+                self._mark(name)
+
+    def _line(self, name: str, line: int) -> str:
+        lines = self.sources.get(name)
+        if lines is None:
+            try:
+                lines = self._path(name).read_text(errors="replace").split("\n")
+            except OSError:  # generated, or an unsaved buffer: columns come from the preprocessed text
+                lines = []
+            self.sources[name] = lines
+        return lines[line - 1] if 0 < line <= len(lines) else ""
+
+    def give(self, path: Path, text: str) -> None:
+        """The text of a file as the editor has it."""
+        self.sources[str(path)] = text.split("\n")
+
+
+def _columns(texts: Sequence[str], source: str) -> list[tuple[int, bool]]:
+    """Where the tokens of a preprocessed line stand in the source line; macros make the two differ."""
+    written = [(m[0], m.start() + 1) for m in _TOKEN.finditer(source) if not _is_blank(m[0])]
+    if [text for text, _ in written[: len(texts)]] == list(texts):
+        return [(column, True) for _, column in written[: len(texts)]]
+    matcher = SequenceMatcher(None, [text for text, _ in written], texts, autojunk=False)
+    found: list[tuple[int, bool]] = [(0, False)] * len(texts)
+    for block in matcher.get_matching_blocks():
+        for k in range(block.size):
+            found[block.b + k] = (written[block.a + k][1], True)
+    column = 1
+    for k, (known, exact) in enumerate(found):
+        column = known if exact else column
+        found[k] = (column, exact)
+    return found
+
+
+def _is_blank(text: str) -> bool:
+    return text.isspace() or text.startswith(("//", "/*"))
+
+
+def rewriter_for(system: Sequence[str], path: Path, text: str) -> _Rewriter:
+    """A rewriter that knows the unsaved ``text`` of ``path``."""
+    rewriter = _Rewriter(tuple(system))
+    rewriter.give(path, text)
+    return rewriter
