@@ -7,7 +7,7 @@ which instruction gets which probe is decided in ``instrument.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
@@ -61,7 +61,7 @@ def function_registers(layout: ShadowLayout) -> str:
     )
 
 
-def _places(layout: ShadowLayout, control: dict[str, int]) -> Iterator[str]:
+def _places(layout: ShadowLayout, control: Mapping[str, int]) -> Iterator[str]:
     x, y, _ = layout.block
     yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
@@ -79,7 +79,7 @@ def _places(layout: ShadowLayout, control: dict[str, int]) -> Iterator[str]:
     yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
 
 
-def entry_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
+def entry_prologue(layout: ShadowLayout, control: Mapping[str, int]) -> str:
     """First statements of a watched block: empty cells, the first stamp, a barrier."""
     lines = list(_places(layout, control))
     yield_ = lines.append
@@ -99,7 +99,7 @@ def entry_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
     return "\t" + "\n\t".join(lines)
 
 
-def function_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
+def function_prologue(layout: ShadowLayout, control: Mapping[str, int]) -> str:
     """First statements of a called function: find the caller's state again."""
     return "\t" + "\n\t".join((*_places(layout, control), "}", reload_stamp()))
 
@@ -107,6 +107,14 @@ def function_prologue(layout: ShadowLayout, control: dict[str, int]) -> str:
 def reload_stamp() -> str:
     """After a call: the callee may have passed barriers."""
     return "ld.shared.v2.b32 {%clsp_lo, %clsp_hi}, [%clsp_self];"
+
+
+def tell_addresses(offset: int, names: tuple[str, ...]) -> str:
+    """Write where the dynamic part and the named variables lie to ``u32 names[]``."""
+    lines = [f"{{ .reg .b64 %n; .reg .b32 %v; ld.const.u64 %n, [clsp_control+{offset}];"]
+    for position, name in enumerate(("clsp_dynamic", *names)):
+        lines.append(f"mov.u32 %v, {name}; st.global.u32 [%n+{4 * position}], %v;")
+    return "\t" + "\n\t".join(lines) + " }"
 
 
 def _scaled(to: str, register: str, shift: int, type: str = "b32") -> str:

@@ -60,6 +60,7 @@ struct Control {
     Flag* flags;
     u32* notes;      // see the enum
     u32* knowledge;  // per checked block: what warps know of warps (32 x 32), barriers (16 x 32), lanes (32 x 32 x 32)
+    u32* names;      // where the module's shared variables lie; first: the dynamic part
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
@@ -77,6 +78,7 @@ __constant__ Control clsp_control;
 DEVICE u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 DEVICE u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 DEVICE u32 block_ordinal() { return C.ordinal ? C.ordinal[block_number()] : block_number(); }
+SLOW u32 clsp_ordinal() { return block_ordinal(); }
 DEVICE u64 load(const u64* p) { return *(const volatile u64*)p; }
 
 // ------------------------------------------------------------------------------------------ stamps
@@ -439,6 +441,18 @@ SLOW void clsp_warp_met(u32 low, u32 high, u32 mask) {
 
 // ------------------------------------------------------------------------------------------- banks
 
+// Over the active lanes.
+DEVICE u32 largest(u32 active, u32 value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(active, value);
+#else
+    for (u32 bit = 32; bit; bit >>= 1)  // ways are at most 32
+        if (__any_sync(active, value >= bit && (value & bit))) value = value & bit ? value : 0;
+    u32 holders = __ballot_sync(active, value != 0);
+    return holders ? __shfl_sync(active, value, __ffs(holders) - 1) : 0;
+#endif
+}
+
 // Wavefronts of this warp instruction. `bytes` a lane; `is_load`: lane pairs that agree merge parts.
 SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     u32 ordinal = block_ordinal();
@@ -459,7 +473,7 @@ SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     u32 ways = leads ? __popc(peers & part_mask) : 0;
     u32 wavefronts = 0, ideal = 0, worst = 0;
     for (u32 p = 0; p * lanes < 32; ++p) {
-        u32 most = __reduce_max_sync(active, part == p ? ways : 0);
+        u32 most = largest(active, part == p ? ways : 0);
         wavefronts += most;
         ideal += most > 0;
         worst = most > worst ? most : worst;

@@ -1,0 +1,196 @@
+"""What the detector leaves in device memory, as NumPy records, and what they mean.
+
+The records are the structs of ``detector/detector.cu``, field by field. Pure: bytes in, ``runs`` words out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from cuda_lsp.dynamic.runs import Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
+from cuda_lsp.model import Mode, Space
+
+Records = np.ndarray[Any, Any]
+
+RANGES, RACES, FLAGS = 64, 4096, 65536
+RANGE = np.dtype([("start", "u8"), ("end", "u8"), ("cells", "u8")])
+CONTROL = np.dtype(
+    [
+        *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks", "flags")),
+        *((name, "u8") for name in ("notes", "knowledge", "names", "cells", "cells_stride")),
+        *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
+        *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "pad")),
+        ("ranges", RANGE, (RANGES,)),
+    ]
+)
+RACE = np.dtype(
+    [
+        ("key", "u8"),
+        ("address", "u8"),
+        ("threads", "u4", (2,)),
+        ("blocks", "u4", (2,)),
+        *((name, "u4") for name in ("count", "different", "ready", "space")),
+        ("pairs", "u4", (32,)),
+        ("words", "u4", (32,)),
+    ]
+)
+FAULT = np.dtype([("address", "u8"), *((name, "u4") for name in ("count", "thread", "block", "space"))])
+BANK = np.dtype(
+    [
+        *((name, "u8") for name in ("executions", "wavefronts", "ideal")),
+        *((name, "u4") for name in ("lock", "worst", "worst_ways", "worst_ideal")),
+        ("histogram", "u4", (32,)),
+    ]
+)
+FLAG = np.dtype([("address", "u8"), ("warps", "u4", (2,)), ("block", "u4"), ("pad", "u4")])
+NOTES = (
+    "races inside a warp after 4,094 warp synchronisations without a block barrier",
+    "more races than the report has room for",
+    "races inside a block in global memory after 16,382 block barriers",
+)
+
+
+def control_offsets() -> dict[str, int]:
+    """Byte offset of each field of the control block."""
+    control: Any = CONTROL
+    fields = control.fields
+    return {str(name): int(entry[1]) for name, entry in fields.items()}
+
+
+@frozen
+class Extent:
+    """A named stretch of device memory: ``start`` ≤ address < ``end``."""
+
+    name: str
+    start: int
+    end: int
+
+
+@frozen
+class AddressBook:
+    """Names of addresses. ``shared`` holds the dynamic part under the name ``dynamic``, if it has one."""
+
+    shared: tuple[Extent, ...]
+    device: tuple[Extent, ...]
+
+    def place(self, in_global: bool, address: int) -> Place:
+        space = Space.GLOBAL if in_global else Space.SHARED
+        extents = self.device if in_global else self.shared
+        for extent in extents:
+            if extent.start <= address < extent.end:
+                return Place(space, extent.name, address - extent.start)
+        return Place(space, None, address)
+
+
+def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) -> tuple[SeenRace, ...]:
+    """``records``: RACE, ``(RACES,)``."""
+    races: list[SeenRace] = []
+    for record in records[records["ready"] != 0]:
+        key = int(record["key"]) - 1
+        pair = key >> 32, key & 0xFFFFFFFF
+        races.append(
+            SeenRace(
+                sites=pair,
+                modes=(sites[pair[0]].mode or Mode.READ, sites[pair[1]].mode or Mode.READ),
+                threads=(int(record["threads"][0]), int(record["threads"][1])),
+                blocks=(int(record["blocks"][0]), int(record["blocks"][1])),
+                place=book.place(bool(record["space"]), int(record["address"])),
+                pairs=_bits(record["pairs"]),
+                words=_bits(record["words"]),
+                same_value=not record["different"],
+            )
+        )
+    return tuple(sorted(races, key=lambda race: race.sites))
+
+
+def _bits(words: Records) -> int:
+    return max(1, sum(int(word).bit_count() for word in words.tolist()))
+
+
+def seen_flags(records: Records, book: AddressBook) -> tuple[SeenFlag, ...]:
+    """``records``: FLAG, ``(FLAGS,)``."""
+    flags: list[SeenFlag] = []
+    for record in records[records["address"] != 0]:
+        key = int(record["address"]) - 1
+        warps = int(record["warps"][0]), int(record["warps"][1])
+        flags.append(SeenFlag(book.place(bool(key & 1), key >> 1), warps, int(record["block"])))
+    return tuple(flags)
+
+
+def seen_faults(records: Records, book: AddressBook) -> tuple[SeenFault, ...]:
+    """``records``: FAULT, ``(sites,)``."""
+    return tuple(
+        SeenFault(
+            site=int(site),
+            thread=int(records[site]["thread"]),
+            block=int(records[site]["block"]),
+            place=book.place(bool(records[site]["space"]), int(records[site]["address"])),
+            count=int(records[site]["count"]),
+        )
+        for site in np.flatnonzero(records["count"])
+    )
+
+
+def seen_banks(records: Records) -> tuple[SeenBanks, ...]:
+    """``records``: BANK, ``(sites,)``."""
+    return tuple(
+        SeenBanks(
+            site=int(site),
+            executions=int(records[site]["executions"]),
+            wavefronts=int(records[site]["wavefronts"]),
+            ideal=int(records[site]["ideal"]),
+            worst_ways=int(records[site]["worst_ways"]),
+            worst_wavefronts=int(records[site]["worst"]),
+            worst_ideal=int(records[site]["worst_ideal"]),
+            histogram=tuple(int(n) for n in records[site]["histogram"]),
+        )
+        for site in np.flatnonzero(records["executions"])
+    )
+
+
+def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
+    """Who waits where. ``where``: ``(checked blocks, threads)``, epoch << 16 | site, ~0: left, 0: no barrier.
+
+    Threads that reached the newest barrier of their block wait for the others, unless all are there.
+    """
+    stuck: list[Stuck] = []
+    for row, block in zip(where, blocks, strict=True):
+        left = row == 0xFFFFFFFF
+        alive = row[~left]
+        if not len(alive) or (alive == 0).all():
+            continue
+        newest = (alive >> 16).max()
+        waits = alive[alive >> 16 == newest]
+        if len(waits) == len(alive) and len(np.unique(waits & 0xFFFF)) == 1 and not left.any():
+            continue  # all have come: the block was past it
+        waiting: list[tuple[int, int, int]] = []
+        for site in np.unique(waits & 0xFFFF).tolist():
+            here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
+            waiting.append((site, len(here), int(here[0])))
+        missing = len(alive) > len(waits)
+        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing))
+    return tuple(stuck)
+
+
+def notes_said(notes: Records) -> tuple[str, ...]:
+    """What the detector could not follow."""
+    return tuple(text for text, flag in zip(NOTES, notes.tolist(), strict=False) if flag)
+
+
+def executed_sites(marks: Records, meaning: Sequence[Sequence[int]]) -> frozenset[int]:
+    """``marks``: a byte a mark, ``meaning``: its sites."""
+    return frozenset(
+        site for mark, sites in zip(marks.tolist(), meaning, strict=False) if mark for site in sites
+    )
+
+
+def with_fields(values: Mapping[str, int]) -> Records:
+    """A control block, ``(1,)``."""
+    control = np.zeros(1, CONTROL)
+    for name, value in values.items():
+        control[name] = value
+    return control

@@ -1,0 +1,592 @@
+"""Put a detector's probes into compiled PTX: which instruction is watched, and how.
+
+A watched entry begins by asking whether its block is checked; if not, it runs a copy of its body that
+keeps only the bounds checks of global memory. Functions that are called get a watched copy of their own.
+The probes' text is in ``probes.py``, what they call in ``detector/detector.cu``. Not followed: what code
+behind a function pointer does (named in ``Instrumented.not_covered``).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic import probes
+from cuda_lsp.dynamic.probes import ShadowLayout, SharedProbe
+from cuda_lsp.dynamic.ptx import (
+    Declaration,
+    Instruction,
+    Label,
+    PtxFunction,
+    PtxModule,
+    PtxVariable,
+    Registers,
+    ScopeClose,
+    ScopeOpen,
+    Statement,
+    Verbatim,
+    split_operands,
+    type_size,
+)
+from cuda_lsp.dynamic.ptx_operands import AddressOperand, RegisterOperand, SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.runs import PtxSite, SiteKind
+from cuda_lsp.model import Mode, Space
+
+MAX_SITES = 1 << 14  # what a stamp can name
+_COPY = "clsp_w_"  # watched copies of called functions
+_KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
+
+
+@frozen
+class Watch:
+    """What to watch in one entry. ``sites``: numbers into the run's list; None: all of them.
+
+    ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
+    ``names``: shared variables whose addresses the kernel is to tell.
+    """
+
+    entry: str
+    layout: ShadowLayout
+    control: Mapping[str, int]
+    names: tuple[str, ...] = ()
+    sites: frozenset[int] | None = None
+    races: bool = True
+    global_races: bool = True
+    banks: bool = False
+    bounds: bool = True
+    sampled: bool = False
+
+
+@frozen
+class Instrumented:
+    """``text``: the module with its probes. ``marks``: the sites of each byte of the executed array."""
+
+    text: str
+    marks: tuple[tuple[int, ...], ...]
+    not_covered: tuple[str, ...]
+    probed: int  # accesses that got a race probe
+
+
+def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
+    """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
+    rewriter = _Rewriter(module, watch, _by_place(sites))
+    entry = module.entries[watch.entry]
+    functions = rewriter.reachable(entry)
+    replaced = {entry.name: rewriter.entry(entry)}
+    copies = {name: rewriter.called(module.functions[name]) for name in functions}
+    head = Verbatim(_body_of(detector) + "\n.extern .shared .align 16 .b8 clsp_dynamic[];")
+    items: list[PtxFunction | PtxVariable | Verbatim] = [head]
+    for item in module.items:
+        if isinstance(item, PtxFunction):
+            if item.name in copies:
+                items.append(evolve(item, name=_COPY + item.name) if item.body is None else copies[item.name])
+            item = replaced.get(item.name, item) if item.body is not None else item
+        items.append(item)
+    text = write_module(evolve(module, items=tuple(items)))
+    return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
+
+
+def finest_granule(sites: tuple[PtxSite, ...], spaces: tuple[Space | None, ...]) -> int:
+    """log2 of the narrowest access to these spaces (at most 16 bytes): no access covers part of a granule."""
+    widths = [s.bytes for s in sites if s.kind is SiteKind.ACCESS and s.space in spaces and s.bytes]
+    narrowest = min(widths, default=4)
+    return min(4, max(0, narrowest.bit_length() - 1))
+
+
+def shared_variables(module: PtxModule, entry: str) -> tuple[PtxVariable, ...]:
+    """Those with a size that the entry or a function it may call names."""
+    functions = [module.functions[entry], *(f for f in module.functions.values() if not f.entry)]
+    text = " ".join(i.operands for f in functions for i in f.instructions())
+    named = set(re.findall(r"[\w$]+", text))
+    own = [v for f in functions for v in f.variables("shared")]
+    shared = [v for v in module.variables.values() if v.space == "shared"]
+    return tuple(v for v in (*own, *shared) if v.name in named and v.size)
+
+
+def has_partial_order(module: PtxModule) -> bool:
+    """Some barrier may leave threads of the block, or lanes of the warp, out."""
+    for function in module.functions.values():
+        constants = _constants(function)
+        for instruction in function.instructions():
+            mask = _sync_mask(instruction, constants)
+            if mask is not None and mask != "all":
+                return True
+    return False
+
+
+def _body_of(ptx: str) -> str:
+    return re.sub(r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
+
+
+def _by_place(sites: tuple[PtxSite, ...]) -> dict[tuple[str, int], tuple[int, PtxSite]]:
+    return {(site.function, site.index): (number, site) for number, site in enumerate(sites)}
+
+
+# --------------------------------------------------------------------------- what an operand says
+
+
+def _constants(function: PtxFunction) -> dict[str, str]:
+    """Registers that are written once, with a literal."""
+    values: dict[str, str] = {}
+    seen: set[str] = set()
+    for instruction in function.instructions():
+        target = instruction.operands.partition(",")[0].strip()
+        if target in seen:
+            values.pop(target, None)
+        seen.add(target)
+        if instruction.base == "mov" and re.fullmatch(r"\S+, (-?\d+|0x[0-9a-fA-F]+)", instruction.operands):
+            values[target] = instruction.arguments[1]
+    return values
+
+
+def _is_full_mask(text: str) -> bool:
+    return text in ("-1", "4294967295") or text.lower() == "0xffffffff"
+
+
+def _sync_mask(instruction: Instruction, constants: Mapping[str, str]) -> str | None:
+    """``"all"``, or the operand that says who takes part; None: synchronises nobody."""
+    words, base = instruction.modifiers, instruction.base
+    if base in ("bar", "barrier") and "warp" in words:
+        mask = instruction.arguments[0]
+    elif base in ("shfl", "vote", "match", "redux") and "sync" in words:
+        mask = instruction.arguments[-1]
+    elif base in ("bar", "barrier") and "cluster" not in words:
+        return "all" if _is_block_barrier(instruction) else "count"
+    else:
+        return None
+    mask = constants.get(mask, mask)
+    return "all" if _is_full_mask(mask) else mask
+
+
+def _is_block_barrier(instruction: Instruction) -> bool:
+    """Waits for every thread of the block: no count is given."""
+    if "arrive" in instruction.modifiers:
+        return False
+    values = 3 if "popc" in instruction.modifiers else 3 if "red" in instruction.modifiers else 1
+    return len(instruction.arguments) <= values and (values == 1 or len(instruction.arguments) == 3)
+
+
+# ------------------------------------------------------------------------------------- the rewriter
+
+
+@define
+class _Rewriter:
+    module: PtxModule
+    watch: Watch
+    places: dict[tuple[str, int], tuple[int, PtxSite]]
+    marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
+    not_covered: list[str] = field(factory=list[str])
+    probed: int = 0
+    labels: int = 0
+    partial: bool = False
+    in_entry: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        self.partial = has_partial_order(self.module)
+
+    def reachable(self, entry: PtxFunction) -> frozenset[str]:
+        """Functions with a body that the entry may call by name, at any depth."""
+        found: set[str] = set()
+        pending = [entry]
+        while pending:
+            for name in _callees(pending.pop()):
+                function = self.module.functions.get(name)
+                if function is not None and function.body is not None and name not in found:
+                    found.add(name)
+                    pending.append(function)
+        return frozenset(found)
+
+    # ------------------------------------------------------------------------------- functions
+
+    def entry(self, function: PtxFunction) -> PtxFunction:
+        layout, control = self.watch.layout, self.watch.control
+        body = function.body or ()
+        hoisted = [s for s in body if isinstance(s, Declaration) and s.variable.space in ("shared", "global")]
+        rest = tuple(s for s in body if s not in hoisted)
+        declared = Verbatim(probes.function_registers(layout))
+        statements: list[Statement] = [declared, *hoisted]
+        if self.watch.sampled:
+            statements.append(Verbatim(self._sampled_test()))
+            statements.extend(
+                (ScopeOpen(), *self._unwatched(function, rest), Verbatim("\tret;"), ScopeClose())
+            )
+            statements.append(Label("$clsp_watched"))
+        watched = self._watched(function, rest)
+        if self._keeps_state:
+            statements.append(Verbatim(probes.entry_prologue(layout, control)))
+        statements.append(Verbatim(probes.tell_addresses(control["names"], self.watch.names)))
+        statements.extend((ScopeOpen(), *watched, ScopeClose()))
+        x, y, z = layout.block
+        kept = tuple(
+            d for d in function.directives if not d.startswith((".maxntid", ".reqntid", ".minnctapersm"))
+        )
+        directives = (*kept, f".maxntid {x}, {y}, {z}")
+        return evolve(function, body=tuple(statements), directives=directives)
+
+    def called(self, function: PtxFunction) -> PtxFunction:
+        layout = self.watch.layout
+        self.in_entry = False
+        statements: list[Statement] = [Verbatim(probes.function_registers(layout))]
+        if self._keeps_state:
+            statements.append(Verbatim(probes.function_prologue(layout, self.watch.control)))
+        statements.extend(self._watched(function, function.body or ()))
+        return evolve(function, name=_COPY + function.name, body=tuple(statements))
+
+    @property
+    def _keeps_state(self) -> bool:
+        return self.watch.races
+
+    def _sampled_test(self) -> str:
+        return (
+            "\t{ .reg .b32 %u; .reg .pred %p; { .param .b32 r; call.uni (r), clsp_ordinal;"
+            " ld.param.b32 %u, [r]; } setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }"
+        )
+
+    def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
+        types = _register_types(body)
+        for statement in body:
+            if isinstance(statement, Instruction) and self.watch.bounds:
+                place = self.places.get((function.name, statement.index))
+                if place and place[1].kind is SiteKind.ACCESS and place[1].space in (None, Space.GLOBAL):
+                    yield from self._access(statement, *place, types, bounds_only=True)
+                    continue
+            yield statement
+
+    def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        types = _register_types(body)
+        constants = _constants(function)
+        result: list[Statement] = []
+        pending: list[int] = []  # sites of this basic block
+        mark_at = 0
+
+        def close_block() -> None:
+            nonlocal mark_at
+            if pending:
+                mark = probes.mark_executed(self.watch.control["executed"], len(self.marks))
+                result.insert(mark_at, Verbatim(mark))
+                self.marks.append(tuple(pending))
+                pending.clear()
+            mark_at = len(result)
+
+        mark_at = _first_after_declarations(body)
+        for position, statement in enumerate(body):
+            if isinstance(statement, Label):
+                close_block()
+                result.append(statement)
+                mark_at = len(result)
+                continue
+            if not isinstance(statement, Instruction):
+                result.append(statement)
+                continue
+            place = self.places.get((function.name, statement.index))
+            own_mark: list[Statement] = []
+            if place and self._in_watch(place[0]):
+                if statement.guard:
+                    own_mark.append(self._own_mark(place[0]))
+                elif position >= _first_after_declarations(body):
+                    pending.append(place[0])
+            result.extend(self._instruction(statement, place, types, constants, own_mark))
+            if statement.base in ("bra", "brx", "ret", "exit", "trap"):
+                close_block()
+        close_block()
+        return tuple(result)
+
+    def _own_mark(self, site: int) -> Statement:
+        self.marks.append((site,))
+        return Verbatim(probes.mark_executed(self.watch.control["executed"], len(self.marks) - 1))
+
+    def _in_watch(self, site: int) -> bool:
+        return site < MAX_SITES and (self.watch.sites is None or site in self.watch.sites)
+
+    # ----------------------------------------------------------------------------- instructions
+
+    def _instruction(
+        self,
+        instruction: Instruction,
+        place: tuple[int, PtxSite] | None,
+        types: Mapping[str, str],
+        constants: Mapping[str, str],
+        mark: list[Statement],
+    ) -> Iterator[Statement]:
+        if instruction.base == "call":
+            yield self._redirected(instruction)
+            if self.watch.races:
+                yield Verbatim("\t" + probes.reload_stamp())
+            return
+        synchronises = _sync_mask(instruction, constants)
+        if synchronises is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
+            yield from self._guarded(
+                instruction, self._synchronisation(instruction, place, synchronises, mark)
+            )
+            return
+        if (
+            place
+            and place[1].kind is SiteKind.ACCESS
+            and place[1].space in (None, Space.SHARED, Space.GLOBAL)
+        ):
+            yield from self._access(instruction, *place, types, mark=mark)
+            return
+        yield from mark
+        if instruction.base in ("ret", "exit") and self.in_entry and self.watch.races:
+            leaving = (Verbatim("\tcall clsp_leaves;"), evolve(instruction, guard=None))
+            yield from self._guarded(instruction, iter(leaving))
+            return
+        yield instruction
+
+    def _guarded(self, instruction: Instruction, body: Iterator[Statement]) -> Iterator[Statement]:
+        """``body`` under the instruction's guard, as a branch around it."""
+        if instruction.guard is None:
+            yield from body
+            return
+        label = self._label("skip")
+        guard = instruction.guard[1:] if instruction.guard.startswith("!") else f"!{instruction.guard}"
+        yield Verbatim(f"\t@{guard} bra {label};")
+        yield from body
+        yield Label(label)
+
+    def _label(self, stem: str) -> str:
+        self.labels += 1
+        return f"$clsp_{stem}_{self.labels}"
+
+    def _redirected(self, instruction: Instruction) -> Instruction:
+        """A call to a function that has a watched copy goes to the copy."""
+        parts = list(instruction.arguments)
+        for i, part in enumerate(parts):
+            function = self.module.functions.get(part)
+            if function is not None:
+                if function.body is not None:
+                    parts[i] = _COPY + part
+                return evolve(instruction, operands=", ".join(parts))
+        sentence = "code behind a function pointer is executed but not watched"
+        if sentence not in self.not_covered:
+            self.not_covered.append(sentence)
+        return instruction
+
+    def _synchronisation(
+        self,
+        instruction: Instruction,
+        place: tuple[int, PtxSite] | None,
+        mask: str | None,
+        mark: list[Statement],
+    ) -> Iterator[Statement]:
+        yield from mark
+        plain = evolve(instruction, guard=None)
+        if not self.watch.races:
+            yield plain
+            return
+        words = instruction.modifiers
+        block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
+        if not block_barrier:
+            yield plain
+            if self.partial:
+                yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
+            yield Verbatim(probes.next_tick())
+            return
+        if place:
+            yield Verbatim(probes.waits_at(place[0]))
+        if mask == "count":
+            name = instruction.arguments[
+                2 if "red" in words and "popc" in words else 1 if "red" in words else 0
+            ]
+            yield Verbatim(probes.call_with_stamp("clsp_arrive", name))
+            yield plain
+            if "arrive" not in words:
+                yield Verbatim(probes.call_with_stamp("clsp_depart", name))
+            yield Verbatim(probes.next_tick())
+            return
+        yield plain
+        yield Verbatim(probes.after_block_barrier(self.watch.layout, self._label("bar")[1:]))
+
+    # --------------------------------------------------------------------------------- accesses
+
+    def _access(
+        self,
+        instruction: Instruction,
+        number: int,
+        site: PtxSite,
+        types: Mapping[str, str],
+        bounds_only: bool = False,
+        mark: list[Statement] | None = None,
+    ) -> Iterator[Statement]:
+        address = _address_of(instruction)
+        probe = (
+            None if address is None else self._probe(instruction, number, site, types, address, bounds_only)
+        )
+        if probe is None:
+            yield from mark or ()
+            yield instruction
+            return
+
+        def body() -> Iterator[Statement]:
+            yield from mark or ()
+            yield Verbatim(probe)
+            yield evolve(instruction, guard="%clsp_ok")
+            if zero := _zeroed(instruction, types):
+                yield Verbatim(_predicated(zero))
+
+        yield from self._guarded(instruction, body())
+
+    def _probe(
+        self,
+        instruction: Instruction,
+        number: int,
+        site: PtxSite,
+        types: Mapping[str, str],
+        address: AddressOperand,
+        bounds_only: bool,
+    ) -> str | None:
+        watched = self._in_watch(number) and not bounds_only and site.mode is not None
+        shared = (
+            self._shared_part(instruction, number, site, types)
+            if watched and site.space is not Space.GLOBAL
+            else ""
+        )
+        outside = self._global_part(number, site, watched) if site.space is not Space.SHARED else ""
+        if not shared and not outside:
+            return None
+        label = self._label("at")[1:]
+        if site.space is Space.SHARED:
+            return "\n".join(
+                (
+                    "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
+                    _shared_address(address, types),
+                    shared,
+                    "\t}",
+                )
+            )
+        lines = [
+            "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
+            _generic_address(address, types),
+        ]
+        if site.space is Space.GLOBAL:
+            return "\n".join((*lines, outside, "\t}"))
+        lines.append(f"\tisspacep.shared %p, %A; @!%p bra $else_{label};")
+        if shared:
+            lines += ["\t{ .reg .b64 %s; cvta.to.shared.u64 %s, %A; cvt.u32.u64 %a, %s; }", shared]
+        lines.append(f"\tbra $end_{label};")
+        lines.append(f"$else_{label}:")
+        if outside:
+            lines.append(f"\tisspacep.global %p, %A; @!%p bra $end_{label};")
+            lines.append(outside)
+        lines.append(f"$end_{label}: }}")
+        return "\n".join(lines)
+
+    def _shared_part(
+        self, instruction: Instruction, number: int, site: PtxSite, types: Mapping[str, str]
+    ) -> str:
+        parts: list[str] = []
+        if self.watch.banks:
+            parts.append(probes.bank_probe(number, site.bytes, site.mode is Mode.READ))
+        if self.watch.races:
+            self.probed += 1
+            probe = SharedProbe(self.watch.layout, number, site.bytes)
+            label = self._label("s")[1:]
+            if site.mode is Mode.READ:
+                parts.append(probe.read(label))
+            elif site.mode is Mode.ATOMIC:
+                parts.append(probe.atomic(label))
+            else:
+                parts += [_value_hash(instruction, types), probe.write(label)]
+        return "\n".join(parts)
+
+    def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
+        races = watched and self.watch.races and self.watch.global_races
+        if not races and not self.watch.bounds:
+            return ""
+        assert site.mode is not None
+        return probes.global_probe(number, site.bytes, _KINDS[site.mode], races)
+
+
+# ------------------------------------------------------------------------------------ small readings
+
+
+def _callees(function: PtxFunction) -> Iterator[str]:
+    for instruction in function.instructions():
+        if instruction.base == "call":
+            yield from instruction.arguments
+
+
+def _first_after_declarations(body: tuple[Statement, ...]) -> int:
+    for position, statement in enumerate(body):
+        if not isinstance(statement, Registers | Declaration):
+            return position
+    return len(body)
+
+
+def _register_types(body: tuple[Statement, ...]) -> dict[str, str]:
+    return {name: s.type for s in body if isinstance(s, Registers) for name in s.names}
+
+
+def _address_of(instruction: Instruction) -> AddressOperand | None:
+    for part in instruction.arguments:
+        if part.startswith("["):
+            return parse_address(part)
+    return None
+
+
+def _offset_text(address: AddressOperand) -> tuple[str, int]:
+    base = address.base
+    if isinstance(base, RegisterOperand):
+        return base.name, address.offset
+    if isinstance(base, SymbolOperand):
+        return base.name, address.offset + base.offset
+    return str(address.offset), 0
+
+
+def _shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    name, offset = _offset_text(address)
+    wide = type_size(types.get(name, "b32")) == 8
+    move = f"cvt.u32.u64 %a, {name};" if wide else f"mov.u32 %a, {name};"
+    return f"\t{move} add.u32 %a, %a, {offset};" if offset else f"\t{move}"
+
+
+def _generic_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    name, offset = _offset_text(address)
+    narrow = name in types and type_size(types[name]) == 4
+    move = f"cvt.u64.u32 %A, {name};" if narrow else f"mov.u64 %A, {name};"
+    return f"\t{move} add.s64 %A, %A, {offset};" if offset else f"\t{move}"
+
+
+def _value_hash(instruction: Instruction, types: Mapping[str, str]) -> str:
+    """``%v``: 10 bits of what a store stores."""
+    value = instruction.arguments[-1] if instruction.base == "st" else ""
+    elements = split_operands(value[1:-1]) if value.startswith("{") else (value,)
+    lines: list[str] = ["mov.b32 %v, 0;"]
+    for element in elements:
+        size = type_size(types[element]) if element in types else 0
+        if size == 4:
+            lines.append(f"{{ .reg .b32 %h; mov.b32 %h, {element}; xor.b32 %v, %v, %h; }}")
+        elif size == 8:
+            lines.append(f"{{ .reg .b32 %h, %i; mov.b64 {{%h, %i}}, {element}; xor.b32 %v, %v, %h;")
+            lines.append("shl.b32 %i, %i, 1; xor.b32 %v, %v, %i; }")
+        elif size == 2:
+            lines.append(f"{{ .reg .b32 %h; mov.b32 %h, {{{element}, {element}}}; xor.b32 %v, %v, %h; }}")
+        else:
+            lines.append(f"xor.b32 %v, %v, {zlib.crc32(element.encode())};")
+    lines.append("mul.lo.u32 %v, %v, 0x9E3779B1; shr.u32 %v, %v, 22;")
+    return "\t" + " ".join(lines)
+
+
+_ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
+
+
+def _zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...]:
+    """Moves of zero into what a load that was not carried out would have filled."""
+    if instruction.base not in ("ld", "ldu", "atom", "ldmatrix"):
+        return ()
+    target = instruction.arguments[0]
+    names = split_operands(target[1:-1]) if target.startswith("{") else (target,)
+    return tuple(
+        f"mov.{types[name] if types[name] in _ZERO else f'b{type_size(types[name]) * 8}'} {name},"
+        f" {_ZERO.get(types[name], '0')};"
+        for name in names
+        if name in types and types[name] != "b128"
+    )
+
+
+def _predicated(moves: tuple[str, ...]) -> str:
+    return "\t" + " ".join(f"@!%clsp_ok {move}" for move in moves)
