@@ -17,6 +17,7 @@ from cuda_lsp.model import Position, Site, SourceRange
 
 _ASSIGN = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"})
 _BUILT_IN = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
+_CONDITIONS = frozenset({"if", "while", "for", "switch"})
 _BOUNDARY = frozenset({";", "{", "}"})
 _OPEN, _CLOSE = {")": "(", "]": "["}, {"(": ")", "[": "]"}
 _REACH = 2000  # tokens looked at in either direction
@@ -57,6 +58,31 @@ class Expressions:
             return found
         own = self._own(index)
         return [own, *found] if self._is_own(index) and found else found or [own]
+
+    def assigned_in(self, index: int) -> Stretch | None:
+        """What the statement around token ``index`` assigns to, when it is an assignment."""
+        equals = self._equals(index, -1) or self._equals(index, 1)
+        if equals is None:
+            return None
+        first = self._primary(equals - 1)
+        while self._text(first - 1) == ")" and self._text(self._before(first - 1) - 1) not in _CONDITIONS:
+            first = self._before(first - 1)
+        if self._text(first - 1) == "*":
+            first -= 1
+        return Stretch(first, equals - 1, True)
+
+    def _equals(self, index: int, step: int) -> int | None:
+        """The nearest assignment operator in that direction, outside of inner brackets."""
+        depth = 0
+        for k in range(index, index + step * 200, step):
+            text = self._text(k)
+            if text in _BOUNDARY:
+                return None
+            if text in _OPEN or text in _CLOSE:
+                depth += 1 if (text in _CLOSE) == (step > 0) else -1
+            elif text in _ASSIGN and depth <= 0 and text not in ("++", "--"):
+                return k
+        return None
 
     def call(self, index: int) -> Stretch:
         """The call whose name is token ``index``."""
@@ -128,6 +154,8 @@ class Expressions:
         while True:
             if self._text(k) in _OPEN:
                 k = self._before(k)
+                if self._text(k - 1) == ">":  # a cast's or template's arguments
+                    k = self._angle(k - 1)
                 if self._text(k - 1) in _OPEN or _is_name(self._text(k - 1)):
                     k -= 1
                     continue
@@ -135,6 +163,14 @@ class Expressions:
                 k -= 2
                 continue
             return k
+
+    def _angle(self, closed: int) -> int:
+        depth = 0
+        for k in range(closed, max(-1, closed - 64), -1):
+            depth += {">": 1, "<": -1}.get(self._text(k), 0)
+            if depth == 0:
+                return k
+        return closed
 
     def _members(self, last: int) -> int:
         while self._text(last + 1) in (".", "->") and _is_name(self._text(last + 2)):
@@ -144,7 +180,16 @@ class Expressions:
         return last
 
     def _dereferenced(self, opened: int) -> bool:
-        return self._text(opened - 1) == "*" and not _is_operand(self._text(opened - 2))
+        return self._is_star(opened - 1)
+
+    def _is_star(self, index: int) -> bool:
+        """The token is ``*`` that dereferences, not a product."""
+        if self._text(index) != "*":
+            return False
+        before = self._text(index - 1)
+        if before == ")":  # of a condition, or of an operand
+            return self._text(self._before(index - 1) - 1) in _CONDITIONS
+        return not _is_operand(before)
 
     def _is_own(self, index: int) -> bool:
         """The token names an object by itself: ``*p``, ``p->x``, ``q.x`` of something not built in."""
@@ -152,12 +197,11 @@ class Expressions:
             return False
         if self._text(index) in _BUILT_IN:
             return False
-        pointed = self._text(index - 1) == "*" and not _is_operand(self._text(index - 2))
-        return pointed or self._text(index + 1) in (".", "->")
+        return self._is_star(index - 1) or self._text(index + 1) in (".", "->")
 
     def _own(self, index: int) -> Stretch:
         first = index
-        if self._text(index - 1) == "*" and not _is_operand(self._text(index - 2)):
+        if self._is_star(index - 1):
             first = index - 1
         last = self._members(index)
         if self._text(last + 1) == "[" and first == index:
@@ -166,7 +210,10 @@ class Expressions:
         return self._stretch(self._primary(first) if first == index else first, last)
 
     def _stretch(self, first: int, last: int) -> Stretch:
-        assigned = self._text(last + 1) in _ASSIGN or self._text(first - 1) in ("++", "--")
+        before, after = first - 1, last + 1
+        while self._text(before) == "(" and self._text(after) == ")":
+            before, after = before - 1, after + 1
+        assigned = self._text(after) in _ASSIGN or self._text(before) in ("++", "--")
         return Stretch(first, last, assigned)
 
     def _spelled(self, stretch: Stretch) -> str:

@@ -143,7 +143,10 @@ class _Finder:
         loads = [key for key, mode in plain if mode is Mode.READ]
         for k, key in enumerate(loads):
             self._place(found, key, choices[min(k, len(choices) - 1)])
-        targets = [c for c in choices if c.assigned] or choices[-1:]
+        targets = [c for c in choices if c.assigned]
+        if not targets:
+            other = self.expressions.assigned_in(tokens[plain[0][0]])
+            targets = [other] if other is not None else choices[-1:]
         for k, key in enumerate([key for key, mode in plain if mode is Mode.WRITE]):
             self._place(found, key, targets[min(k, len(targets) - 1)])
 
