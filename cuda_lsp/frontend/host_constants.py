@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
 
 from attrs import frozen
 
@@ -50,10 +51,14 @@ class _Definition:
 
 
 class HostConstants:
-    """Constants of one file; ``plain`` is its text with comments and strings blanked."""
+    """Constants of one file; ``plain`` is its text with comments and strings blanked.
 
-    def __init__(self, plain: str) -> None:
+    ``headers``: the constants of files that it includes, for names that it does not define itself.
+    """
+
+    def __init__(self, plain: str, headers: Sequence[HostConstants] = ()) -> None:
         self._plain = plain
+        self._headers = headers
         self._scopes = _Scopes(plain)
         self._macros: dict[str, set[str]] = {}
         self._definitions: dict[str, list[_Definition]] = {}
@@ -127,10 +132,26 @@ class HostConstants:
                 raise NotConstant(name)
             return evaluate(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
         definition = _visible(self._definitions.get(name, ()), before)
+        if definition is None and name not in self._variable:
+            return self._from_headers(name, depth)
         if definition is None or definition.text is None or name in self._variable:
             raise NotConstant(name)
         position = definition.position
         return evaluate(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
+
+    def _from_headers(self, name: str, depth: int) -> int:
+        """A name that only included files define, with one value for all that do."""
+        values = {
+            header._lookup(name, len(header._plain), depth - 1)
+            for header in self._headers
+            if header._mentions(name)
+        }
+        if len(values) != 1:
+            raise NotConstant(name)
+        return values.pop()
+
+    def _mentions(self, name: str) -> bool:
+        return name in self._macros or _visible(self._definitions.get(name, ()), len(self._plain)) is not None
 
     def extents(self, text: str, before: int) -> Dim3 | None:
         """A launch extent: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""

@@ -36,6 +36,14 @@ def launches_for(
     return (*([written] if written else []), *completed)
 
 
+def launches_outside(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> tuple[LaunchConfig, ...]:
+    """``launches_for`` with the sites of other files."""
+    found = launches_for(kernel, sites, directive)
+    return tuple(evolve(c, source=LaunchSource.WORKSPACE) for c in found if c.source is LaunchSource.FILE)
+
+
 def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
     """The launch that a directive states; None when it gives no block."""
     if directive.block is None:

@@ -8,7 +8,7 @@ their definition (``host_constants``). ``cudaLaunchKernelEx`` is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
@@ -47,12 +47,12 @@ class LaunchSite:
         return LaunchConfig(self.block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site)
 
 
-def find_launches(path: Path, text: str) -> tuple[LaunchSite, ...]:
-    """Every launch site of ``text``, in order."""
+def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) -> tuple[LaunchSite, ...]:
+    """Every launch site of ``text``, in order. ``headers``: the constants of what it includes."""
     if "<<<" not in text and "cudaLaunch" not in text:
         return ()
     plain = blanked(text)
-    constants = HostConstants(plain)
+    constants = HostConstants(plain, headers)
     sites: list[LaunchSite] = []
     start = plain.find("<<<")
     while start >= 0:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.fragments import Prelude, find_prelude
 from cuda_lsp.frontend.header_problems import HeaderFunctions
+from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
-from cuda_lsp.frontend.launch_facts import directive_launch, launch_bounds, launches_for
+from cuda_lsp.frontend.launch_facts import directive_launch, launch_bounds, launches_for, launches_outside
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -37,6 +39,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.frontend.workspace import header_constants
 from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import SourceRange, ToolError
 
@@ -62,6 +65,9 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._prelude: Prelude | None = None
+        self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
+        self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
+        """Launch sites of other files by kernel name, for kernels that this file does not launch."""
         self._read(text)
         if self._broken_kernels():
             self._try_as_fragment(text)
@@ -246,10 +252,17 @@ class Translation:
         if self._launch_sites is None:
             key = self._host_text()
             if key != self._host_key:
-                self._host_sites = find_launches(self.path, self._source.text)
+                self._host_sites = find_launches(self.path, self._source.text, self._header_constants())
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
+
+    def _header_constants(self) -> tuple[HostConstants, ...]:
+        """Of the headers as they were when the ``#include`` lines last changed."""
+        includes = b"\0".join(_INCLUDE.findall(self._source.data))
+        if self._constants is None or self._constants[0] != includes:
+            self._constants = (includes, header_constants(self.path, self._source.text))
+        return self._constants[1]
 
     def _host_text(self) -> tuple[int, int]:
         """Changes whenever text outside kernels, or the line of any of it, may have changed."""
@@ -308,7 +321,8 @@ class Translation:
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=launches_for(source, self.launch_sites, directive),
+            launches=launches_for(source, self.launch_sites, directive)
+            or launches_outside(source, self.outside.get(source.base_name, ()), directive),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),

@@ -43,6 +43,7 @@ class _Open:
     path: Path
     version: int | None
     report: FileReport | None = None
+    text: str = ""
 
 
 class Session:
@@ -50,7 +51,7 @@ class Session:
 
     def __init__(self, settings: Settings, publish: Published) -> None:
         self._publish = publish
-        self._analyzer = Analyzer(settings, quick=True)
+        self._analyzer = Analyzer(settings, quick=True, learnt=self._again)
         self._waiting: OrderedDict[str, _Change] = OrderedDict()
         self._open: dict[str, _Open] = {}
         self._closing: list[Path] = []
@@ -63,7 +64,7 @@ class Session:
         """The document has this text now."""
         with self._condition:
             known = self._open.setdefault(uri, _Open(path, version))
-            known.version = version
+            known.version, known.text = version, text
             self._waiting[uri] = _Change(uri, path, text, version)
             self._condition.notify_all()
 
@@ -122,6 +123,14 @@ class Session:
             if change:
                 self._analyse(change)
                 changes += 1
+
+    def _again(self, path: Path) -> None:
+        """Something outside the document's text is known now: the same text is analysed again."""
+        with self._condition:
+            for uri, known in self._open.items():
+                if known.path == path:
+                    self._waiting.setdefault(uri, _Change(uri, path, known.text, known.version))
+            self._condition.notify_all()
 
     def _has_work(self) -> bool:
         return bool(self._waiting or self._closing or self._stopped)

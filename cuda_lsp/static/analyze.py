@@ -8,6 +8,8 @@ Sites move with their kernel: a cached report is shifted by the lines its kernel
 
 from __future__ import annotations
 
+import itertools
+import queue
 import re
 import threading
 import time
@@ -24,6 +26,7 @@ from cuda_lsp.frontend.directives import FileDirectives
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.frontend.workspace import Workspace
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
@@ -54,6 +57,7 @@ class _Document:
     directives: FileDirectives
     version: int | None = None
     keys: list[tuple[str, int]] = field(factory=list[tuple[str, int]])  # (cache key, first line)
+    searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
     last_good: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
     """Kernel name → key and first line of its last text that clang could read."""
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
@@ -65,12 +69,24 @@ class Analyzer:
     """One per process: owns the open translations, the reports and the solver processes.
 
     ``update`` must be called from one thread at a time; ``refine`` publishes from a worker thread.
-    ``quick``: an editor is waiting (see ``enumerate_kernel``).
+    ``quick``: an editor is waiting (see ``enumerate_kernel``). ``learnt`` is then called, from a
+    background thread, with a path whose kernels other files launch: ``update`` it again. Without it an
+    editor's files are not looked for elsewhere.
     """
 
-    def __init__(self, settings: Settings | None = None, *, quick: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        quick: bool = False,
+        learnt: Callable[[Path], None] | None = None,
+    ) -> None:
         self.settings = settings or Settings()
         self._quick = quick
+        self._learnt = learnt
+        self._workspace = Workspace()
+        self._searches: queue.Queue[tuple[Path, frozenset[str]] | None] = queue.Queue()
+        self._searcher: threading.Thread | None = None
         self._documents: dict[Path, _Document] = {}
         self._reports: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.RLock()
@@ -81,6 +97,7 @@ class Analyzer:
         started = time.perf_counter()
         document = self._open(path, text)
         translation = document.translation
+        self._look_around(path, document)
         launches = _launches_by_kernel(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
@@ -163,6 +180,7 @@ class Analyzer:
         if self._pool:
             self._pool.close()
             self._pool = None
+        self._searches.put(None)
         for path in list(self._documents):
             self.close(path)
 
@@ -192,6 +210,31 @@ class Analyzer:
         else:
             document.translation.reparse(text)
         return document
+
+    def _look_around(self, path: Path, document: _Document) -> None:
+        """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
+        translation = document.translation
+        launched = {site.kernel for site in translation.launch_sites if site.block is not None}
+        names = frozenset(k.base_name for k in translation.kernels()) - launched
+        if names <= document.searched:
+            return
+        document.searched |= names
+        if not self._quick:
+            document.translation.outside = self._workspace.launches(path, document.searched)
+        elif self._learnt is not None:
+            if self._searcher is None:
+                self._searcher = threading.Thread(target=self._search, name="cuda-lsp-launches", daemon=True)
+                self._searcher.start()
+            self._searches.put((path, frozenset(document.searched)))
+
+    def _search(self) -> None:
+        while (wanted := self._searches.get()) is not None:
+            path, names = wanted
+            found = self._workspace.launches(path, names)
+            document = self._documents.get(path)
+            if document is not None and found and found != document.translation.outside and self._learnt:
+                document.translation.outside = found
+                self._learnt(path)
 
     def _vanished(self, document: _Document, text: str) -> list[tuple[str, int]]:
         """Kernels that broken text hides from clang: their last good findings, moved with their name."""
@@ -263,7 +306,7 @@ class Analyzer:
 def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     """What a kernel's analysis takes from launch sites; their places do not count."""
     found: dict[str, list[object]] = {}
-    for site in translation.launch_sites:
+    for site in (*translation.launch_sites, *itertools.chain(*translation.outside.values())):
         facts = (site.template_arguments, site.block, site.grid, site.dynamic_shared, *site.arguments.items())
         found.setdefault(site.kernel, []).append(facts)
     return found
