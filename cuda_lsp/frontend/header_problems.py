@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp.frontend.kernel_sources import callable_on_device
 from cuda_lsp.frontend.tree import Ast, RawCursor
 from cuda_lsp.model import Position, SourceRange
 
@@ -71,7 +72,10 @@ class HeaderFunctions:
                 self._walk(child)
                 continue
             end = ast.place(ast.lib.clang_getRangeEnd(extent))[3]
-            words = frozenset(_WORD.findall(ast.contents(file), start, end))
+            contents = ast.contents(file)
+            if not callable_on_device(ast, child, contents[start:end]):
+                continue
+            words = frozenset(_WORD.findall(contents, start, end))
             self._functions.append(_Function(ast.spelling(child).encode(), path, start, end, words))
 
     def reached(self, words: set[bytes]) -> list[tuple[SourceRange, str]]:

@@ -21,7 +21,7 @@ from cuda_lsp.model import SourceRange
 # CXCursorKind numbers (clang-c/Index.h).
 _STRUCT, _CLASS, _FUNCTION, _PARAMETER, _METHOD, _NAMESPACE, _LINKAGE, _TEMPLATE = 2, 4, 8, 10, 21, 22, 23, 30
 _UNEXPOSED = 1
-_BODY, _GLOBAL_ATTRIBUTE = 202, 414
+_BODY, _DEVICE_ATTRIBUTE, _GLOBAL_ATTRIBUTE = 202, 413, 414
 _TEMPLATE_PARAMETERS = (27, 28, 29)
 _SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
 
@@ -111,7 +111,8 @@ class _Finder:
         if _BODY not in kinds:
             return
         if _GLOBAL_ATTRIBUTE not in kinds:
-            self.device_functions.add((self.ast.spelling(cursor), *offsets))
+            if callable_on_device(self.ast, cursor, self.source.data[slice(*offsets)]):
+                self.device_functions.add((self.ast.spelling(cursor), *offsets))
             return
         found = self._describe(cursor, children, offsets, scope)
         if found.template:
@@ -182,6 +183,14 @@ def _template_argument(ast: Ast, cursor: RawCursor, index: int) -> str:
     if kind == 4:  # CXTemplateArgumentKind_Integral
         return str(lib.clang_Cursor_getTemplateArgumentValue(cursor, index))
     return "…"
+
+
+def callable_on_device(ast: Ast, function: RawCursor, text: bytes) -> bool:
+    """Whether kernels may call a function: ``__device__`` on any declaration of it, or constexpr."""
+    declarations = (function, ast.lib.clang_getCanonicalCursor(function))
+    if any(child.kind == _DEVICE_ATTRIBUTE for d in declarations for child in ast.children(d)):
+        return True
+    return b"constexpr" in text.partition(b"{")[0]
 
 
 def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) -> list[tuple[int, int]]:

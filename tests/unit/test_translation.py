@@ -303,3 +303,17 @@ def test_an_assumption_that_is_not_understood_is_reported(translate: Open) -> No
     translation = translate("// cuda-lsp: assume m > f(3)\n__global__ void k(int n) {}\n")
     translation.lower(translation.kernels()[0])
     assert any("assume m > f(3)" in error.message for error in translation.diagnostics)
+
+
+def test_errors_in_host_functions_are_not_the_kernels(tmp_path: Path) -> None:
+    text = """
+struct Run { void operator()(int* a); __device__ int pick(int i); };
+void Run::operator()(int* a) { unknown_host_call(a); }
+__device__ int Run::pick(int i) { return missing + i; }
+__global__ void good(int* a) { a[threadIdx.x + blockIdx.x * blockDim.x] = 1; }
+__global__ void bad(int* a) { Run r; a[threadIdx.x] = r.pick(1); }
+"""
+    translation = Translation(tmp_path / "k.cu", text)
+    good, bad = (translation.lower(kernel) for kernel in translation.kernels())
+    assert not good.errors
+    assert bad.errors
