@@ -75,7 +75,7 @@ def _kernel(kernel: Any, seconds: float, root: Path) -> Row:
         "line": kernel.range.start.line,
         "verdict": kernel.verdict.value,
         "seconds": round(seconds, 4),
-        "launch": f"{launch} ({launch.source.value})" if launch else None,
+        "launch": f"{launch.block} x {launch.grid or 'any grid'}, {launch.source.value}" if launch else None,
         "reasons": list(kernel.reasons),
         "findings": [_finding(f, root) for f in kernel.findings if f.code.value not in _PERFORMANCE],
     }
@@ -90,6 +90,7 @@ def _finding(finding: Any, root: Path) -> Row:
         "code": finding.code.value,
         "status": finding.status.value,
         "same_value": finding.same_value,
+        "array": finding.witness.array if finding.witness else None,
         "lines": sorted(site.range.start.line for site in sites),
         "message": finding.message.replace(str(root), root.name),
     }

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from attrs import frozen
+
 Row = dict[str, Any]
 RACES = ("shared-race", "global-race", "warp-race")
 
@@ -67,18 +69,39 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def judgement_key(row: Row, kernel: Row, finding: Row) -> str:
-    lines = "-".join(str(line - kernel["line"]) for line in finding["lines"])
-    return f"{row['file']}|{kernel['name'].split('<')[0]}|{finding['code']}|{lines}"
+@frozen
+class Accusation:
+    """All reports of one kernel on one array; ``kernel`` without its template arguments."""
+
+    file: str
+    kernel: str
+    array: str
+    findings: tuple[Row, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.file}|{self.kernel}|{self.array}"
+
+    @property
+    def lines(self) -> str:
+        pairs = sorted({tuple(sorted(set(f["lines"]))) for f in self.findings})
+        told = ["/".join(map(str, pair)) for pair in pairs]
+        return ", ".join(told[:3]) + (f" and {len(told) - 3} more" if len(told) > 3 else "")
+
+    @property
+    def status(self) -> str:
+        found = {f["status"] + (", same value" if f["same_value"] else "") for f in self.findings}
+        return "; ".join(sorted(found))
 
 
-def accused(rows: Iterable[Row]) -> list[tuple[str, Row, Row, Row]]:
-    return [
-        (judgement_key(row, kernel, finding), row, kernel, finding)
-        for row in rows
-        for kernel in row.get("kernels", ())
-        for finding in accusations(kernel)
-    ]
+def accused(rows: Iterable[Row]) -> list[Accusation]:
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        for kernel in row.get("kernels", ()):
+            for finding in accusations(kernel):
+                name = kernel["name"].split("<")[0]
+                found.setdefault((row["file"], name, finding["array"] or "?"), []).append(finding)
+    return [Accusation(*key, tuple(findings)) for key, findings in found.items()]
 
 
 def _cell(text: str) -> str:
@@ -93,7 +116,7 @@ def write(rows: Sequence[Row], folder: Path) -> None:
         "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n", "utf-8"
     )
     found = accused(rows)
-    false = sum(judged.get(key, ["?"])[0] == "false" for key, *_ in found)
+    false = sum(judged.get(one.key, ["?"])[0] == "false" for one in found)
     text = [
         "# Verdicts on real code",
         "",
@@ -104,16 +127,14 @@ def write(rows: Sequence[Row], folder: Path) -> None:
         "",
         "## Every `proved` or `conditional` race, read in the source",
         "",
-        f"{len(found)} reports over {len(kernels(rows))} kernels, {false} judged false.",
+        f"{len(found)} arrays of {len(kernels(rows))} kernels accused, {false} of them falsely.",
         "",
         "| file | kernel | lines | status | report | judged | why |",
         "| --- " * 7 + "|",
     ]
-    for key, row, kernel, finding in found:
-        verdict, why = judged.get(key, ["not read", ""])
-        lines = ", ".join(map(str, sorted(set(finding["lines"]))))
-        status = finding["status"] + (", same value" if finding["same_value"] else "")
-        cells = (row["file"], kernel["name"], lines, status, finding["message"], verdict, why)
+    for one in found:
+        verdict, why = judged.get(one.key, ["not read", ""])
+        cells = (one.file, one.kernel, one.lines, one.status, one.findings[0]["message"], verdict, why)
         text.append("| " + " | ".join(map(_cell, cells)) + " |")
     text += ["", "## Why kernels are undecided", "", "| kernels | reason |", "| --- | --- |"]
     text += [f"| {count} | {_cell(reason)} |" for reason, count in reasons(rows).most_common(40)]
