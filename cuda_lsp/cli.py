@@ -1,4 +1,4 @@
-"""The command line: ``cuda-lsp serve · check · explain · doctor``.
+"""The command line: ``cuda-lsp serve · check · run · explain · doctor``.
 
 Only argument handling lives here; heavy rooms are imported inside the commands, so that
 ``cuda-lsp --version`` answers at once.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cuda_lsp import __version__
-from cuda_lsp.model import CODES, Code, FileReport, Severity, ToolError
+from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, ToolError
+
+if TYPE_CHECKING:
+    from cuda_lsp.confirm import CheckOptions
 
 SUFFIXES = (".cu", ".cuh")
 FOUND, BROKEN = 1, 2
@@ -51,6 +54,12 @@ def main() -> None:
 @click.option("--solver/--no-solver", default=True, help="Prove with Z3 what enumeration leaves open.")
 @click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
 @click.option("-v", "--verbose", is_flag=True, help="List race-free kernels too.")
+@click.option(
+    "--dynamic",
+    type=click.Choice(["off", "emulator", "gpu"]),
+    default="off",
+    help="Then run every kernel instrumented, to confirm what was found.",
+)
 def check(
     paths: tuple[Path, ...],
     style: str,
@@ -64,12 +73,97 @@ def check(
     solver: bool,
     config: Path | None,
     verbose: bool,
+    dynamic: str,
 ) -> None:
     """Check files (or the .cu and .cuh files of folders).
 
     Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
     """
-    overrides: dict[str, Any] = {
+    overrides = _overrides(block_dim, grid_dim, include, define, arch, banks)
+    files = _sources(paths)
+    if dynamic == "off":
+        from cuda_lsp.static.analyze import check_files
+
+        reports = check_files(files, overrides, config, solver=solver)
+    else:
+        from cuda_lsp.confirm import CheckOptions
+        from cuda_lsp.dynamic.job import EngineKind
+
+        options = CheckOptions(engine=EngineKind(dynamic))
+        reports = _run_files(files, overrides, config, solver, options, lambda kernel: True)
+    _finish(reports, style, verbose, fail_on)
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
+@click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
+@click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
+@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block.")
+@click.option("--grid-dim", metavar="X[,Y[,Z]]", help="Blocks of the grid.")
+@click.option(
+    "-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers."
+)
+@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
+@click.option("--arch", metavar="sm_NN", help="Target architecture.")
+@click.option("--detail", type=click.Choice(["pairs", "flags"]), default="pairs", show_default=True)
+@click.option("--all-blocks", is_flag=True, help="Check every block, not a sample.")
+@click.option("--watch-all", is_flag=True, help="Watch accesses that are proved race-free too.")
+@click.option("--seed", type=int, default=0, help="Seed of the buffers' contents.")
+@click.option("--deadline", type=float, default=10.0, show_default=True, help="Seconds a kernel may run.")
+@click.option("--nvcc", type=click.Path(path_type=Path), help="The CUDA compiler to use.")
+@click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
+@click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
+def run(
+    file: Path,
+    names: tuple[str, ...],
+    engine: str,
+    style: str,
+    block_dim: str | None,
+    grid_dim: str | None,
+    include: tuple[Path, ...],
+    define: tuple[str, ...],
+    arch: str | None,
+    detail: str,
+    all_blocks: bool,
+    watch_all: bool,
+    seed: int,
+    deadline: float,
+    nvcc: Path | None,
+    fail_on: str,
+    config: Path | None,
+) -> None:
+    """Run kernels instrumented, on the GPU or the CPU emulator, and report what was seen.
+
+    Exit codes as for check.
+    """
+    from cuda_lsp.confirm import CheckOptions
+    from cuda_lsp.dynamic.job import EngineKind
+    from cuda_lsp.dynamic.runs import Detail
+
+    overrides = _overrides(block_dim, grid_dim, include, define, arch, None)
+    options = CheckOptions(EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline, nvcc)
+
+    def wanted(kernel: KernelReport) -> bool:
+        return not names or kernel.name in names or kernel.name.split("<")[0] in names
+
+    reports = _run_files(_sources([file]), overrides, config, True, options, wanted)
+    if names and not any(wanted(kernel) for report in reports for kernel in report.kernels):
+        known = ", ".join(kernel.name for report in reports for kernel in report.kernels)
+        raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {known or 'none'}")
+    _finish(reports, style, True, fail_on)
+
+
+def _overrides(
+    block_dim: str | None,
+    grid_dim: str | None,
+    include: tuple[Path, ...],
+    define: tuple[str, ...],
+    arch: str | None,
+    banks: int | None,
+) -> dict[str, Any]:
+    """Settings given on the command line."""
+    values: dict[str, Any] = {
         "block_dim": _extents("--block-dim", block_dim),
         "grid_dim": _extents("--grid-dim", grid_dim),
         "include_dirs": list(include) or None,
@@ -77,10 +171,43 @@ def check(
         "arch": arch,
         "banks": banks,
     }
-    files = _sources(paths)
-    from cuda_lsp.static.analyze import check_files
+    return {key: value for key, value in values.items() if value is not None}
 
-    reports = check_files(files, {k: v for k, v in overrides.items() if v is not None}, config, solver=solver)
+
+def _run_files(
+    files: Sequence[Path],
+    overrides: dict[str, Any],
+    config: Path | None,
+    solver: bool,
+    options: CheckOptions,
+    wanted: Callable[[KernelReport], bool],
+) -> Sequence[FileReport]:
+    """Both analyses on every file, with a line of progress where somebody watches."""
+    from rich.console import Console
+
+    from cuda_lsp.confirm import check_kernels
+    from cuda_lsp.dynamic.runner import Runner
+    from cuda_lsp.static.analyze import analysed_files
+
+    runner = Runner()
+    console = Console(stderr=True, highlight=False)
+    reports: list[FileReport] = []
+    try:
+        with console.status("", spinner="dots") as status:
+            for analyzer, text, report in analysed_files(files, overrides, config, solver=solver):
+                reports.append(
+                    check_kernels(
+                        analyzer, report.path, text, report, runner, options, wanted,
+                        lambda stage: status.update(stage),
+                    )
+                )  # fmt: skip
+    finally:
+        runner.close()
+    return reports
+
+
+def _finish(reports: Sequence[FileReport], style: str, verbose: bool, fail_on: str) -> None:
+    """Print, and exit with what the reports ask for."""
     _print(reports, style, verbose)
     if any(_unusable(error) for report in reports for error in report.errors if not report.kernels):
         sys.exit(BROKEN)

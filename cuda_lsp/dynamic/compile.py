@@ -94,7 +94,7 @@ class CompiledModule:
             if code.location is None:
                 continue
             token = self.tokens[code.location.chain()[-1].line]
-            if token is not None and token.path == kernel.path:
+            if token is not None and token.path == kernel.path.absolute():
                 return kernel.start.line <= token.line <= kernel.end.line
         return False
 

@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -372,13 +372,19 @@ def check_text(path: Path, text: str, settings: Settings | None = None, *, solve
 
 def check_file(path: Path, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
     """Both tiers on one file; what cannot be read is an error of the report."""
+    text = _text_of(path)
+    return text if isinstance(text, FileReport) else check_text(path, text, settings, solver=solver)
+
+
+def _text_of(path: Path) -> str | FileReport:
+    """The file's text, or the report that says why there is none."""
     try:
         data = path.read_bytes()
     except OSError as error:
         return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
     if b"\0" in data[:4096]:
         return FileReport(path, errors=(ToolError(f"{path} is a binary file, not CUDA source"),))
-    return check_text(path, data.decode("utf-8", "replace"), settings, solver=solver)
+    return data.decode("utf-8", "replace")
 
 
 def check_files(
@@ -389,13 +395,34 @@ def check_files(
     solver: bool = True,
 ) -> Sequence[FileReport]:
     """Both tiers on files, each with the settings of its folder under ``overrides``."""
-    reports: list[FileReport] = []
+    return [report for _, _, report in analysed_files(paths, overrides, settings_file, solver=solver)]
+
+
+def analysed_files(
+    paths: Iterable[Path],
+    overrides: Mapping[str, Any],
+    settings_file: Path | None = None,
+    *,
+    solver: bool = True,
+) -> Iterator[tuple[Analyzer, str, FileReport]]:
+    """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
     for path in paths:
         loaded, problems = (
             config.load_file(settings_file) if settings_file else config.load(path.absolute().parent)
         )
         settings, more = config.merge(loaded, overrides, "command line")
-        report = check_file(path, settings, solver=solver)
         told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
-        reports.append(evolve(report, errors=(*told, *report.errors)))
-    return reports
+        started = time.perf_counter()
+        analyzer = Analyzer(settings)
+        try:
+            text = _text_of(path)
+            if isinstance(text, FileReport):
+                yield analyzer, "", evolve(text, errors=(*told, *text.errors))
+                continue
+            report = analyzer.update(path, text)
+            if solver and analyzer.settings.solver:
+                report = analyzer.settle(path)
+            seconds = time.perf_counter() - started
+            yield analyzer, text, evolve(report, errors=(*told, *report.errors), seconds=seconds)
+        finally:
+            analyzer.shutdown()

@@ -1,0 +1,192 @@
+"""Where the two analyses meet: a kernel that was analysed becomes a dynamic job, its result new findings.
+
+``static`` and ``dynamic`` know nothing of each other; the command line and the server go through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attrs import evolve, frozen
+from platformdirs import user_cache_path
+
+from cuda_lsp.config import Settings
+from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.job import (
+    CheckJob,
+    CheckResult,
+    ElementKind,
+    EngineKind,
+    Parameter,
+    Piece,
+    Shape,
+    Trial,
+)
+from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.dynamic.runs import Detail
+from cuda_lsp.ir.program import Array, Kernel, Var
+from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
+from cuda_lsp.model import FileReport, KernelReport, LaunchConfig, LaunchSource, ToolError, Verdict
+from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.assumed import sample
+
+Progress = Callable[[str], None]
+Cancelled = Callable[[], bool]
+
+_MAX_TRIALS = 3
+_LARGEST_SCALAR = 1024
+
+
+@frozen
+class CheckOptions:
+    """What the user chose for a dynamic check."""
+
+    engine: EngineKind = EngineKind.AUTO
+    detail: Detail = Detail.PAIRS
+    all_blocks: bool = False
+    watch_all: bool = False
+    seed: int = 0
+    deadline: float = 10.0
+    nvcc: Path | None = None
+
+
+def job_for(
+    path: Path, text: str, kernel: Kernel, report: KernelReport, settings: Settings, options: CheckOptions
+) -> CheckJob:
+    """What to run for one kernel."""
+    free = report.verdict is Verdict.RACE_FREE and report.refined and not options.watch_all
+    return CheckJob(
+        path=path,
+        text=text,
+        kernel=report.name,
+        base_name=report.name.split("<")[0],
+        range=report.range,
+        parameters=_parameters(kernel),
+        trials=_trials(kernel, report),
+        options=CompileOptions(
+            tuple(Path(folder) for folder in settings.include_dirs), settings.defines,
+            _real_architecture(settings.arch), settings.std,
+        ),
+        cache=user_cache_path("cuda-lsp"),
+        engine=options.engine,
+        nvcc=options.nvcc,
+        detail=options.detail,
+        all_blocks=options.all_blocks,
+        watch_all=not free,
+        proved=frozenset(),
+        shapes=_shapes(kernel),
+        seed=options.seed,
+        deadline=options.deadline,
+    )  # fmt: skip
+
+
+def check_kernels(
+    analyzer: Analyzer,
+    path: Path,
+    text: str,
+    report: FileReport,
+    runner: Runner,
+    options: CheckOptions,
+    wanted: Callable[[KernelReport], bool],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> FileReport:
+    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled."""
+    kernels: list[KernelReport] = []
+    errors: list[ToolError] = []
+    for kernel_report in report.kernels:
+        kernel = analyzer.kernel(path, kernel_report.name) if wanted(kernel_report) else None
+        if kernel is None:
+            kernels.append(kernel_report)
+            continue
+        job = job_for(path, text, kernel, kernel_report, analyzer.settings, options)
+        name = kernel_report.name
+        result = runner.run(job, lambda stage, name=name: progress(f"{name}: {stage}"), cancelled)
+        errors += problems_of(result, kernel_report)
+        kernels.append(merged(kernel_report, result, job.shapes))
+    return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *dict.fromkeys(errors)))
+
+
+def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError]:
+    """What kept a check from running, for people."""
+    if result.errors:
+        return result.errors
+    return [ToolError(f"{report.name}: {result.problem}", report.range)] if result.problem else []
+
+
+def _trials(kernel: Kernel, report: KernelReport) -> tuple[Trial, ...]:
+    """The launches of the source, then the conditions that findings need."""
+    launches = report.launches[:1] or (LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT),)
+    names = {p.name for p in kernel.params if isinstance(p.type, Int)}
+    trials = [Trial(launch, _scalars(kernel, launch), "the launch") for launch in launches]
+    for finding in report.findings:
+        witness = finding.witness
+        if finding.kind is None or witness is None or finding.condition is None:
+            continue
+        launch = finding.launch or launches[0]
+        values = {n: v for n, v in witness.values.items() if n in names}
+        trial = Trial(launch, {**_scalars(kernel, launch), **values}, finding.condition)
+        if values and trial not in trials and len(trials) < _MAX_TRIALS:
+            trials.append(trial)
+    return tuple(trials)
+
+
+def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
+    natural = sample(kernel, launch) or {}
+    return {
+        name: value if name in launch.arguments else min(value, _LARGEST_SCALAR)
+        for name, value in natural.items()
+    }
+
+
+def _parameters(kernel: Kernel) -> tuple[Parameter, ...]:
+    """The kernel's parameters; fields of a record in their natural layout."""
+    arrays = {array.param: array for array in kernel.arrays if array.param is not None}
+    grouped: dict[str, list[Var]] = {}
+    for number, var in enumerate(kernel.params):
+        grouped.setdefault(var.name.split(".")[0] or f"#{number}", []).append(var)
+    return tuple(_parameter(name, fields, arrays) for name, fields in grouped.items())
+
+
+def _parameter(name: str, fields: Sequence[Var], arrays: dict[Var, Array]) -> Parameter:
+    pieces: list[Piece] = []
+    top = 0
+    for var in fields:
+        size = _size(var)
+        alignment = min(size, 8) if isinstance(var.type, Int | Float | Pointer) else min(8, size & -size)
+        top = -(-top // max(alignment, 1)) * max(alignment, 1)
+        pieces.append(_piece(var, top, arrays.get(var)))
+        top += size
+    return Parameter(name, tuple(pieces))
+
+
+def _size(var: Var) -> int:
+    return max(1, var.type.size)
+
+
+def _piece(var: Var, offset: int, array: Array | None) -> Piece:
+    if not isinstance(var.type, Pointer):
+        return Piece(var.name, offset, _size(var), fraction=isinstance(var.type, Float))
+    element = array.element if array is not None else None
+    contents = (
+        ElementKind.FLOAT if isinstance(element, Float)
+        else ElementKind.OTHER if isinstance(element, Opaque)
+        else ElementKind.INTEGER
+    )  # fmt: skip
+    size = element.size if element is not None else var.type.pointee_size
+    return Piece(var.name, offset, 8, True, max(size, 1), contents)
+
+
+def _shapes(kernel: Kernel) -> dict[str, Shape]:
+    return {
+        array.name: Shape(max(array.element.size, 1), tuple(n or 0 for n in array.shape))
+        for array in kernel.arrays
+    }
+
+
+def _real_architecture(arch: str) -> str:
+    """The nearest architecture that today's compilers still know (sm_75 and up)."""
+    digits = "".join(c for c in arch if c.isdigit())
+    return arch if digits and int(digits) >= 75 else "sm_75"

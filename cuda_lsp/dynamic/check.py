@@ -1,0 +1,164 @@
+"""One dynamic check from text to outcomes: compile, find sites, make inputs, run, run again where it pays.
+
+Runs in the process that may be killed (``worker``). What goes wrong becomes a ``problem`` or ``errors`` of
+the result, never an exception, except for mistakes of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
+from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome, SiteKind
+from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.model import Dim3
+
+Progress = Callable[[str], None]
+
+_EMULATED_THREADS = 2048  # of one run on the CPU
+_GROWTHS = 4
+
+
+class Engines:
+    """The engines of this process, made on first use."""
+
+    def __init__(self) -> None:
+        self._emulator = EmulatorEngine()
+        self._gpu: Engine | None = None
+        self._no_gpu: str | None = None
+
+    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
+        """The engine, and notes for people. Raises EngineUnavailable."""
+        if kind is EngineKind.EMULATOR:
+            return self._emulator, ()
+        if self._gpu is None and self._no_gpu is None:
+            from cuda_lsp.dynamic.gpu import open_engine
+
+            try:
+                self._gpu = open_engine()
+            except EngineUnavailable as problem:
+                self._no_gpu = str(problem)
+        if self._gpu is not None:
+            return self._gpu, ()
+        if kind is EngineKind.GPU:
+            raise EngineUnavailable(self._no_gpu or "there is no GPU")
+        return self._emulator, (f"checked on the CPU: {self._no_gpu}",)
+
+
+def check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
+    """Check one kernel."""
+    started = time.perf_counter()
+    try:
+        result = _check(job, engines, progress)
+    except CompileError as error:
+        result = CheckResult(job.kernel, errors=error.errors, problem=f"{job.kernel} does not compile")
+    except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
+        result = CheckResult(job.kernel, problem=str(error))
+    except OSError as error:
+        where = error.filename or job.cache
+        result = CheckResult(job.kernel, problem=f"{where}: {os.strerror(error.errno or 0)}")
+    return evolve(result, seconds=time.perf_counter() - started)
+
+
+def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
+    engine, notes = engines.choose(job.engine)
+    toolkit = find_toolkit(job.nvcc)
+    progress("compiling")
+    plain = _compiled(job, Level.O0, toolkit)
+    entry = _entry(job, plain)
+    sites = sites_of(plain, entry)
+    results = [
+        TrialResult(trial, _run(job, engine, plain, entry, sites, trial, progress)) for trial in job.trials
+    ]
+    bank_sites: tuple[PtxSite, ...] = ()
+    if results:
+        progress("counting bank conflicts")
+        optimised = _compiled(job, Level.O3, toolkit)
+        bank_entry = _entry(job, optimised)
+        bank_sites = sites_of(optimised, bank_entry)
+        try:
+            banks = _run(job, engine, optimised, bank_entry, bank_sites, job.trials[0], progress, banks=True)
+            results[0] = evolve(results[0], banks=banks)
+        except EngineUnavailable as problem:
+            notes = (*notes, f"bank conflicts were not counted: {problem}")
+    return CheckResult(job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes)
+
+
+def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
+    return compile_module(job.path, job.text, job.options, level, toolkit, job.cache)
+
+
+def _entry(job: CheckJob, compiled: CompiledModule) -> str:
+    entries = compiled.entries_of(job.range, job.base_name)
+    if not entries:
+        raise EngineUnavailable(
+            f"nvcc makes no code for {job.kernel}: a template needs an explicit instantiation to run"
+        )
+    return entries[0]
+
+
+def _run(
+    job: CheckJob,
+    engine: Engine,
+    compiled: CompiledModule,
+    entry: str,
+    sites: tuple[PtxSite, ...],
+    trial: Trial,
+    progress: Progress,
+    banks: bool = False,
+) -> RunOutcome:
+    launch = with_grid(trial.launch)
+    sizes = first_sizes(job.parameters, trial)
+    request = KernelRun(
+        ptx=compiled.ptx,
+        entry=entry,
+        launch=launch,
+        arguments=(),
+        sites=sites,
+        watch=None if job.watch_all else _watched(sites, job),
+        blocks=None if job.all_blocks else sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine),
+        detail=job.detail,
+        races=not banks,
+        banks=banks,
+        deadline=job.deadline,
+        seed=job.seed,
+    )
+    outcome: RunOutcome | None = None
+    for _ in range(_GROWTHS):
+        made = arguments(job.parameters, trial, sizes, job.seed)
+        outcome = engine.run(evolve(request, arguments=made), progress)
+        larger = grown(sizes, outcome)
+        if larger is None:
+            break
+        sizes = larger
+    assert outcome is not None
+    return evolve(outcome, results={})
+
+
+def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:
+    """Which blocks the emulator executes: the first, its neighbours, the last. None: the engine chooses."""
+    if not isinstance(engine, EmulatorEngine):
+        return None
+    x, y, z = grid
+    total = x * y * z
+    room = max(2, _EMULATED_THREADS // threads)
+    if total <= room:
+        return None
+    wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
+    return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
+
+
+def _watched(sites: Sequence[PtxSite], job: CheckJob) -> frozenset[int]:
+    return frozenset(
+        k
+        for k, s in enumerate(sites)
+        if s.kind is not SiteKind.ACCESS or s.site is None or s.site.range not in job.proved
+    )

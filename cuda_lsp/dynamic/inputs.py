@@ -1,0 +1,101 @@
+"""Arguments for a kernel that runs on its own: buffers large enough, contents fit to be used as indices.
+
+Scalars: what the launch or a witness fixes, else the trial's values, else the number of threads (the usual
+meaning of ``n``). Integers in memory are small, so that they stay inside every buffer when the kernel uses
+them as indices; floats lie between 0 and 1. Everything is seeded. A buffer that the run shows to be too
+small grows before anything is called out of bounds.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from cuda_lsp.dynamic.job import ElementKind, Parameter, Piece, Trial
+from cuda_lsp.dynamic.runs import Argument, Buffer, RunOutcome
+from cuda_lsp.model import LaunchConfig, Space
+
+LARGEST = 1 << 26
+"""Bytes a buffer may grow to."""
+_SMALLEST = 1 << 16
+_INDEX_RANGE = 64  # integers in memory are below this
+
+
+def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
+    """The launch with every extent known; an unknown grid becomes a few blocks."""
+    from attrs import evolve
+
+    grid = launch.grid or (blocks, 1, 1)
+    return evolve(launch, grid=grid, dynamic_shared=launch.dynamic_shared or 0)
+
+
+def first_sizes(parameters: tuple[Parameter, ...], trial: Trial) -> dict[str, int]:
+    """Bytes of each buffer for a first attempt: four elements a thread, or what the scalars suggest."""
+    launch = with_grid(trial.launch)
+    threads = launch.threads * int(np.prod(launch.grid or (1, 1, 1)))
+    largest = max([threads, *(v for v in trial.scalars.values() if 0 < v < 1 << 22)])
+    return {
+        piece.name: min(LARGEST, max(_SMALLEST, 4 * largest * max(piece.element, 1)))
+        for parameter in parameters
+        for piece in parameter.pieces
+        if piece.pointer
+    }
+
+
+def grown(sizes: Mapping[str, int], outcome: RunOutcome) -> dict[str, int] | None:
+    """Larger buffers where accesses fell behind one; None: nothing can be gained."""
+    result = dict(sizes)
+    for fault in outcome.faults:
+        name, offset = fault.place.array, fault.place.offset
+        if fault.place.space is Space.GLOBAL and name in result and offset >= result[name] < LARGEST:
+            result[name] = min(LARGEST, max(result[name] * 4, 2 * offset))
+    return result if result != dict(sizes) else None
+
+
+def arguments(
+    parameters: tuple[Parameter, ...], trial: Trial, sizes: Mapping[str, int], seed: int
+) -> tuple[Argument, ...]:
+    """Values for every parameter, in order."""
+    random = np.random.default_rng(seed)
+    return tuple(_argument(parameter, trial, sizes, random) for parameter in parameters)
+
+
+def _argument(
+    parameter: Parameter, trial: Trial, sizes: Mapping[str, int], random: np.random.Generator
+) -> Argument:
+    size = max((piece.offset + piece.size for piece in parameter.pieces), default=8)
+    value = bytearray(size)
+    pointers: list[tuple[int, Buffer]] = []
+    for piece in parameter.pieces:
+        if piece.pointer:
+            pointers.append((piece.offset, _buffer(piece, sizes[piece.name], random)))
+        else:
+            value[piece.offset : piece.offset + piece.size] = _scalar(piece, trial)
+    return Argument(parameter.name, bytes(value), tuple(pointers))
+
+
+def _scalar(piece: Piece, trial: Trial) -> bytes:
+    if piece.fraction:
+        return struct.pack("<d" if piece.size == 8 else "<f", 0.5)[: piece.size]
+    launch = with_grid(trial.launch)
+    known = {**trial.scalars, **launch.arguments}
+    default = launch.threads * int(np.prod(launch.grid or (1, 1, 1)))
+    number = known.get(piece.name, default)
+    return (number & (1 << 8 * piece.size) - 1).to_bytes(piece.size, "little")
+
+
+def _buffer(piece: Piece, size: int, random: np.random.Generator) -> Buffer:
+    size -= size % 16
+    data: Any
+    if piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
+        data = random.random(size // piece.element).astype(f"f{piece.element}")
+    elif piece.contents is ElementKind.INTEGER and piece.element in (1, 2, 4, 8):
+        data = random.integers(0, _INDEX_RANGE, size // piece.element).astype(f"u{piece.element}")
+    else:
+        data = np.zeros(size, np.uint8)
+    return Buffer(piece.name, data.view(np.uint8), max(piece.element, 1))

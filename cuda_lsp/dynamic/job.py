@@ -1,0 +1,130 @@
+"""What a dynamic check of one kernel is asked to do, and what comes back: plain data that crosses processes.
+
+The callers (command line, server) know both analyses: they tell here what the static side knows of the
+kernel's parameters, launches and witnesses, so that neither analysis imports the other.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import field, frozen
+
+from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.runs import Detail, PtxSite, RunOutcome
+from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
+
+
+class EngineKind(enum.Enum):
+    """Who runs the kernel. AUTO: the GPU where there is one that works, else the emulator."""
+
+    AUTO = "auto"
+    GPU = "gpu"
+    EMULATOR = "emulator"
+
+
+class ElementKind(enum.Enum):
+    """What an element of a buffer holds, for its first contents."""
+
+    INTEGER = "integer"
+    FLOAT = "float"
+    OTHER = "other"
+
+
+@frozen
+class Piece:
+    """A scalar or pointer inside one kernel parameter. ``offset``: bytes from the parameter's start.
+
+    ``element``: bytes of what a pointer points to. ``name`` as findings name it (``p`` or ``record.p``).
+    """
+
+    name: str
+    offset: int
+    size: int
+    pointer: bool = False
+    element: int = 4
+    contents: ElementKind = ElementKind.INTEGER
+    fraction: bool = False  # a float or double scalar
+
+
+@frozen
+class Parameter:
+    """One kernel parameter in order, and its pieces."""
+
+    name: str
+    pieces: tuple[Piece, ...]
+
+
+@frozen
+class Shape:
+    """An array as the source declares it, for subscripts in messages: bytes of an element, extents."""
+
+    element: int
+    extents: tuple[int, ...] = ()
+
+
+@frozen
+class Trial:
+    """One run to make: a launch and the values of scalars; ``why`` says what it is meant to show."""
+
+    launch: LaunchConfig
+    scalars: Mapping[str, int] = field(factory=dict[str, int])
+    why: str = ""
+
+
+@frozen
+class CheckJob:
+    """One kernel to check. ``watch_all``: also sites that the static side proved race-free.
+
+    ``proved``: ranges of accesses that need no watching. ``shapes``: arrays by the name in the source.
+    ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use.
+    """
+
+    path: Path
+    text: str
+    kernel: str
+    base_name: str
+    range: SourceRange
+    parameters: tuple[Parameter, ...]
+    trials: tuple[Trial, ...]
+    options: CompileOptions
+    cache: Path
+    engine: EngineKind = EngineKind.AUTO
+    nvcc: Path | None = None
+    detail: Detail = Detail.PAIRS
+    all_blocks: bool = False
+    watch_all: bool = True
+    proved: frozenset[SourceRange] = frozenset()
+    shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
+    seed: int = 0
+    deadline: float = 10.0
+    memory: int = 4 << 30
+
+
+@frozen
+class TrialResult:
+    """What one trial saw, races at O0 and bank conflicts at O3."""
+
+    trial: Trial
+    races: RunOutcome
+    banks: RunOutcome | None = None
+
+
+@frozen
+class CheckResult:
+    """Everything the check of one kernel saw. ``sites``: of the race runs, ``bank_sites``: of the bank runs.
+
+    ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
+    """
+
+    kernel: str
+    device: str = ""
+    results: tuple[TrialResult, ...] = ()
+    sites: tuple[PtxSite, ...] = ()
+    bank_sites: tuple[PtxSite, ...] = ()
+    errors: tuple[ToolError, ...] = ()
+    problem: str | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,123 @@
+"""Runs checks in a child process that can be stopped at any moment.
+
+One child is kept warm between checks, because importing and opening a device take longer than most checks.
+It is killed when a check is cancelled or overdue, and not used again after a kernel failed in it: a CUDA
+error would poison the next run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.worker import receive, send
+
+Progress = Callable[[str], None]
+Cancelled = Callable[[], bool]
+
+_POLL = 0.02
+_GRACE = 150.0  # seconds for compiling, beyond what the kernels themselves may take
+
+
+class CheckCancelled(Exception):
+    """The caller asked to stop."""
+
+
+class Runner:
+    """Owns the child process. One check at a time; further callers wait for their turn."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()
+
+    def run(
+        self, job: CheckJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
+    ) -> CheckResult:
+        """Check one kernel. Raises CheckCancelled; everything else is in the result."""
+        with self._turn:
+            try:
+                result = self._attempt(job, progress, cancelled)
+            except (EOFError, BrokenPipeError):
+                status = self._stop()
+                return CheckResult(job.kernel, problem=_death(job.kernel, status))
+            except BaseException:
+                self._stop()
+                raise
+            if any(r.races.failure or (r.banks and r.banks.failure) for r in result.results):
+                self._stop()
+            return result
+
+    def close(self) -> None:
+        """End the child; the runner may be used again."""
+        with self._turn:
+            self._stop()
+
+    def warm_up(self) -> None:
+        """Start the child now, so that the first check need not wait for it."""
+        with self._turn, contextlib.suppress(OSError):
+            self._started()
+
+    def _attempt(self, job: CheckJob, progress: Progress, cancelled: Cancelled) -> CheckResult:
+        child = self._started()
+        assert child.stdin is not None
+        send(child.stdin, job)  # type: ignore[arg-type]
+        deadline = time.monotonic() + _GRACE + job.deadline * 2 * (len(job.trials) + 1)
+        while True:
+            self._wait(child, deadline, cancelled)
+            assert child.stdout is not None
+            kind, content = receive(child.stdout)  # type: ignore[arg-type]
+            if kind == "result":
+                return content
+            if kind == "progress":
+                progress(content)
+
+    def _wait(self, child: subprocess.Popen[bytes], deadline: float, cancelled: Cancelled) -> None:
+        """Until the child says something. Raises CheckCancelled, EOFError when it is overdue."""
+        selector = selectors.DefaultSelector()
+        selector.register(child.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+        with selector:
+            while not selector.select(_POLL):
+                if cancelled():
+                    raise CheckCancelled
+                if time.monotonic() > deadline:
+                    raise EOFError
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._child is None or self._child.poll() is not None:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "cuda_lsp.dynamic.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                start_new_session=True,
+            )
+        return self._child
+
+    def _stop(self) -> int | None:
+        child, self._child = self._child, None
+        if child is None:
+            return None
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        status = child.wait()
+        for stream in (child.stdin, child.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        return status
+
+
+def _death(kernel: str, status: int | None) -> str:
+    if status is not None and status < 0 and status != -signal.SIGKILL:
+        name = signal.Signals(-status).name
+        return f"the process that ran {kernel} crashed ({name}); run the check again, or on the other engine"
+    return f"the process that ran {kernel} was ended, out of time or memory: try a smaller launch"

@@ -1,0 +1,84 @@
+"""The child process of dynamic checks: jobs in on stdin, progress and results out on a pipe of its own.
+
+A kernel may hang, crash or print; here it cannot hurt the editor. Messages are length-prefixed pickles
+between a parent and the child it started, nobody else. Started by ``runner``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import resource
+import struct
+import sys
+from typing import Any, BinaryIO
+
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+
+_HEADER = struct.Struct("<Q")
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    """Write one message."""
+    data = pickle.dumps(message)
+    stream.write(_HEADER.pack(len(data)) + data)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """Read one message. Raises EOFError when the other side is gone."""
+    (size,) = _HEADER.unpack(_exactly(stream, _HEADER.size))
+    return pickle.loads(_exactly(stream, size))
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    parts: list[bytes] = []
+    while size:
+        part = stream.read(size)
+        if not part:
+            raise EOFError
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def main() -> None:
+    """Serve jobs until stdin closes."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what kernels print must not mix with the answers
+    from cuda_lsp.dynamic.check import Engines
+
+    engines = Engines()
+    send(answers, ("ready", ""))
+    while True:
+        try:
+            job: CheckJob = receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        send(answers, ("result", _served(job, engines, answers)))
+
+
+def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
+    from cuda_lsp.dynamic.check import check
+
+    _limit_memory(job)
+    try:
+        return check(job, engines, lambda stage: send(answers, ("progress", stage)))
+    except MemoryError:
+        return CheckResult(
+            job.kernel,
+            problem=f"{job.kernel} needs more than {job.memory >> 20} MiB to be emulated: check fewer blocks",
+        )
+
+
+def _limit_memory(job: CheckJob) -> None:
+    """The emulator's memory is capped; CUDA maps address space far beyond what it uses, so it is not."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft = job.memory if job.engine is EngineKind.EMULATOR else hard
+    if hard != resource.RLIM_INFINITY:
+        soft = min(soft, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+if __name__ == "__main__":
+    main()
