@@ -16,11 +16,12 @@ from cuda_lsp.model import Mode, Space
 
 Records = np.ndarray[Any, Any]
 
-RANGES, RACES, FLAGS = 64, 4096, 65536
-RANGE = np.dtype([("start", "u8"), ("end", "u8"), ("cells", "u8")])
+RANGES, RACES, FLAGS, BANK_COPIES = 64, 4096, 65536, 512
+RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
     [
-        *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks", "flags")),
+        *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
+        *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "pad")),
@@ -41,11 +42,11 @@ RACE = np.dtype(
 FAULT = np.dtype([("address", "u8"), *((name, "u4") for name in ("count", "thread", "block", "space"))])
 BANK = np.dtype(
     [
-        *((name, "u8") for name in ("executions", "wavefronts", "ideal")),
         *((name, "u4") for name in ("lock", "worst", "worst_ways", "worst_ideal")),
         ("histogram", "u4", (32,)),
     ]
 )
+BANK_SUM = np.dtype([("executions", "u4"), ("ideal", "u4"), ("wavefronts", "u8")])
 FLAG = np.dtype([("address", "u8"), ("warps", "u4", (2,)), ("block", "u4"), ("pad", "u4")])
 NOTES = (
     "races inside a warp after 4,094 warp synchronisations without a block barrier",
@@ -135,20 +136,22 @@ def seen_faults(records: Records, book: AddressBook) -> tuple[SeenFault, ...]:
     )
 
 
-def seen_banks(records: Records) -> tuple[SeenBanks, ...]:
-    """``records``: BANK, ``(sites,)``."""
+def seen_banks(worst: Records, sums: Records) -> tuple[SeenBanks, ...]:
+    """``worst``: BANK, ``(sites,)``; ``sums``: BANK_SUM, ``(sites * BANK_COPIES,)``."""
+    fields: list[Any] = [sums[name].astype(np.uint64) for name in ("executions", "wavefronts", "ideal")]
+    executions, wavefronts, ideal = (total.reshape(-1, BANK_COPIES).sum(axis=1) for total in fields)
     return tuple(
         SeenBanks(
             site=int(site),
-            executions=int(records[site]["executions"]),
-            wavefronts=int(records[site]["wavefronts"]),
-            ideal=int(records[site]["ideal"]),
-            worst_ways=int(records[site]["worst_ways"]),
-            worst_wavefronts=int(records[site]["worst"]),
-            worst_ideal=int(records[site]["worst_ideal"]),
-            histogram=tuple(int(n) for n in records[site]["histogram"]),
+            executions=int(executions[site]),
+            wavefronts=int(wavefronts[site]),
+            ideal=int(ideal[site]),
+            worst_ways=int(worst[site]["worst_ways"]),
+            worst_wavefronts=int(worst[site]["worst"]),
+            worst_ideal=int(worst[site]["worst_ideal"]),
+            histogram=tuple(int(n) for n in worst[site]["histogram"]),
         )
-        for site in np.flatnonzero(records["executions"])
+        for site in np.flatnonzero(executions)
     )
 
 

@@ -7,6 +7,7 @@ faults leaves the CUDA context unusable, so after an outcome with a ``failure`` 
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 import time
@@ -31,7 +32,16 @@ from cuda_lsp.dynamic.instrument import (
 from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.ptx_reader import read_module
-from cuda_lsp.dynamic.runs import Buffer, Bytes, Detail, EngineUnavailable, KernelRun, RunOutcome, SiteKind
+from cuda_lsp.dynamic.runs import (
+    Buffer,
+    Bytes,
+    Detail,
+    EngineUnavailable,
+    KernelRun,
+    RunOutcome,
+    SeenBanks,
+    SiteKind,
+)
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.model import Mode, Space
 
@@ -69,6 +79,7 @@ def open_engine() -> GpuEngine:
         handle = cuda.Device(0)
         major, minor = handle.compute_capability()
         context = handle.make_context()
+        atexit.register(context.pop)
     except ToolkitMissing as error:
         raise EngineUnavailable(str(error)) from error
     except cuda.Error as error:
@@ -144,7 +155,7 @@ class _Launch:
         self.layout = self._shadow_layout()
         self._choose_blocks()
         self.names = tuple(v.name for v in shared_variables(self.module, self.request.entry))
-        partial = has_partial_order(self.module)
+        partial = has_partial_order(self.module, self.request.entry)
         global_races = self.request.races and any(
             s.kind is SiteKind.ACCESS and s.space in (None, Space.GLOBAL) for s in self.request.sites
         )
@@ -158,6 +169,7 @@ class _Launch:
             global_races=global_races,
             banks=self.request.banks,
             bounds=not self._allocates(),
+            ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
         )
         architecture = self.device.architecture
@@ -169,6 +181,11 @@ class _Launch:
         self.function = self.code.get_function(self.request.entry)
         self._place_buffers()
         self._place_records(watch, partial)
+
+    def _range_bound(self) -> int:
+        buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
+        variables = (v for v in self.module.variables.values() if v.space == "global" and v.size)
+        return len(buffers) + sum(1 for _ in variables)
 
     def _for_device(self) -> PtxModule:
         return evolve(self.module, target=f"sm_{self.device.architecture}")
@@ -206,7 +223,7 @@ class _Launch:
         each = 4 * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
-        if has_partial_order(self.module):
+        if has_partial_order(self.module, self.request.entry):
             each += 4 * self._knowledge_stride
         room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0] / 2) // each
         self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
@@ -262,6 +279,7 @@ class _Launch:
             "races": self._allocate("races", records.RACES * records.RACE.itemsize),
             "faults": self._allocate("faults", max(1, sites) * records.FAULT.itemsize),
             "banks": self._allocate("banks", max(1, sites) * records.BANK.itemsize),
+            "bank_sums": self._allocate("bank_sums", self._bank_sums * records.BANK_SUM.itemsize),
             "flags": self._allocate("flags", records.FLAGS * records.FLAG.itemsize),
             "notes": self._allocate("notes", 64),
             "names": self._allocate("names", 4 * (1 + len(self.names))),
@@ -302,7 +320,7 @@ class _Launch:
         room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0])
         for number, extent in enumerate(self.extents[: records.RANGES]):
             entry = control["ranges"][0, number]
-            entry["start"], entry["end"] = extent.start, extent.end
+            entry["start"], entry["size"] = extent.start, extent.end - extent.start
             size = (((extent.end - extent.start) >> shift) + 1) * CELL_BYTES
             if not (watch.races and watch.global_races):
                 continue
@@ -405,13 +423,24 @@ class _Launch:
             blocks_total=self._total_blocks,
             races=records.seen_races(self._download("races", records.RACE, records.RACES), sites, book),
             flags=records.seen_flags(self._download("flags", records.FLAG, records.FLAGS), book),
-            banks=records.seen_banks(self._download("banks", records.BANK, len(sites))),
+            banks=self._banks(),
             faults=records.seen_faults(self._download("faults", records.FAULT, len(sites)), book),
             executed=records.executed_sites(marks, self.made.marks),
             not_covered=(*self._uncovered(), *notes),
             output=output,
             results=results,
         )
+
+    @property
+    def _bank_sums(self) -> int:
+        return len(self.request.sites) * records.BANK_COPIES if self.request.banks else 1
+
+    def _banks(self) -> tuple[SeenBanks, ...]:
+        if not self.request.banks:
+            return ()
+        worst = self._download("banks", records.BANK, len(self.request.sites))
+        sums = self._download("bank_sums", records.BANK_SUM, self._bank_sums)
+        return records.seen_banks(worst, sums)
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered

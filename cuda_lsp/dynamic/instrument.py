@@ -37,7 +37,9 @@ from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
-_COPY = "clsp_w_"  # watched copies of called functions
+MAX_COPIES = 512  # of called functions, to tell their callers apart
+BEHIND_POINTER = "code behind a function pointer is executed but not watched"
+_COPY = "clsp_w"  # begins the names of watched copies
 _KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
 
 
@@ -46,6 +48,7 @@ class Watch:
     """What to watch in one entry. ``sites``: numbers into the run's list; None: all of them.
 
     ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
+    ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
     ``names``: shared variables whose addresses the kernel is to tell.
     """
 
@@ -58,6 +61,7 @@ class Watch:
     global_races: bool = True
     banks: bool = False
     bounds: bool = True
+    ranges: int = 0
     sampled: bool = False
 
 
@@ -73,21 +77,41 @@ class Instrumented:
 
 def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
     """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
-    rewriter = _Rewriter(module, watch, _by_place(sites))
-    entry = module.entries[watch.entry]
-    functions = rewriter.reachable(entry)
-    replaced = {entry.name: rewriter.entry(entry)}
-    copies = {name: rewriter.called(module.functions[name]) for name in functions}
+    module = _hoisted(module)
+    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
+    entry = rewriter.entry(module.entries[watch.entry])
+    copies = list(rewriter.copies())
     head = Verbatim(_body_of(detector) + "\n.extern .shared .align 16 .b8 clsp_dynamic[];")
     items: list[PtxFunction | PtxVariable | Verbatim] = [head]
+    items.extend(evolve(copy, body=None, linkage="", directives=()) for copy in copies)
     for item in module.items:
-        if isinstance(item, PtxFunction):
-            if item.name in copies:
-                items.append(evolve(item, name=_COPY + item.name) if item.body is None else copies[item.name])
-            item = replaced.get(item.name, item) if item.body is not None else item
-        items.append(item)
+        if isinstance(item, PtxFunction) and item.name == watch.entry and item.body is not None:
+            items.extend((*copies, entry))
+        else:
+            items.append(item)
     text = write_module(evolve(module, items=tuple(items)))
     return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
+
+
+def _hoisted(module: PtxModule) -> PtxModule:
+    """The module with all its shared variables, and what functions keep in global memory, in front."""
+    front: list[PtxFunction | PtxVariable | Verbatim] = []
+    items: list[PtxFunction | PtxVariable | Verbatim] = []
+    for item in module.items:
+        if isinstance(item, PtxVariable) and item.space == "shared":
+            front.append(item)
+            continue
+        if (
+            isinstance(item, PtxVariable) and item.space == "global" and not item.linkage
+        ):  # ranges are asked for
+            item = evolve(item, linkage="visible", text=f".visible {item.text}")
+        if isinstance(item, PtxFunction) and item.body is not None:
+            moved = [*item.variables("shared"), *item.variables("global")]
+            front.extend(moved)
+            kept = (s for s in item.body if not (isinstance(s, Declaration) and s.variable in moved))
+            item = item.with_body(tuple(kept))
+        items.append(item)
+    return evolve(module, items=(*front, *items))
 
 
 def finest_granule(sites: tuple[PtxSite, ...], spaces: tuple[Space | None, ...]) -> int:
@@ -107,9 +131,13 @@ def shared_variables(module: PtxModule, entry: str) -> tuple[PtxVariable, ...]:
     return tuple(v for v in (*own, *shared) if v.name in named and v.size)
 
 
-def has_partial_order(module: PtxModule) -> bool:
-    """Some barrier may leave threads of the block, or lanes of the warp, out."""
-    for function in module.functions.values():
+def has_partial_order(module: PtxModule, entry: str) -> bool:
+    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
+    reached = [module.functions[entry]]
+    for function in reached:
+        names = sorted(set(_callees(function)) & set(module.functions))
+        reached.extend(f for name in names if (f := module.functions[name]) not in reached)
+    for function in reached:
         constants = _constants(function)
         for instruction in function.instructions():
             mask = _sync_mask(instruction, constants)
@@ -122,8 +150,22 @@ def _body_of(ptx: str) -> str:
     return re.sub(r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
 
 
-def _by_place(sites: tuple[PtxSite, ...]) -> dict[tuple[str, int], tuple[int, PtxSite]]:
-    return {(site.function, site.index): (number, site) for number, site in enumerate(sites)}
+_Path = tuple[tuple[str, int], ...]  # call instructions, outermost first
+_Places = Mapping[tuple[str, int, _Path], tuple[int, PtxSite]]
+
+
+def _by_place(sites: tuple[PtxSite, ...]) -> _Places:
+    return {(site.function, site.index, site.via): (number, site) for number, site in enumerate(sites)}
+
+
+def _told_apart(module: PtxModule, sites: tuple[PtxSite, ...]) -> frozenset[str]:
+    """Functions whose sites depend on who calls them, and those on the way there."""
+    needed = {site.function for site in sites if site.via}
+    while True:
+        callers = {f.name for f in module.functions.values() if needed & set(_callees(f))}
+        if callers <= needed:
+            return frozenset(needed)
+        needed |= callers
 
 
 # --------------------------------------------------------------------------- what an operand says
@@ -177,47 +219,36 @@ def _is_block_barrier(instruction: Instruction) -> bool:
 class _Rewriter:
     module: PtxModule
     watch: Watch
-    places: dict[tuple[str, int], tuple[int, PtxSite]]
+    places: _Places
+    told_apart: frozenset[str]
     marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
     not_covered: list[str] = field(factory=list[str])
     probed: int = 0
     labels: int = 0
     partial: bool = False
+    path: _Path = ()
     in_entry: bool = True
+    wanted: dict[str, tuple[PtxFunction, _Path]] = field(factory=dict[str, tuple[PtxFunction, _Path]])
 
     def __attrs_post_init__(self) -> None:
-        self.partial = has_partial_order(self.module)
-
-    def reachable(self, entry: PtxFunction) -> frozenset[str]:
-        """Functions with a body that the entry may call by name, at any depth."""
-        found: set[str] = set()
-        pending = [entry]
-        while pending:
-            for name in _callees(pending.pop()):
-                function = self.module.functions.get(name)
-                if function is not None and function.body is not None and name not in found:
-                    found.add(name)
-                    pending.append(function)
-        return frozenset(found)
+        self.partial = has_partial_order(self.module, self.watch.entry)
 
     # ------------------------------------------------------------------------------- functions
 
     def entry(self, function: PtxFunction) -> PtxFunction:
         layout, control = self.watch.layout, self.watch.control
         body = function.body or ()
-        hoisted = [s for s in body if isinstance(s, Declaration) and s.variable.space in ("shared", "global")]
-        rest = tuple(s for s in body if s not in hoisted)
         declared = Verbatim(probes.function_registers(layout))
-        statements: list[Statement] = [declared, *hoisted]
+        statements: list[Statement] = [declared]
         if self.watch.sampled:
             statements.append(Verbatim(self._sampled_test()))
             statements.extend(
-                (ScopeOpen(), *self._unwatched(function, rest), Verbatim("\tret;"), ScopeClose())
+                (ScopeOpen(), *self._unwatched(function, body), Verbatim("\tret;"), ScopeClose())
             )
             statements.append(Label("$clsp_watched"))
-        watched = self._watched(function, rest)
+        watched = self._watched(function, body)
         if self._keeps_state:
-            statements.append(Verbatim(probes.entry_prologue(layout, control)))
+            statements.append(Verbatim(probes.entry_prologue(layout, control, self.watch.names)))
         statements.append(Verbatim(probes.tell_addresses(control["names"], self.watch.names)))
         statements.extend((ScopeOpen(), *watched, ScopeClose()))
         x, y, z = layout.block
@@ -227,14 +258,40 @@ class _Rewriter:
         directives = (*kept, f".maxntid {x}, {y}, {z}")
         return evolve(function, body=tuple(statements), directives=directives)
 
-    def called(self, function: PtxFunction) -> PtxFunction:
+    def copies(self) -> Iterator[PtxFunction]:
+        """Watched copies of what the entry calls, at any depth."""
+        done: set[str] = set()
+        while remaining := [name for name in self.wanted if name not in done]:
+            for name in remaining:
+                done.add(name)
+                function, self.path = self.wanted[name]
+                yield evolve(self._called(function), name=name)
+
+    def _copy_of(self, function: PtxFunction, call: tuple[str, int]) -> str:
+        """The name of the copy that a call instruction is to call."""
+        path = (*self.path, call)
+        recursive = any(caller == function.name for caller, _ in path)
+        if function.name not in self.told_apart or recursive or len(self.wanted) >= MAX_COPIES:
+            path = ()
+        for name, known in self.wanted.items():
+            if known == (function, path):
+                return name
+        name = f"{_COPY}{len(self.wanted)}_{function.name}"
+        self.wanted[name] = function, path
+        return name
+
+    def _place(self, function: str, index: int) -> tuple[int, PtxSite] | None:
+        return self.places.get((function, index, self.path)) or self.places.get((function, index, ()))
+
+    def _called(self, function: PtxFunction) -> PtxFunction:
         layout = self.watch.layout
         self.in_entry = False
         statements: list[Statement] = [Verbatim(probes.function_registers(layout))]
         if self._keeps_state:
-            statements.append(Verbatim(probes.function_prologue(layout, self.watch.control)))
+            prologue = probes.function_prologue(layout, self.watch.control, self.watch.names)
+            statements.append(Verbatim(prologue))
         statements.extend(self._watched(function, function.body or ()))
-        return evolve(function, name=_COPY + function.name, body=tuple(statements))
+        return evolve(function, body=tuple(statements))
 
     @property
     def _keeps_state(self) -> bool:
@@ -250,7 +307,7 @@ class _Rewriter:
         types = _register_types(body)
         for statement in body:
             if isinstance(statement, Instruction) and self.watch.bounds:
-                place = self.places.get((function.name, statement.index))
+                place = self._place(function.name, statement.index)
                 if place and place[1].kind is SiteKind.ACCESS and place[1].space in (None, Space.GLOBAL):
                     yield from self._access(statement, *place, types, bounds_only=True)
                     continue
@@ -282,14 +339,17 @@ class _Rewriter:
             if not isinstance(statement, Instruction):
                 result.append(statement)
                 continue
-            place = self.places.get((function.name, statement.index))
+            place = self._place(function.name, statement.index)
             own_mark: list[Statement] = []
             if place and self._in_watch(place[0]):
                 if statement.guard:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
                     pending.append(place[0])
-            result.extend(self._instruction(statement, place, types, constants, own_mark))
+            if statement.base == "call":
+                result.extend(self._call(statement, function.name))
+            else:
+                result.extend(self._instruction(statement, place, types, constants, own_mark))
             if statement.base in ("bra", "brx", "ret", "exit", "trap"):
                 close_block()
         close_block()
@@ -312,11 +372,6 @@ class _Rewriter:
         constants: Mapping[str, str],
         mark: list[Statement],
     ) -> Iterator[Statement]:
-        if instruction.base == "call":
-            yield self._redirected(instruction)
-            if self.watch.races:
-                yield Verbatim("\t" + probes.reload_stamp())
-            return
         synchronises = _sync_mask(instruction, constants)
         if synchronises is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
             yield from self._guarded(
@@ -352,19 +407,19 @@ class _Rewriter:
         self.labels += 1
         return f"$clsp_{stem}_{self.labels}"
 
-    def _redirected(self, instruction: Instruction) -> Instruction:
-        """A call to a function that has a watched copy goes to the copy."""
+    def _call(self, instruction: Instruction, caller: str) -> Iterator[Statement]:
+        """A call to a function that has a body goes to its watched copy."""
         parts = list(instruction.arguments)
-        for i, part in enumerate(parts):
-            function = self.module.functions.get(part)
-            if function is not None:
-                if function.body is not None:
-                    parts[i] = _COPY + part
-                return evolve(instruction, operands=", ".join(parts))
-        sentence = "code behind a function pointer is executed but not watched"
-        if sentence not in self.not_covered:
+        named = [i for i, part in enumerate(parts) if part in self.module.functions]
+        for i in named[:1]:
+            function = self.module.functions[parts[i]]
+            if function.body is not None:
+                parts[i] = self._copy_of(function, (caller, instruction.index))
+        if not named and (sentence := BEHIND_POINTER) not in self.not_covered:
             self.not_covered.append(sentence)
-        return instruction
+        yield evolve(instruction, operands=", ".join(parts))
+        if self.watch.races:
+            yield Verbatim("\t" + probes.reload_stamp())
 
     def _synchronisation(
         self,
@@ -497,8 +552,13 @@ class _Rewriter:
         races = watched and self.watch.races and self.watch.global_races
         if not races and not self.watch.bounds:
             return ""
-        assert site.mode is not None
-        return probes.global_probe(number, site.bytes, _KINDS[site.mode], races)
+        if site.mode is None:
+            return ""
+        kind = _KINDS[site.mode]
+        if races:
+            return probes.global_probe(number, site.bytes, kind)
+        ranges = self.watch.control["ranges"], self.watch.ranges
+        return probes.bounds_probe(number, site.bytes, kind, *ranges, self._label("g")[1:])
 
 
 # ------------------------------------------------------------------------------------ small readings

@@ -16,6 +16,7 @@ STAMP_BYTES = 8
 _EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
 _WARP = 1 << 11
 _LANE = 1 << 26  # of the low word
+_INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
 
 
 @frozen
@@ -61,12 +62,14 @@ def function_registers(layout: ShadowLayout) -> str:
     )
 
 
-def _places(layout: ShadowLayout, control: Mapping[str, int]) -> Iterator[str]:
+def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> Iterator[str]:
     x, y, _ = layout.block
     yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
-    yield "mov.u32 %clsp_self, clsp_dynamic; mov.u32 %clsp_base, %reserved_smem_offset_end;"
+    yield "mov.u32 %clsp_self, clsp_dynamic; mov.u32 %clsp_base, clsp_dynamic;"
+    yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
+    yield "and.b32 %clsp_base, %clsp_base, -16;"
     yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
     if layout.in_global:
         yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
@@ -79,9 +82,12 @@ def _places(layout: ShadowLayout, control: Mapping[str, int]) -> Iterator[str]:
     yield f"mad.lo.u32 %clsp_self, %t, {STAMP_BYTES}, %clsp_self;"
 
 
-def entry_prologue(layout: ShadowLayout, control: Mapping[str, int]) -> str:
-    """First statements of a watched block: empty cells, the first stamp, a barrier."""
-    lines = list(_places(layout, control))
+def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:
+    """First statements of a watched block: empty cells, the first stamp, a barrier.
+
+    ``names``: the shared variables, of which the lowest address is where the shadow begins.
+    """
+    lines = list(_places(layout, control, names))
     yield_ = lines.append
     yield_("and.b32 %u, %t, 31; shl.b32 %clsp_lo, %u, 26;")
     yield_(f"shr.u32 %u, %t, 5; mad.lo.u32 %clsp_hi, %u, {_WARP}, {_EPOCH};")
@@ -99,9 +105,9 @@ def entry_prologue(layout: ShadowLayout, control: Mapping[str, int]) -> str:
     return "\t" + "\n\t".join(lines)
 
 
-def function_prologue(layout: ShadowLayout, control: Mapping[str, int]) -> str:
+def function_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> str:
     """First statements of a called function: find the caller's state again."""
-    return "\t" + "\n\t".join((*_places(layout, control), "}", reload_stamp()))
+    return "\t" + "\n\t".join((*_places(layout, control, names), "}", reload_stamp()))
 
 
 def reload_stamp() -> str:
@@ -160,10 +166,6 @@ class SharedProbe:
     def _space(self) -> str:
         return "global" if self.layout.in_global else "shared"
 
-    @property
-    def _load(self) -> str:
-        return "ld.volatile.global.v4.b32" if self.layout.in_global else "ld.shared.v4.b32"
-
     def _opening(self, label: str) -> Iterator[str]:
         """Bounds, then the address of the first cell in ``%c``."""
         yield "{ .reg .b32 %o, %m, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u; .reg .b64 %g, %old, %new;"
@@ -190,27 +192,39 @@ class SharedProbe:
         size = "b64" if wide else "b32"
         yield "{ .param .b32 p0; .param .b64 p1; .param .b32 p2; .param .b32 p3; .param .b32 p4;"
         yield f".param .{size} p5; st.param.b32 [p0], %a; st.param.b64 [p1], %g;"
-        yield f"st.param.b32 [p2], {'%m' if name != 'clsp_read' and name != 'clsp_atomic' else '%clsp_lo'};"
+        yield f"st.param.b32 [p2], {'%m' if name.startswith('clsp_writ') else '%clsp_lo'};"
         yield f"st.param.b32 [p3], %clsp_hi; st.param.b32 [p4], {self.site}; st.param.{size} [p5], {last};"
         yield f"call {name}, (p0, p1, p2, p3, p4, p5); }}"
 
-    def _read_is_known(self, offset: int) -> Iterator[str]:
-        """``%p``: this cell needs the slow path."""
-        yield f"{self._load} {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
-        yield f"{self._load} {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
-        yield _against_ours("a", "b", "w")
-        yield _is_other("%wl", "%wh", "%p")
-        if self.layout.atomics:
-            yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
-        # The reader is this thread; or the two readers belong to two warps.
+    def _read_cell(self, cell: int, label: str) -> Iterator[str]:
+        """Leave our stamp unless enough readers are known; then look at the writers."""
+        at = f"%c+{cell * CELL_BYTES}"
+        space = self._space
+        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [{at}];"
+        yield _against_ours("a", "b")
+        # Known: the reader is this thread; or the two readers belong to two warps.
         yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {_LANE}, %q;"
         yield "or.b32 %t, %ah, %bh; xor.b32 %u, %ah, %bh;"
         yield f"setp.lt.u32 %s, %t, {_EPOCH}; setp.ge.and.u32 %s, %u, {_WARP}, %s;"
-        yield "or.pred %q, %q, %s; not.pred %q, %q; or.pred %p, %p, %q;"
+        yield f"or.pred %q, %q, %s; @%q bra $known_{label};"
+        # Whom we displace becomes the other reader, unless that one is of another warp already.
+        yield f"atom.{space}.exch.b64 %old, [{at}], %new; mov.b64 {{%t, %u}}, %old;"
+        yield "xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
+        yield _is_other("%t", "%u", "%p")
+        yield f"setp.lt.u32 %q, %bh, {_EPOCH}; setp.ge.and.u32 %q, %bh, {_WARP}, %q;"
+        yield f"setp.lt.and.u32 %q, %u, {_WARP}, %q; not.pred %q, %q; and.pred %p, %p, %q;"
+        yield f"@%p st.{space}.b64 [{at}+8], %old;"
+        yield f"$known_{label}:"
+        lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
+        yield f"ld.volatile.{space}.{lanes}, [{at}+16];"
+        yield _against_ours("w")
+        yield _is_other("%wl", "%wh", "%p")
+        if self.layout.atomics:
+            yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
 
     def _atomic_is_known(self, offset: int) -> Iterator[str]:
-        yield f"{self._load} {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
-        yield f"{self._load} {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
+        yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
+        yield f"ld.volatile.{self._space}.v4.b32 {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
         yield "and.b32 %m, %xl, 1024;"
         yield _against_ours("a", "b", "w", "x")
         # The atomic's stamp is ours, or is of this interval and marked as everybody's.
@@ -220,24 +234,31 @@ class SharedProbe:
         for pair in "abw":
             yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
 
-    def _known(self, name: str, label: str) -> str:
-        test = self._read_is_known if name == "clsp_read" else self._atomic_is_known
+    def read(self, label: str) -> str:
+        lines = list(self._opening(label))
+        if self._cells > 4:
+            lines += self._call("clsp_read", str(self._cells))
+        else:
+            lines.append(f"or.b32 %m, %clsp_lo, {self.site << 12}; mov.b64 %new, {{%m, %clsp_hi}};")
+            for cell in range(self._cells):
+                lines += self._read_cell(cell, f"{label}_{cell}")
+                lines.append(f"@%p bra $slow_{label};")
+            lines += [f"bra $done_{label};", f"$slow_{label}:"]
+            lines += self._call("clsp_has_read", str(self._cells))
+        lines.append(f"$done_{label}: }}")
+        return "\t" + "\n\t".join(lines)
+
+    def atomic(self, label: str) -> str:
         lines = list(self._opening(label))
         for cell in range(self._cells if self._cells <= 4 else 0):
-            lines += test(cell * CELL_BYTES)
+            lines += self._atomic_is_known(cell * CELL_BYTES)
             lines.append(f"@%p bra $slow_{label};")
         if self._cells <= 4:
             lines.append(f"bra $done_{label};")
         lines.append(f"$slow_{label}:")
-        lines += self._call(name, str(self._cells))
+        lines += self._call("clsp_atomic", str(self._cells))
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
-
-    def read(self, label: str) -> str:
-        return self._known("clsp_read", label)
-
-    def atomic(self, label: str) -> str:
-        return self._known("clsp_atomic", label)
 
     def write(self, label: str) -> str:
         """``%v`` (b32) holds a hash of the value, 10 bits."""
@@ -328,21 +349,34 @@ def bank_probe(site: int, bytes: int, is_load: bool) -> str:
     )
 
 
-def global_probe(site: int, bytes: int, kind: int, races: bool) -> str:
+def global_probe(site: int, bytes: int, kind: int) -> str:
     """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic."""
-    info = site | bytes << 16 | kind << 24
-    if not races:
-        return (
-            "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;"
-            f" st.param.b32 [p1], {info}; call (r), clsp_bounds, (p0, p1); ld.param.b32 %r, [r];"
-            " setp.ne.u32 %clsp_ok, %r, 0; }"
-        )
     return (
         "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; .param .b32 r;"
         " st.param.b64 [p0], %A; st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;"
-        f" st.param.b32 [p3], {info}; call (r), clsp_global, (p0, p1, p2, p3); ld.param.b32 %r, [r];"
-        " setp.ne.u32 %clsp_ok, %r, 0; }"
+        f" st.param.b32 [p3], {site | bytes << 16 | kind << 24}; call (r), clsp_global, (p0, p1, p2, p3);"
+        " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0; }"
     )
+
+
+def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, label: str) -> str:
+    """As ``global_probe``, without looking for races. ``offset``: of the ranges in the control block."""
+    lines = ["{ .reg .b64 %d, %n; .reg .b32 %r; .reg .pred %p;"]
+    for number in range(min(ranges, _INLINE_RANGES)):
+        at = offset + 24 * number
+        lines.append(
+            f"ld.const.u64 %n, [clsp_control+{at}]; sub.s64 %d, %A, %n; add.s64 %d, %d, {bytes - 1};"
+        )
+        lines.append(f"ld.const.u64 %n, [clsp_control+{at + 8}];")
+        combine = "setp.lt.u64 %p, %d, %n;" if not number else "setp.lt.or.u64 %p, %d, %n, %p;"
+        lines.append(combine)
+    if ranges:
+        lines.append(f"@%p bra $inside_{label};")
+    lines.append("{ .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;")
+    lines.append(f"st.param.b32 [p1], {site | bytes << 16 | kind << 24}; call (r), clsp_bounds, (p0, p1);")
+    lines.append("ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0; }")
+    lines.append(f"$inside_{label}: }}")
+    return "\t" + "\n\t".join(lines)
 
 
 def mark_executed(offset: int, number: int) -> str:

@@ -33,8 +33,10 @@ struct Fault {
     u64 address;
     u32 count, thread, block, space;
 };
+struct BankSum {
+    u64 executions_and_ideal, wavefronts;  // ideal in the high half
+};
 struct Bank {
-    u64 executions, wavefronts, ideal;
     u32 lock, worst, worst_ways, worst_ideal;
     u32 histogram[32];
 };
@@ -43,10 +45,10 @@ struct Flag {
     u32 warps[2], block, pad;
 };
 struct Range {
-    u64 start, end, cells;  // cells: address of the range's first shadow cell, 0: not watched
+    u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
 };
 
-enum { RANGES = 64, RACES = 4096, FLAGS = 65536 };
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2 };
 enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, FENCED = 3 };
 
@@ -57,6 +59,7 @@ struct Control {
     Race* races;
     Fault* faults;
     Bank* banks;
+    BankSum* bank_sums;  // per site, BANK_COPIES times: one address for all would be a queue
     Flag* flags;
     u32* notes;      // see the enum
     u32* knowledge;  // per checked block: what warps know of warps (32 x 32), barriers (16 x 32), lanes (32 x 32 x 32)
@@ -237,6 +240,18 @@ SLOW void clsp_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cell
         read_cell(address + (i << C.granule_shift), (Cell*)cell + i, stamp(low, high, site));
 }
 
+// After the readers' stamps were left by the probe: is there a writer?
+SLOW void clsp_has_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
+    u64 me = stamp(low, high, site);
+    for (u32 i = 0; i < cells; ++i) {
+        Cell* c = (Cell*)cell + i;
+        if (cells > 1) publish_reader(c, me);  // the probe stopped at the first cell with news
+        u32 at = address + (i << C.granule_shift);
+        check(load(&c->writer), me, at, true);
+        check(load(&c->atomic), me, at, true);
+    }
+}
+
 // After the writer's stamp was exchanged for ours; `old` is what stood there.
 SLOW void clsp_written(u32 address, u64 cell, u32 low, u32 high, u32 site, u64 old) {
     check_write(address, (Cell*)cell, old, stamp(low, high, site));
@@ -350,7 +365,7 @@ static __device__ __noinline__ void global_access(u64 address, u64 cells, u32 co
 
 DEVICE const Range* range_of(u64 address, u32 bytes) {
     for (u32 i = 0; i < C.range_count; ++i)
-        if (address >= C.ranges[i].start && address + bytes <= C.ranges[i].end) return &C.ranges[i];
+        if (address - C.ranges[i].start + (bytes - 1) < C.ranges[i].size) return &C.ranges[i];
     return nullptr;
 }
 
@@ -481,9 +496,9 @@ SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     Bank* out = &C.banks[site];
     bool first = lane == __ffs(active) - 1;
     if (first) {
-        atomicAdd(&out->executions, 1ull);
-        atomicAdd(&out->wavefronts, (u64)wavefronts);
-        atomicAdd(&out->ideal, (u64)ideal);
+        BankSum* sum = &C.bank_sums[site * BANK_COPIES + (block_number() * 4 + (thread_number() >> 5)) % BANK_COPIES];
+        atomicAdd(&sum->executions_and_ideal, (u64)ideal << 32 | 1);
+        atomicAdd(&sum->wavefronts, (u64)wavefronts);
     }
     if (!__any_sync(active, *(volatile u32*)&out->worst < wavefronts)) return;
     if (first)
