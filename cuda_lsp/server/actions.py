@@ -12,6 +12,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
+from cuda_lsp.server.dynamic_check import action_for
 from cuda_lsp.server.positions import to_client
 
 Check = Callable[[str], FileReport]
@@ -34,6 +35,8 @@ def actions(
     for kernel in report.kernels:
         if kernel.range.start.line - 1 <= wanted.start.line <= kernel.range.end.line - 1:
             found.append(_set_launch(kernel, document))
+            if kernel.key:
+                found.append(_run(kernel, document))
     return found
 
 
@@ -84,6 +87,14 @@ def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
         title=f"Ignore {finding.code.value} here",
         kind=lsp.CodeActionKind.QuickFix,
         edit=_insertion(document, line, text),
+    )
+
+
+def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
+    return lsp.CodeAction(
+        title=f"Run dynamic check of {kernel.name}",
+        kind=lsp.CodeActionKind.Source,
+        command=action_for(kernel, document.uri),
     )
 
 

@@ -6,6 +6,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import Code, FileReport, KernelReport
+from cuda_lsp.server.dynamic_check import action_for
 from cuda_lsp.server.hover import launch_text
 from cuda_lsp.server.positions import to_client
 
@@ -15,6 +16,15 @@ def lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
     return [
         lsp.CodeLens(range=to_client(kernel.range, document), command=lsp.Command(_title(kernel), ""))
         for kernel in report.kernels
+    ]
+
+
+def run_lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
+    """One lens a kernel that runs it instrumented."""
+    return [
+        lsp.CodeLens(range=to_client(kernel.range, document), command=action_for(kernel, document.uri))
+        for kernel in report.kernels
+        if kernel.key
     ]
 
 

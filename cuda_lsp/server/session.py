@@ -18,6 +18,7 @@ from pathlib import Path
 from attrs import define, frozen
 
 from cuda_lsp.config import Settings
+from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport
 from cuda_lsp.static.analyze import Analyzer
 
@@ -81,6 +82,10 @@ class Session:
         """The newest report of a document."""
         known = self._open.get(uri)
         return known.report if known else None
+
+    def kernel(self, path: Path, name: str) -> Kernel | None:
+        """The newest translation of one kernel of an open document."""
+        return self._analyzer.kernel(path, name)
 
     def settled(self, uri: str, version: int | None, seconds: float) -> FileReport | None:
         """The report of this version, waiting for it up to ``seconds``."""

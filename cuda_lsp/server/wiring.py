@@ -13,9 +13,11 @@ from pygls.workspace import TextDocument
 
 from cuda_lsp import __version__, config
 from cuda_lsp.config import Settings
+from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
-from cuda_lsp.server import actions, hover, lenses
+from cuda_lsp.server import actions, dynamic_check, hover, lenses
 from cuda_lsp.server.diagnostics import diagnostics
+from cuda_lsp.server.dynamic_check import DynamicChecks
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
@@ -33,6 +35,7 @@ class CudaServer(Server):
         self.settings = Settings()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
+        self.dynamic = DynamicChecks()
 
     def start_session(self, settings: Settings) -> None:
         """(Re)start the analysis, with the texts that are open."""
@@ -49,10 +52,23 @@ class CudaServer(Server):
             self.session.change(document.uri, path_of(document.uri), document.source, document.version)
 
     def report(self, uri: str) -> FileReport | None:
-        """The newest report of a document."""
-        return self.session.report(uri) if self.session else None
+        """The newest report of a document, with what dynamic checks of its kernels saw."""
+        report = self.session.report(uri) if self.session else None
+        return self.dynamic.overlay(report) if report else None
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the client says that this workspace may compile and run its code."""
+        return bool(cast("Protocol", self.protocol).options.get("trusted", False))
+
+    def show_again(self, uri: str) -> None:
+        """Publish the newest report of a document once more."""
+        report = self.session.report(uri) if self.session else None
+        if report:
+            self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
 
     def at_exit(self) -> None:
+        self.dynamic.stop()
         if self.session:
             self.session.stop()
 
@@ -64,6 +80,7 @@ class CudaServer(Server):
         document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
         if document is None or document.version != report.version:
             return
+        report = self.dynamic.overlay(report)
         if not cast("Protocol", self.protocol).pull:
             self.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(
@@ -102,7 +119,34 @@ def create_server() -> CudaServer:
     _wire_documents(server)
     _wire_settings(server)
     _wire_reading(server)
+    _wire_dynamic(server)
     return server
+
+
+def _wire_dynamic(server: CudaServer) -> None:
+    @server.command(dynamic_check.COMMAND)
+    async def run(ls: CudaServer, uri: str, kernel: str) -> None:
+        session, document = ls.session, ls.workspace.get_text_document(uri)
+        if not ls.trusted:
+            return ls.window_show_message(
+                lsp.ShowMessageParams(lsp.MessageType.Warning, dynamic_check.UNTRUSTED)
+            )
+        report = session.report(document.uri) if session else None
+        found = next((k for k in report.kernels if k.name == kernel), None) if report else None
+        program = session.kernel(path_of(document.uri), kernel) if session and found else None
+        if found is None or program is None:
+            message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
+            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
+        options = cast("Protocol", ls.protocol).options
+        engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
+        problem = await ls.dynamic.run(
+            ls, path_of(document.uri), document.source, program, found, ls.settings, engine
+        )
+        if problem:
+            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
+        ls.show_again(uri)
+
+    del run
 
 
 def _wire_documents(server: CudaServer) -> None:
@@ -173,7 +217,8 @@ def _wire_reading(server: CudaServer) -> None:
         report = ls.report(params.text_document.uri)
         if report is None or not ls.settings.code_lens:
             return []
-        return lenses.lenses(report, ls.workspace.get_text_document(params.text_document.uri))
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        return [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
@@ -186,7 +231,11 @@ def _wire_reading(server: CudaServer) -> None:
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
         lsp.CodeActionOptions(
-            code_action_kinds=[lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.RefactorRewrite]
+            code_action_kinds=[
+                lsp.CodeActionKind.QuickFix,
+                lsp.CodeActionKind.RefactorRewrite,
+                lsp.CodeActionKind.Source,
+            ]
         ),
     )
     async def act(ls: CudaServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:

@@ -108,9 +108,10 @@ def test_repair_is_offered_and_mends_the_race(client: Client) -> None:
 def test_code_lens_tells_verdict_and_launch(plain: Client) -> None:
     plain.open("a.cu", FIGURE_1)
     plain.diagnostics("a.cu", 1)
-    (lens,) = plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
+    lens, run = plain.request("textDocument/codeLens", {"textDocument": {"uri": plain.uri("a.cu")}})
     assert lens["command"]["title"].startswith("racy")
     assert "block (64, 1, 1)" in lens["command"]["title"]
+    assert run["command"]["title"] == "Run dynamic check"
 
 
 def test_squiggles_do_not_flicker_while_a_comment_is_typed(plain: Client) -> None:

@@ -1,0 +1,163 @@
+"""Dynamic checks of the kernels of one client: started by a command, kept by the kernel's text.
+
+A result belongs to the text it was made from: it is shown as long as the kernel reads the same (wherever
+it moves), goes when it is edited, and comes back when the edit is undone. Only a trusted workspace runs
+anything. Checks run in a thread and a child process; the keystroke path only merges what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import CheckOptions, job_for, problems_of
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.runner import CheckCancelled, Runner
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import FileReport, KernelReport, Related
+
+COMMAND = "cuda-lsp.runDynamicCheck"
+UNTRUSTED = (
+    "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
+    ' trust the folder in VS Code, or set "trusted": true in the initialization options'
+)
+_KEPT = 128
+
+
+@frozen
+class _Kept:
+    """A result and the line its kernel stood on when it was made."""
+
+    result: CheckResult
+    job: CheckJob
+    line: int
+
+
+class DynamicChecks:
+    """Runs checks one at a time and remembers their results by kernel text."""
+
+    def __init__(self) -> None:
+        self._results: OrderedDict[str, _Kept] = OrderedDict()
+        self._runner = Runner()
+
+    def stop(self) -> None:
+        """End the child process."""
+        self._runner.close()
+
+    def overlay(self, report: FileReport) -> FileReport:
+        """``report`` with the results that belong to the texts of its kernels."""
+        if not self._results or not any(k.key in self._results for k in report.kernels):
+            return report
+        return evolve(report, kernels=tuple(self._shown(kernel) for kernel in report.kernels))
+
+    def has_result(self, kernel: KernelReport) -> bool:
+        return kernel.key in self._results
+
+    def _shown(self, report: KernelReport) -> KernelReport:
+        kept = self._results.get(report.key)
+        if kept is None:
+            return report
+        moved = report.range.start.line - kept.line
+        shown = (
+            merged(_moved(report, -moved), kept.result, kept.job.shapes)
+            if moved
+            else merged(report, kept.result, kept.job.shapes)
+        )
+        return _moved(shown, moved) if moved else shown
+
+    async def run(
+        self,
+        server: LanguageServer,
+        path: Path,
+        text: str,
+        kernel: Kernel,
+        report: KernelReport,
+        settings: Settings,
+        engine: EngineKind,
+    ) -> str | None:
+        """Check one kernel with progress in the client. Returns the problem for people, if there is one."""
+        job = job_for(path, text, kernel, report, settings, CheckOptions(engine=engine))
+        progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
+        try:
+            result = await asyncio.to_thread(self._runner.run, job, progress.stage, progress.cancelled)
+        except CheckCancelled:
+            progress.end("cancelled")
+            return None
+        problems = problems_of(result, report)
+        progress.end("done" if not problems else "failed")
+        if result.results:
+            self._results[report.key] = _Kept(result, job, report.range.start.line)
+            while len(self._results) > _KEPT:
+                self._results.popitem(last=False)
+        return problems[0].message if problems else None
+
+
+class _Progress:
+    """A work-done progress of the client; silent where it has none."""
+
+    def __init__(self, server: LanguageServer, token: str | None) -> None:
+        self._server = server
+        self._token = token
+        self._loop = asyncio.get_running_loop()
+
+    @classmethod
+    async def begin(cls, server: LanguageServer, title: str) -> _Progress:
+        window = server.client_capabilities.window
+        if not (window and window.work_done_progress):
+            return cls(server, None)
+        token = str(uuid.uuid4())
+        made: Any = server.work_done_progress
+        await made.create_async(token)
+        server.work_done_progress.begin(token, lsp.WorkDoneProgressBegin(title=title, cancellable=True))
+        return cls(server, token)
+
+    def stage(self, text: str) -> None:
+        """Called from the runner's thread."""
+        self._loop.call_soon_threadsafe(self._report, text)
+
+    def _report(self, text: str) -> None:
+        if self._token is not None:
+            self._server.work_done_progress.report(self._token, lsp.WorkDoneProgressReport(message=text))
+
+    def cancelled(self) -> bool:
+        progress: Any = self._server.work_done_progress
+        future = progress.tokens.get(self._token) if self._token is not None else None
+        return future is not None and future.cancelled()
+
+    def end(self, text: str) -> None:
+        if self._token is not None:
+            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
+
+
+def _moved(report: KernelReport, lines: int) -> KernelReport:
+    """The report with its kernel and findings ``lines`` further down."""
+
+    def related(r: Related) -> Related:
+        return evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines)))
+
+    return evolve(
+        report,
+        range=report.range.shifted(lines),
+        findings=tuple(
+            evolve(
+                f,
+                site=evolve(f.site, range=f.site.range.shifted(lines)),
+                related=tuple(map(related, f.related)),
+            )
+            for f in report.findings
+        ),
+    )
+
+
+def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
+    """What a click on "Run dynamic check" sends."""
+    return lsp.Command(title="Run dynamic check", command=COMMAND, arguments=[uri, kernel.name])
