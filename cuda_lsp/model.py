@@ -127,12 +127,17 @@ class LaunchSource(enum.Enum):
     DEFAULT = "default"
 
 
+Extents = tuple[int | None, int | None, int | None]
+"""Extents of a grid by axis (x, y, z); None where the source does not tell."""
+
+
 @frozen
 class LaunchConfig:
     """A launch: block and grid extents, dynamic shared memory, constant scalar arguments.
 
-    ``grid is None``: unknown, any number of blocks. ``arguments`` maps parameter names to the values
-    that the launch passes as constants. ``assumed`` says that the source does not fix it.
+    ``grid is None``: unknown, any number of blocks along the axes that ``grid_axes`` leaves open.
+    ``arguments`` maps parameter names to the values that the launch passes as constants. ``assumed``
+    says that the source does not fix it.
     """
 
     block: Dim3
@@ -141,6 +146,7 @@ class LaunchConfig:
     source: LaunchSource = LaunchSource.DEFAULT
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     site: Site | None = None
+    grid_axes: Extents = (None, None, None)
 
     @property
     def threads(self) -> int:

@@ -230,11 +230,12 @@ def _random(call: Call) -> Value:
             if isinstance(place, MemoryPlace):
                 shown = access_node(low, node)
                 site = low.site(shown)
-                if call.name != "curand_init":
+                direction = isinstance(info.target.ir, Int)  # vectors of a quasi-random sequence are read
+                if call.name != "curand_init" or direction:
                     low.emit(Load(None, place.pointer, info.target.ir, site))
-                low.emit(
-                    Store(place.pointer, low.unknown("generator state", info.target.ir), info.target.ir, site)
-                )
+                if not direction:
+                    state = low.unknown("generator state", info.target.ir)
+                    low.emit(Store(place.pointer, state, info.target.ir, site))
         else:
             expressions.discard(low, node)
     return call.unknown(f"result of {call.name}", varies=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*)|(<<|>>|[-+*/%&|^~()<>,?:]))"
+    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s*\.\s*[xyz]\b)?)|(<<|>>|[-+*/%&|^~()<>,?:]))"
 )
 _SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,

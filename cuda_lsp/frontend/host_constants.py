@@ -8,18 +8,19 @@ hide a bug, so whatever is in doubt is "not constant".
 
 from __future__ import annotations
 
+import enum
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
 from cuda_lsp.frontend.constants import NotConstant, evaluate
-from cuda_lsp.model import Dim3
+from cuda_lsp.model import Dim3, Extents
 
 _INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]{1,120})$", re.M)
+_PREPROCESSOR = re.compile(r"^[ \t]*#[ \t]*(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
 _INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s+(\w+)\s*([=({{])\s*([^;,{{}}\n]{{1,120}}?)\s*[)}}]?\s*[;,]")
 _ENUMERATOR = re.compile(r"(?<=[{,])\s*(\w+)\s*=\s*([^,{};]{1,80}?)\s*(?=[,}])")
 _PARAMETER = re.compile(
@@ -63,8 +64,8 @@ class HostConstants:
         self._macros: dict[str, set[str]] = {}
         self._definitions: dict[str, list[_Definition]] = {}
         self._dims: dict[str, list[_Definition]] = {}
-        for match in _DEFINE.finditer(plain):
-            self._macros.setdefault(match[1], set()).add(match[2].strip())
+        for name, value in _live_defines(plain):
+            self._macros.setdefault(name, set()).add(value)
         self._read_integers()
         self._read_parameters()
         self._read_dims()
@@ -126,6 +127,8 @@ class HostConstants:
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if not depth:
             raise NotConstant(name)
+        if "." in name:
+            return self._component(name, before, depth)
         macros = self._macros.get(name)
         if macros:
             if len(macros) > 1:  # which one holds is the preprocessor's business
@@ -165,12 +168,99 @@ class HostConstants:
         value = self.integer(stripped, before)
         return (value, 1, 1) if value and value > 0 else None
 
+    def known_extents(self, text: str, before: int) -> Extents:
+        """``extents`` by axis, None where an axis is not constant."""
+        stripped = text.strip()
+        call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
+        if call and stripped.startswith(("dim3", "{")):
+            return self._axes(call[1], before)
+        if stripped in self._dims:
+            definition = _visible(self._dims[stripped], before)
+            if definition is None or stripped in self._variable:
+                return (None, None, None)
+            return self._axes(definition.text or "", definition.position)
+        integer = _visible(self._definitions.get(stripped, ()), before)
+        arithmetic = re.search(r"[\w)]\s*[-+*/]\s*[\w(]", stripped)
+        if arithmetic or (integer is not None and integer.text is not None):
+            return (self.integer(stripped, before), 1, 1)  # dim3 has no arithmetic
+        return (None, None, None)
+
+    def _axes(self, text: str, before: int) -> Extents:
+        parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
+        if len(parts) > 3:
+            return (None, None, None)
+        x, y, z = [*parts, 1, 1, 1][:3]
+        return (x, y, z)
+
+    def _component(self, name: str, before: int, depth: int) -> int:
+        """``block.x`` of a dim3 variable."""
+        variable, axis = (part.strip() for part in name.split("."))
+        definition = _visible(self._dims.get(variable, ()), before)
+        if definition is None or variable in self._variable:
+            raise NotConstant(name)
+        parts = split_arguments(definition.text or "") if (definition.text or "").strip() else []
+        index = "xyz".index(axis)
+        if index >= len(parts):
+            return 1
+        return evaluate(parts[index], lambda inner: self._lookup(inner, definition.position, depth - 1))
+
     def _components(self, text: str, before: int) -> Dim3 | None:
         parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
         if len(parts) > 3 or any(part is None or part < 1 for part in parts):
             return None
         x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
         return (x, y, z)
+
+
+class _Branch(enum.Enum):
+    """Where the preprocessor stands in one ``#if``."""
+
+    LIVE = "taken"
+    WAITING = "no branch taken yet"
+    DONE = "an earlier branch was taken"
+    UNKNOWN = "the test is not understood: every branch counts"
+
+
+def _live_defines(plain: str) -> Iterator[tuple[str, str]]:
+    """``#define NAME VALUE`` lines, without those in branches that tests for one name exclude.
+
+    A name that nothing in the file defines before the test counts as undefined: build flags are not known.
+    """
+    defined: set[str] = set()
+    perhaps: set[str] = set()
+    branches: list[_Branch] = []
+
+    def entered(word: str, rest: str) -> _Branch:
+        test = _defined_test(word, rest)
+        if test is None or test[0] in perhaps:
+            return _Branch.UNKNOWN
+        return _Branch.LIVE if (test[0] in defined) is test[1] else _Branch.WAITING
+
+    for match in _PREPROCESSOR.finditer(plain):
+        word, rest = match[1], match[2].strip()
+        if word in ("ifdef", "ifndef", "if"):
+            branches.append(entered(word, rest))
+        elif word == "endif":
+            del branches[-1:]
+        elif word in ("elif", "else") and branches:
+            if branches[-1] is _Branch.LIVE:
+                branches[-1] = _Branch.DONE
+            elif branches[-1] is _Branch.WAITING:
+                branches[-1] = _Branch.LIVE if word == "else" else entered("if", rest)
+        elif word == "define" and not {_Branch.WAITING, _Branch.DONE} & set(branches):
+            name, _, value = rest.partition(" ") if " " in rest else rest.partition("\t")
+            (perhaps if _Branch.UNKNOWN in branches else defined).add(name.partition("(")[0])
+            if name.isidentifier() and value.strip() and len(value) <= 120:
+                yield name, value.strip()
+
+
+def _defined_test(word: str, rest: str) -> tuple[str, bool] | None:
+    """(name, whether it must be defined) of a plain test for one name."""
+    pattern = r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?" if word == "if" else r"()(\w+).*"
+    test = re.fullmatch(pattern, rest)
+    if test is None:
+        return None
+    return test[2], (word != "ifndef") is (test[1] != "!")
 
 
 def _visible(definitions: tuple[_Definition, ...] | list[_Definition], before: int) -> _Definition | None:

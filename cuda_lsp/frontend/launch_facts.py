@@ -16,9 +16,14 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.launches import LaunchSite, blanked
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import LaunchBounds
-from cuda_lsp.model import LaunchConfig, LaunchSource
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
+_THREADS = re.compile(
+    r"k?_*(?:n|num|numberof)?_*(?:threads?|block|cta|tb|b)_*(?:size|dim|dimx|threads?|_?x|per_?block|count)?_*"
+    r"|bs|n_?threads|blk_?size",
+    re.I,
+)
 _LITERAL_TYPES = ("int", "float", "double")
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -34,6 +39,25 @@ def launches_for(
     written = directive_launch(directive)
     completed = [evolve(c, arguments={**c.arguments, **directive.arguments}) for c in found]
     return (*([written] if written else []), *completed)
+
+
+def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
+    """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    if not own:
+        return None, {}
+    grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
+    shared = {i: v for i, v in own[0].arguments.items() if all(s.arguments.get(i) == v for s in own)}
+    names = kernel.parameters
+    return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
+
+
+def block_of_template(kernel: KernelSource) -> dict[str, int]:
+    """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
+    for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):
+        if _THREADS.fullmatch(name) and value.isdigit() and 32 <= int(value) <= 1024 and int(value) % 32 == 0:
+            return {"block": int(value)}
+    return {}
 
 
 def launches_outside(

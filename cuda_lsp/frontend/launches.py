@@ -14,7 +14,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Position, Site, SourceRange
+from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
@@ -38,13 +38,16 @@ class LaunchSite:
     dynamic_shared: int | None
     arguments: Mapping[int, int] = field(factory=dict[int, int])
     site: Site | None = None
+    grid_axes: Extents = (None, None, None)
 
     def configuration(self, parameters: tuple[str, ...]) -> LaunchConfig | None:
         """For a kernel with these parameter names; None when the block is not known."""
         if self.block is None:
             return None
         named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
-        return LaunchConfig(self.block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site)
+        return LaunchConfig(
+            self.block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site, self.grid_axes
+        )
 
 
 def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) -> tuple[LaunchSite, ...]:
@@ -102,6 +105,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             if (value := constants.integer(argument, start)) is not None
         },
         site=Site(extent, text[window + name.start(1) : finish]),
+        grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
     )
 
 

@@ -27,7 +27,14 @@ from cuda_lsp.frontend.fragments import Prelude, find_prelude
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
-from cuda_lsp.frontend.launch_facts import directive_launch, launch_bounds, launches_for, launches_outside
+from cuda_lsp.frontend.launch_facts import (
+    block_of_template,
+    common_facts,
+    directive_launch,
+    launch_bounds,
+    launches_for,
+    launches_outside,
+)
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -317,12 +324,17 @@ class Translation:
             self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast
         )
         directive = self._directive(source)
+        outside = self.outside.get(source.base_name, ())
+        grid, arguments = common_facts(source, (*self.launch_sites, *outside))
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
             launches=launches_for(source, self.launch_sites, directive)
-            or launches_outside(source, self.outside.get(source.base_name, ()), directive),
+            or launches_outside(source, outside, directive),
+            grid=grid,
+            required={**kernel.required, **block_of_template(source)},
+            arguments={**arguments, **(directive.arguments if directive else {})},
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),

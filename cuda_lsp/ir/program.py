@@ -29,7 +29,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from cuda_lsp.ir.types import BOOL, INT32, UINT32, Int, Opaque, Pointer, Type
-from cuda_lsp.model import LaunchConfig, Scope, Site, SourceRange, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Scope, Site, SourceRange, Space
 
 # ------------------------------------------------------------------------------------ expressions
 
@@ -443,7 +443,8 @@ class Kernel:
 
     ``params``: scalar and pointer parameters in order; fields of by-value record parameters appear
     as parameters of their own, named ``record.field``. ``arrays``: every Array that ``body`` names.
-    ``launches``: what launch sites say, best first (``frontend.launches``), may be empty.
+    ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
+    ``arguments``: what all launch sites agree on when none tells the block.
     ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
@@ -459,6 +460,8 @@ class Kernel:
     directives: Directives = Directives()
     errors: tuple[SourceRange, ...] = ()
     digest: str = ""
+    grid: Dim3 | None = None
+    arguments: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
 
 

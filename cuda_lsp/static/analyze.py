@@ -307,7 +307,8 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     """What a kernel's analysis takes from launch sites; their places do not count."""
     found: dict[str, list[object]] = {}
     for site in (*translation.launch_sites, *itertools.chain(*translation.outside.values())):
-        facts = (site.template_arguments, site.block, site.grid, site.dynamic_shared, *site.arguments.items())
+        extents = (site.block, site.grid, site.grid_axes)
+        facts = (site.template_arguments, *extents, site.dynamic_shared, *site.arguments.items())
         found.setdefault(site.kernel, []).append(facts)
     return found
 

@@ -25,8 +25,9 @@ ASSUMED = "the launch, which nothing in the file tells"
 def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     """The launches to analyse, the one to show first; never empty."""
     known = kernel.launches
+    grid = settings.grid_dim or kernel.grid
     if settings.block_dim:
-        arguments = known[0].arguments if known else kernel.directives.arguments
+        arguments = known[0].arguments if known else kernel.arguments
         shared = known[0].dynamic_shared if known else None
         return (
             LaunchConfig(settings.block_dim, settings.grid_dim, shared, LaunchSource.COMMAND_LINE, arguments),
@@ -39,20 +40,26 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
         return (
             LaunchConfig(
                 (kernel.bounds.max_threads, 1, 1),
-                settings.grid_dim,
+                grid,
                 source=LaunchSource.BOUNDS,
-                arguments=kernel.directives.arguments,
+                arguments=kernel.arguments,
             ),
         )
-    hinted = _hinted_block(kernel)
+    named = kernel.required.get("block")
+    flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
+    hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
     source = LaunchSource.BOUNDS if hinted else LaunchSource.DEFAULT
     block = hinted or _default_block(kernel, settings)
-    arguments = kernel.directives.arguments
-    return (LaunchConfig(block, settings.grid_dim, source=source, arguments=arguments),)
+    return (LaunchConfig(block, grid, source=source, arguments=kernel.arguments),)
 
 
-def alternatives(launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
-    """Other launches as plausible as an assumed one: what holds under all of them is not its fault."""
+def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
+    """Other launches as plausible as an assumed one: what holds under all of them is not its fault.
+
+    None when the kernel's template arguments name the block.
+    """
+    if launch.block == (kernel.required.get("block"), 1, 1):
+        return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
     others = [block for block in blocks if block != launch.block] if z == 1 else [(x, y, 1)]
@@ -90,6 +97,13 @@ def _default_block(kernel: Kernel, settings: Settings) -> Dim3:
     if (y, z) == (1, 1) and x % 16 == 0 and Axis.TID_Y in axes_of(kernel):
         return (16, x // 16, 1)
     return (x, y, z)
+
+
+def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
+    """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
+    used = axes_of(kernel)
+    axes = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
+    return any(n == 1 and axis in used for n, axis in zip(launch.block, axes, strict=True))
 
 
 def axes_of(kernel: Kernel) -> frozenset[Axis]:

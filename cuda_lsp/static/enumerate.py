@@ -15,7 +15,7 @@ from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.machine import Machine, OutOfBudget
-from cuda_lsp.static.representatives import representative_blocks, stand_for_all
+from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
 from cuda_lsp.static.slicing import Slice, slice_kernel
 from cuda_lsp.static.trace import Budget, Path, Trace
 from cuda_lsp.static.values import Address, Spread
@@ -65,7 +65,7 @@ def facts_of(kernel: Kernel) -> Slice:
 
 
 def _grid(launch: LaunchConfig) -> Dim3:
-    return launch.grid if launch.grid is not None else (2, 1, 1)
+    return launch.grid if launch.grid is not None else assumed_grid(launch)
 
 
 def _execute_path(

@@ -48,13 +48,20 @@ def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...
     """
     if not facts_need_blocks(facts):
         return ((0, 0, 0),)
-    if launch.grid is None:
-        return ((0, 0, 0), (1, 0, 0))
-    x, y, z = launch.grid
-    if x * y * z * launch.threads <= _ALL_LANES:
+    x, y, z = launch.grid or assumed_grid(launch)
+    if launch.grid is not None and x * y * z * launch.threads <= _ALL_LANES:
         return tuple((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
     neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
     return tuple(dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1))))
+
+
+def assumed_grid(launch: LaunchConfig) -> Dim3:
+    """A grid for a launch that leaves axes open: two blocks along the first of them, one along others."""
+    found = [1 if n is None else n for n in launch.grid_axes]
+    if None in launch.grid_axes:
+        found[launch.grid_axes.index(None)] = 2
+    x, y, z = found
+    return (x, y, z)
 
 
 def stand_for_all(facts: Slice, launch: LaunchConfig, blocks: tuple[Dim3, ...]) -> bool:

@@ -22,7 +22,7 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted."""
     first = refine_kernel(kernel, launches, gpu, budget)
-    others = alternatives(launches[0])[:1] if launches and launches[0].assumed else ()
+    others = alternatives(kernel, launches[0])[:1] if launches and launches[0].assumed else ()
     if not others or not any(_certain(finding) for finding in first.findings):
         return first
     again = {_place(f) for f in refine_kernel(kernel, others, gpu, budget).findings if _certain(f)}

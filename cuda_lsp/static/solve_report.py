@@ -28,6 +28,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
+from cuda_lsp.static.assumed import unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import only_inputs_decide, with_contents
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
@@ -226,7 +227,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     that can be said in words may be constrained by the host.
     """
     launch = query.where.launch
-    if launch is not None and launch.assumed and _unlike(launch, query):
+    if launch is not None and launch.assumed and unlike(query.kernel, launch):
         return "the launch, which is only assumed"
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
@@ -242,11 +243,6 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     if query.ask(p, t.and_(facts, small)).outcome is Outcome.MODEL:
         return None if launch is None or not launch.assumed or condition is None else "the launch"
     return "the number of blocks, which is not known"
-
-
-def _unlike(launch: LaunchConfig, query: Query) -> bool:
-    """The kernel uses a thread coordinate that the assumed launch does not have."""
-    return any(n == 1 and axis in query.where.used for n, axis in zip(launch.block, TID, strict=True))
 
 
 def _mentions_blocks(p: Problem) -> bool:

@@ -75,8 +75,8 @@ def _block_axis(
 def _grid_axis(
     i: int, launch: LaunchConfig | None, used: set[Axis], axes: dict[Axis, Term], bounds: list[Term]
 ) -> None:
-    if launch is not None and launch.grid is not None:
-        extent = launch.grid[i]
+    extent = (launch.grid or launch.grid_axes)[i] if launch is not None else None
+    if extent is not None:
         axes[GDIM[i]] = t.const(extent)
         axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, extent - 1)
     elif i and not used & {BID[i], GDIM[i]}:

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
-from cuda_lsp.static.assumed import ASSUMED, alternatives, free_scalars, launches_of, sample
+from cuda_lsp.static.assumed import ASSUMED, alternatives, free_scalars, launches_of, sample, unlike
 from cuda_lsp.static.banks import BankThresholds, bank_findings
 from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
@@ -174,7 +174,9 @@ def _not_its_fault(
     """Under a launch that we assumed, only what other plausible launches show too is certain."""
     findings = tuple(found)
     certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
-    for other in alternatives(launch):
+    if unlike(kernel, launch):
+        certain.clear()
+    for other in alternatives(kernel, launch):
         if not certain:
             break
         trace = _run(kernel, other, other.arguments, settings)

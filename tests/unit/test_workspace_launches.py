@@ -61,3 +61,66 @@ def test_the_nearest_folder_wins_and_namesakes_launch_their_own(tmp_path: Path) 
 def test_the_search_ends_at_the_project(tmp_path: Path) -> None:
     write(tmp_path, one__Makefile="", one__fold_cu=KERNEL, two__main_cu="void go(int*a){fold<<<1,32>>>(a);}")
     assert Workspace().launches(tmp_path / "one" / "fold.cu", ["fold"]) == {}
+
+
+def test_a_template_argument_that_names_the_threads_is_the_block(tmp_path: Path) -> None:
+    text = """template <int BlockSize> __global__ void stride(float* a, int n) {
+      for (int i = threadIdx.x; i < n; i += BlockSize) a[blockIdx.x * n + i] = i;
+    }
+    template __global__ void stride<64>(float*, int);
+    """
+    write(tmp_path, stride_cu=text)
+    (kernel,) = check_file(tmp_path / "stride.cu").kernels
+    assert kernel.launches[0].block == (64, 1, 1)
+    assert not kernel.findings
+
+
+def test_grid_and_arguments_count_without_the_block(tmp_path: Path) -> None:
+    text = """__global__ void fill(int* a, int n) { a[threadIdx.x] = n; }
+    void go(int* a, int threads) { fill<<<1, threads>>>(a, 5); }
+    """
+    write(tmp_path, fill_cu=text)
+    (kernel,) = check_file(tmp_path / "fill.cu").kernels
+    assert kernel.launches[0].assumed
+    assert (kernel.launches[0].grid, kernel.launches[0].arguments) == ((1, 1, 1), {"n": 5})
+    assert kernel.verdict is Verdict.RACE_FREE
+
+
+def test_extents_made_of_other_extents(tmp_path: Path) -> None:
+    text = "void go(int* a) { dim3 b(16, 4); dim3 g(64 / b.x, 64 / b.y); k<<<g, b>>>(a); }"
+    write(tmp_path, k_cu="__global__ void k(int* a) {}\n" + text)
+    (kernel,) = check_file(tmp_path / "k.cu").kernels
+    assert kernel.launches[0].grid == (4, 16, 1)
+
+
+def test_axes_of_the_grid_that_are_known(tmp_path: Path) -> None:
+    text = """__global__ void row(int* a) { if (blockIdx.y == 0) a[threadIdx.x] = 1; }
+    void go(int* a, int n) { dim3 grid(1, n); row<<<grid, 64>>>(a); }
+    __global__ void column(int* a) { if (blockIdx.y == 0) a[threadIdx.x] = threadIdx.x; }
+    void too(int* a, int n) { column<<<(n + 63) / 64, 64>>>(a); }
+    """
+    write(tmp_path, k_cu=text)
+    row, column = check_file(tmp_path / "k.cu").kernels
+    assert (row.launches[0].grid_axes, row.verdict) == ((1, None, 1), Verdict.RACE_FREE)
+    assert (column.launches[0].grid_axes, column.verdict) == ((None, 1, 1), Verdict.RACY)
+
+
+def test_macros_of_the_live_branch(tmp_path: Path) -> None:
+    text = """#ifdef WG_SIZE
+    #define SIDE WG_SIZE
+    #elif defined(OTHER)
+    #define SIDE 8
+    #else
+    #define SIDE 32
+    #endif
+    #if SOMETHING > 3
+    #define ROWS 2
+    #else
+    #define ROWS 4
+    #endif
+    __global__ void k(int* a) { }
+    void go(int* a) { k<<<ROWS, SIDE>>>(a); }
+    """
+    write(tmp_path, k_cu=text)
+    (kernel,) = check_file(tmp_path / "k.cu").kernels
+    assert (kernel.launches[0].block, kernel.launches[0].grid) == ((32, 1, 1), None)

@@ -8,7 +8,7 @@ void* memcpy(void*, const void*, size_t); void* memmove(void*, const void*, size
 size_t strlen(const char*); char* strcpy(char*, const char*); char* strncpy(char*, const char*, size_t); char* strcat(char*, const char*); int strcmp(const char*, const char*); int strncmp(const char*, const char*, size_t);
 int atoi(const char*); double atof(const char*); int rand(); void srand(unsigned);
 }
-inline void* operator new(size_t, void* p) noexcept { return p; }
+inline void* operator new(size_t, void* p) noexcept { return p; } inline void* operator new[](size_t, void* p) noexcept { return p; }
 namespace std {
 using ::size_t; using ::ptrdiff_t; using ::intptr_t; using ::uintptr_t; using ::int8_t; using ::int16_t; using ::int32_t; using ::int64_t; using ::uint8_t; using ::uint16_t; using ::uint32_t; using ::uint64_t;
 using ::sin; using ::cos; using ::tan; using ::asin; using ::acos; using ::atan; using ::sinh; using ::cosh; using ::tanh; using ::exp; using ::exp2; using ::expm1; using ::log; using ::log2; using ::log10; using ::log1p;
