@@ -1,0 +1,146 @@
+"""The child process of dynamic checks: results, cancellation, crashes, one clear message each."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import needs_nvcc
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.runner import CheckCancelled, Runner
+from cuda_lsp.model import Code, KernelReport, Status, Verdict
+from cuda_lsp.static.analyze import Analyzer
+
+RACY = (
+    "__global__ void k(int* o) { __shared__ int s[64]; s[threadIdx.x] = 1;"
+    " o[threadIdx.x] = s[63 - threadIdx.x]; }\n"
+)
+ENDLESS = "__global__ void k(volatile int* o) { while (o[0] < 1000) { } }\n"
+LAUNCH = "void run(int* o) { k<<<1, 64>>>(o); }\n"
+
+
+def prepared(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deadline: float = 10.0):
+    """The job for the one kernel of ``text``, and its static report."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    path = tmp_path / "k.cu"
+    path.write_text(text)
+    analyzer = Analyzer(Settings())
+    report = analyzer.update(path, text)
+    (kernel,) = report.kernels
+    program = analyzer.kernel(path, kernel.name)
+    assert program is not None
+    options = CheckOptions(EngineKind.EMULATOR, deadline=deadline, watch_all=True)
+    job = job_for(path, text, program, kernel, Settings(), options)
+    analyzer.shutdown()
+    return job, kernel
+
+
+@pytest.fixture
+def runner():
+    found = Runner()
+    yield found
+    found.close()
+
+
+def checked(runner: Runner, job: CheckJob, report: KernelReport) -> tuple[CheckResult, KernelReport]:
+    result = runner.run(job)
+    return result, merged(report, result, job.shapes)
+
+
+@needs_nvcc
+def test_a_race_is_confirmed_with_its_counts(runner, tmp_path, monkeypatch):
+    job, report = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
+    stages: list[str] = []
+    result = runner.run(job, stages.append)
+    after = merged(report, result, job.shapes)
+    (race,) = [f for f in after.findings if f.kind]
+    assert race.status is Status.CONFIRMED and race.observation is not None
+    assert race.observation.pairs == 64 and race.observation.words == 64
+    assert "compiling" in stages and "running" in stages
+    assert after.verdict is Verdict.RACY
+
+
+@needs_nvcc
+def test_what_the_static_side_missed_is_added_and_says_so(runner, tmp_path, monkeypatch):
+    job, report = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
+    result = runner.run(job)
+    blind = KernelReport(report.name, report.range, Verdict.UNDECIDED, ("a reason",), report.launches)
+    after = merged(blind, result, job.shapes)
+    (race,) = [f for f in after.findings if f.code is Code.SHARED_RACE]
+    assert race.status is Status.CONFIRMED and "had not found it" in race.message
+    assert race.witness is not None and race.witness.array == "s"
+    assert after.verdict is Verdict.RACY
+
+
+@needs_nvcc
+def test_an_endless_kernel_ends_at_its_deadline(runner, tmp_path, monkeypatch):
+    job, report = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=0.5)
+    result, after = checked(runner, job, report)
+    assert any("deadline" in reason for reason in after.reasons)
+    assert result.results[0].races.failure
+
+
+@needs_nvcc
+def test_a_check_can_be_cancelled_while_the_kernel_runs(runner, tmp_path, monkeypatch):
+    job, _ = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)
+    running = threading.Event()
+    started = time.monotonic()
+
+    def watch(stage: str) -> None:
+        if stage == "running":
+            running.set()
+
+    with pytest.raises(CheckCancelled):
+        runner.run(job, watch, running.is_set)
+    assert time.monotonic() - started < 30
+
+
+@needs_nvcc
+def test_a_child_that_is_killed_is_told_and_the_next_check_works(runner, tmp_path, monkeypatch):
+    job, _ = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
+
+    def kill(stage: str) -> None:
+        assert runner._child is not None
+        os.kill(runner._child.pid, signal.SIGSEGV)
+
+    result = runner.run(job, kill)
+    assert result.problem is not None and "SIGSEGV" in result.problem
+    assert runner.run(job).results
+
+
+def test_a_missing_compiler_is_one_line_with_the_next_step(runner, tmp_path, monkeypatch):
+    from attrs import evolve
+
+    job, report = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
+    result = runner.run(evolve(job, nvcc=tmp_path / "no-such-nvcc"))
+    assert result.problem is not None and "no-such-nvcc" in result.problem and "pip install" in result.problem
+    assert merged(report, result, job.shapes) == report
+
+
+@needs_nvcc
+def test_errors_of_the_compiler_stand_on_the_users_lines(runner, tmp_path, monkeypatch):
+    job, _ = prepared(RACY + LAUNCH + "int x = nowhere;\n", tmp_path, monkeypatch)
+    result = runner.run(job)
+    assert [(e.range.start.line, e.range.start.column) for e in result.errors if e.range] == [(3, 9)]
+
+
+@needs_nvcc
+def test_a_folder_that_cannot_be_written_is_told(runner, tmp_path, monkeypatch):
+    from attrs import evolve
+
+    job, _ = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = runner.run(evolve(job, cache=blocked))
+    assert result.problem is not None and "file" in result.problem
