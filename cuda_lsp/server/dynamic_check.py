@@ -8,9 +8,9 @@ anything. Checks run in a thread and a child process; the keystroke path only me
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import uuid
 from collections import OrderedDict
-from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
@@ -53,17 +53,16 @@ class DynamicChecks:
         """End the child process."""
         self._runner.close()
 
-    def overlay(self, report: FileReport) -> FileReport:
-        """``report`` with the results that belong to the texts of its kernels."""
-        if not self._results or not any(k.key in self._results for k in report.kernels):
+    def overlay(self, report: FileReport, text: str) -> FileReport:
+        """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""
+        names = {kept.job.kernel for kept in self._results.values() if kept.job.path == report.path}
+        if not any(kernel.name in names for kernel in report.kernels):
             return report
-        return evolve(report, kernels=tuple(self._shown(kernel) for kernel in report.kernels))
+        keys = text_keys(report, text)
+        return evolve(report, kernels=tuple(self._shown(k, keys[k.name]) for k in report.kernels))
 
-    def has_result(self, kernel: KernelReport) -> bool:
-        return kernel.key in self._results
-
-    def _shown(self, report: KernelReport) -> KernelReport:
-        kept = self._results.get(report.key)
+    def _shown(self, report: KernelReport, key: str) -> KernelReport:
+        kept = self._results.get(key)
         if kept is None:
             return report
         moved = report.range.start.line - kept.line
@@ -77,15 +76,15 @@ class DynamicChecks:
     async def run(
         self,
         server: LanguageServer,
-        path: Path,
+        file: FileReport,
         text: str,
         kernel: Kernel,
         report: KernelReport,
         settings: Settings,
         engine: EngineKind,
     ) -> str | None:
-        """Check one kernel with progress in the client. Returns the problem for people, if there is one."""
-        job = job_for(path, text, kernel, report, settings, CheckOptions(engine=engine))
+        """Check one kernel of ``file`` with progress in the client. Returns the problem, if there is one."""
+        job = job_for(file.path, text, kernel, report, settings, CheckOptions(engine=engine))
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
         try:
             result = await asyncio.to_thread(self._runner.run, job, progress.stage, progress.cancelled)
@@ -95,7 +94,8 @@ class DynamicChecks:
         problems = problems_of(result, report)
         progress.end("done" if not problems else "failed")
         if result.results:
-            self._results[report.key] = _Kept(result, job, report.range.start.line)
+            key = text_keys(file, text)[report.name]
+            self._results[key] = _Kept(result, job, report.range.start.line)
             while len(self._results) > _KEPT:
                 self._results.popitem(last=False)
         return problems[0].message if problems else None
@@ -136,6 +136,22 @@ class _Progress:
     def end(self, text: str) -> None:
         if self._token is not None:
             self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
+
+
+def text_keys(report: FileReport, text: str) -> dict[str, str]:
+    """For each kernel what its behaviour can depend on: its own text, and all text outside kernels.
+
+    White space outside does not count, so that a kernel may move.
+    """
+    lines = text.splitlines()
+    inside = {n for k in report.kernels for n in range(k.range.start.line - 1, k.range.end.line)}
+    outside = " ".join(" ".join(lines[n] for n in range(len(lines)) if n not in inside).split())
+    keys: dict[str, str] = {}
+    for kernel in report.kernels:
+        own = "\n".join(lines[kernel.range.start.line - 1 : kernel.range.end.line])
+        parts = (str(report.path), kernel.name, own, outside)
+        keys[kernel.name] = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+    return keys
 
 
 def _moved(report: KernelReport, lines: int) -> KernelReport:

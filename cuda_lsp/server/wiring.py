@@ -54,7 +54,11 @@ class CudaServer(Server):
     def report(self, uri: str) -> FileReport | None:
         """The newest report of a document, with what dynamic checks of its kernels saw."""
         report = self.session.report(uri) if self.session else None
-        return self.dynamic.overlay(report) if report else None
+        return self.dynamic.overlay(report, self._text(uri)) if report else None
+
+    def _text(self, uri: str) -> str:
+        document = self.workspace.text_documents.get(unquote(uri))
+        return document.source if document else ""
 
     @property
     def trusted(self) -> bool:
@@ -80,7 +84,7 @@ class CudaServer(Server):
         document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
         if document is None or document.version != report.version:
             return
-        report = self.dynamic.overlay(report)
+        report = self.dynamic.overlay(report, document.source)
         if not cast("Protocol", self.protocol).pull:
             self.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(
@@ -134,14 +138,12 @@ def _wire_dynamic(server: CudaServer) -> None:
         report = session.report(document.uri) if session else None
         found = next((k for k in report.kernels if k.name == kernel), None) if report else None
         program = session.kernel(path_of(document.uri), kernel) if session and found else None
-        if found is None or program is None:
+        if report is None or found is None or program is None:
             message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
             return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
         options = cast("Protocol", ls.protocol).options
         engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
-        problem = await ls.dynamic.run(
-            ls, path_of(document.uri), document.source, program, found, ls.settings, engine
-        )
+        problem = await ls.dynamic.run(ls, report, document.source, program, found, ls.settings, engine)
         if problem:
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
         ls.show_again(uri)
