@@ -30,6 +30,7 @@ _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC = range(3)
 _PER_SITE = 40  # threads of one site kept per suspected word; more than a warp has
 _ATOMIC_OWNER = -2
+_NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
 @frozen(eq=False)
@@ -55,8 +56,12 @@ class Found:
     threads: tuple[int, int]  # of the emulated launch
     address: int
     pairs: int = 0
-    words: int = 0
     same_value: bool = True
+    seen_words: set[int] = field(factory=set[int])
+
+    @property
+    def words(self) -> int:
+        return len(self.seen_words)
 
 
 @define(eq=False)
@@ -190,25 +195,35 @@ class Detector:
         if not across:
             warp = self.lanes.warp
             clash &= ~((warp[a.thread] == warp[b.thread]) & (a.tick != b.tick))
-        for i in np.flatnonzero(clash).tolist():
-            x, y = a[i], b[i]
-            if self.order.between(x.thread, x.sequence, y.thread, y.sequence, across):
-                continue
-            self._note(x, y)
+        hits = np.flatnonzero(clash)
+        if len(self.order.pickups if across else self.order.events):
+            hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
+        if len(hits):
+            self._note(a[hits], b[hits])
 
-    def _note(self, x: Any, y: Any) -> None:
-        if (x.number, x.thread) > (y.number, y.thread):
-            x, y = y, x
-        key = int(x.number), int(y.number)
-        modes = _MODES[int(x.mode)], _MODES[int(y.mode)]
-        known = self.found.get(key)
-        if known is None:
-            known = self.found[key] = Found(key, modes, (int(x.thread), int(y.thread)), int(x.word) * 4)
-            known.words = 1
-        known.pairs += 1
-        both = bool(x.known and y.known)
-        known.same_value &= both and x.value == y.value
-        known.words += int(x.word) * 4 != known.address
+    def _ordered(self, a: Entries, b: Entries, i: int, across: bool) -> bool:
+        first, second = (int(a.thread[i]), int(a.sequence[i])), (int(b.thread[i]), int(b.sequence[i]))
+        return self.order.between(*first, *second, across)
+
+    def _note(self, a: Entries, b: Entries) -> None:
+        """Add racing accesses, row by row, to their pairs of instructions."""
+        swap = (a.number > b.number) | ((a.number == b.number) & (a.thread > b.thread))
+        low, high = np.where(swap, b.number, a.number), np.where(swap, a.number, b.number)
+        keys = low * _NUMBERS + high
+        same = a.known & b.known & (a.value == b.value)
+        for key in np.unique(keys).tolist():
+            rows = np.flatnonzero(keys == key)
+            k = int(rows[0])
+            x, y = (b, a) if swap[k] else (a, b)
+            numbers = (int(low[k]), int(high[k]))
+            found = self.found.get(numbers)
+            if found is None:
+                modes = (_MODES[int(x.mode[k])], _MODES[int(y.mode[k])])
+                threads = (int(x.thread[k]), int(y.thread[k]))
+                found = self.found[numbers] = Found(numbers, modes, threads, int(a.word[k]) * 4)
+            found.pairs += len(rows)
+            found.seen_words.update(a.word[rows].tolist())
+            found.same_value &= bool(same[rows].all())
 
 
 def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Record]]:
