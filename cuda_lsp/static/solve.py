@@ -20,6 +20,7 @@ from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.solve_bounds import out_of_bounds
+from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query
 from cuda_lsp.static.solve_rows import mask_cases, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
@@ -71,6 +72,7 @@ class SolverResult:
     stats: Stats = field(factory=Stats)
     every_launch: bool = False
     assumptions: tuple[str, ...] = ()
+    mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
 
 
 @define
@@ -82,14 +84,11 @@ class _Attempt:
     others: list[Finding] = field(factory=list[Finding])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
+    mixed: bool = False  # threads may wait at different barriers
 
     @property
     def decided(self) -> bool:
-        return not self.doubts and not self.reasons and not self.findings and not self.diverging
-
-    @property
-    def diverging(self) -> bool:
-        return any(f.code is Code.BARRIER_DIVERGENCE for f in self.others)
+        return not self.doubts and not self.reasons and not self.findings and not self.mixed
 
     def absorb(self, other: _Attempt) -> None:
         """Adds what another launch showed; of two findings at one pair of sites the surer stays."""
@@ -102,6 +101,7 @@ class _Attempt:
         self.others += [f for f in other.others if (f.code, f.site) not in told]
         self.reasons.update(other.reasons)
         self.assumptions.update(other.assumptions)
+        self.mixed = self.mixed or other.mixed
 
     def _doubts_told(self) -> list[str]:
         told = list(dict.fromkeys(self.doubts.values()))
@@ -116,7 +116,7 @@ class _Attempt:
             return Verdict.RACE_FREE, ()
         reasons = [*self.reasons, *self._doubts_told()]
         reasons += [f.reason for f in self.findings.values() if f.reason]
-        if self.diverging:
+        if self.mixed:
             reasons.append("a barrier that not all threads reach")
         return Verdict.UNDECIDED, tuple(dict.fromkeys(reasons))
 
@@ -147,7 +147,7 @@ def _refine(
     stats.seconds = time.perf_counter() - started
     verdict, reasons = merged.verdict()
     findings = (*merged.findings.values(), *merged.others)
-    return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions))
+    return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions), merged.mixed)
 
 
 def _settle_launch(
@@ -191,6 +191,8 @@ def _attempt(
     for candidate, facts in problems:
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
+    if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
+        attempt.mixed = not missed_by_leavers_only(query, summary.events)
     if not launch.assumed:
         attempt.others += out_of_bounds(query, summary.events, launch)
     return attempt

@@ -85,7 +85,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         if launch.assumed:
             found = _not_its_fault(kernel, launch, found, settings, quick)
         doubts = [f for f in found if f.status is Status.POSSIBLE]
-        left = [f for f in doubts if f.code in RACES]
+        left = [f for f in doubts if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
         _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
         if kernel.errors:
             pass  # what broken code leaves open is noise while it is being typed
@@ -113,10 +113,10 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         reasons=reasons if verdict is Verdict.UNDECIDED else incomplete,
         launches=launches,
         findings=shown(findings.values(), settings),
-        refined=decided,
+        refined=decided and not _divergence(findings.values()),
         key=kernel.digest,
     )
-    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled))
+    return FirstTier(report, report.refined, tuple(open_reasons), frozenset(sampled))
 
 
 def _run(
@@ -259,8 +259,10 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
-    incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
-    verdict = _verdict(findings.values(), race_free=proved_free and not incomplete)
+    divergence = _divergence(findings.values()) if answer.mixed else ()
+    incomplete = (*incomplete_reasons(kernel), *divergence)
+    judged = [f for f in findings.values() if answer.mixed or f.code is not Code.BARRIER_DIVERGENCE]
+    verdict = _verdict(judged, race_free=proved_free and not incomplete)
     open_reasons = () if proved_free else (answer.reasons or first.open_reasons)
     return evolve(
         report,
