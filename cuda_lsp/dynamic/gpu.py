@@ -352,6 +352,8 @@ class _Launch:
             attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.function.set_attribute(attribute, self.dynamic)
         start, end, stream = driver.Event(), driver.Event(), driver.Stream()
+        # Made now: while a kernel hangs, the driver allocates nothing.
+        rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
         with _captured_output() as output:
             start.record(stream)
             self.function._launch_kernel(
@@ -373,7 +375,7 @@ class _Launch:
             if not self.hung:
                 driver.Context.synchronize()  # flushes what the kernel printed
         if self.hung:
-            return self._stuck(output.text)
+            return self._stuck(output.text, *rescue)
         self.seconds = float(start.time_till(end)) / 1000
         return self._outcome(output.text, keep_results)
 
@@ -449,11 +451,9 @@ class _Launch:
         if any(s.opcode.startswith("cp.async") for s in self.request.sites):
             yield "cp.async: its store counts from where it is issued, not until its wait"
 
-    def _stuck(self, output: str) -> RunOutcome:
+    def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
         """The kernel still runs: copy on another stream what its threads wrote about themselves."""
-        driver, threads = self.device.driver, self.layout.threads
-        where = driver.pagelocked_empty((len(self.blocks), threads), np.uint32)
-        stream = driver.Stream()
+        driver = self.device.driver
         driver.memcpy_dtoh_async(where, self.allocations["where"], stream)
         stream.synchronize()
         return RunOutcome(

@@ -387,7 +387,7 @@ class _Rewriter:
             return
         yield from mark
         if instruction.base in ("ret", "exit") and self.in_entry and self.watch.races:
-            leaving = (Verbatim("\tcall clsp_leaves;"), evolve(instruction, guard=None))
+            leaving = (Verbatim(probes.leaves()), evolve(instruction, guard=None))
             yield from self._guarded(instruction, iter(leaving))
             return
         yield instruction

@@ -58,7 +58,7 @@ def function_registers(layout: ShadowLayout) -> str:
     cells = "b64" if layout.in_global else "b32"
     return (
         "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
-        f" .reg .{cells} %clsp_cells;"
+        f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where;"
     )
 
 
@@ -71,10 +71,13 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
     yield "and.b32 %clsp_base, %clsp_base, -16;"
     yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+    yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
+    yield f"mad.lo.u32 %clsp_self, %u, {layout.threads}, %t; cvt.u64.u32 %q, %clsp_self; shl.b64 %q, %q, 2;"
+    yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}]; add.u64 %clsp_where, %clsp_where, %q;"
+    yield "mov.u32 %clsp_self, clsp_dynamic;"
     if layout.in_global:
         yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
         yield f"ld.const.u64 %s, [clsp_control+{control['cells_stride']}];"
-        yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
         yield "cvt.u64.u32 %q, %u; mad.lo.u64 %clsp_cells, %q, %s, %clsp_cells;"
     else:
         yield f"add.u32 %clsp_cells, %clsp_self, {layout.cells_offset};"
@@ -117,9 +120,14 @@ def reload_stamp() -> str:
 
 def tell_addresses(offset: int, names: tuple[str, ...]) -> str:
     """Write where the dynamic part and the named variables lie to ``u32 names[]``."""
-    lines = [f"{{ .reg .b64 %n; .reg .b32 %v; ld.const.u64 %n, [clsp_control+{offset}];"]
+    lines = [
+        "{ .reg .b64 %n; .reg .b32 %v, %w; .reg .pred %first;",
+        f"mov.u32 %v, %ctaid.x; mov.u32 %w, %ctaid.y; or.b32 %v, %v, %w; ld.const.u64 %n, [clsp_control+{offset}];",
+        "mov.u32 %w, %ctaid.z; or.b32 %v, %v, %w; mov.u32 %w, %tid.x; or.b32 %v, %v, %w;",
+        "setp.eq.u32 %first, %v, 0;",
+    ]
     for position, name in enumerate(("clsp_dynamic", *names)):
-        lines.append(f"mov.u32 %v, {name}; st.global.u32 [%n+{4 * position}], %v;")
+        lines.append(f"mov.u32 %v, {name}; @%first st.global.u32 [%n+{4 * position}], %v;")
     return "\t" + "\n\t".join(lines) + " }"
 
 
@@ -272,12 +280,20 @@ class SharedProbe:
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
+    def _keep_older(self) -> Iterator[str]:
+        """Where this thread overwrites itself, half of the words keep the older site: both get reported."""
+        yield "cvt.u32.u64 %o, %c;" if self.layout.in_global else "mov.u32 %o, %c;"
+        yield "xor.b32 %t, %wh, %clsp_hi; xor.b32 %u, %wl, %m; mul.lo.u32 %o, %o, 0x9E3779B1;"
+        yield f"setp.eq.u32 %q, %t, 0; setp.lt.and.u32 %q, %u, {_LANE}, %q; setp.lt.and.s32 %q, %o, 0, %q;"
+        yield f"@%q st.{self._space}.b64 [%c+16], %old;"
+
     def _write_cell(self, cell: int, label: str) -> Iterator[str]:
         if cell:
             size = "u64" if self.layout.in_global else "u32"
             yield f"add.{size} %c, %c, {CELL_BYTES}; add.u32 %a, %a, {1 << self.layout.granule_shift};"
         yield f"atom.{self._space}.exch.b64 %old, [%c+16], %new; mov.b64 {{%wl, %wh}}, %old;"
         yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c];"
+        yield from self._keep_older()
         pairs = "abw"
         if self.layout.atomics:
             yield f"ld.volatile.{self._space}.v2.b32 {{%xl, %xh}}, [%c+24];"
@@ -332,9 +348,14 @@ def call_with_stamp(name: str, last: str) -> str:
 def waits_at(site: int) -> str:
     """Before a barrier: where this thread is, should nobody come."""
     return (
-        "\t{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %clsp_hi;"
-        f" st.param.b32 [p1], {site}; call clsp_waits, (p0, p1); }}"
+        "\t{ .reg .b32 %t; and.b32 %t, %clsp_hi, 0xffff0000;"
+        f" or.b32 %t, %t, {site}; st.global.u32 [%clsp_where], %t; }}"
     )
+
+
+def leaves() -> str:
+    """Before a thread ends."""
+    return "\t{ .reg .b32 %t; mov.b32 %t, -1; st.global.u32 [%clsp_where], %t; }"
 
 
 # ---------------------------------------------------------------------------- banks, global memory
@@ -382,6 +403,7 @@ def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, lab
 def mark_executed(offset: int, number: int) -> str:
     """A basic block was entered; ``offset`` of the byte array's pointer in the control block."""
     return (
-        "\t{ .reg .b64 %e; .reg .b16 %one; mov.b16 %one, 1;"
-        f" ld.const.u64 %e, [clsp_control+{offset}]; st.global.u8 [%e+{number}], %one; }}"
+        "\t{ .reg .b64 %e; .reg .b16 %one; .reg .pred %new;"
+        f" ld.const.u64 %e, [clsp_control+{offset}]; ld.global.u8 %one, [%e+{number}];"
+        f" setp.eq.u16 %new, %one, 0; mov.b16 %one, 1; @%new st.global.u8 [%e+{number}], %one; }}"
     )

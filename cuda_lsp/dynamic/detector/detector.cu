@@ -401,16 +401,6 @@ SLOW void clsp_forget(u64 cells, u32 count) {
     __syncthreads();
 }
 
-SLOW void clsp_waits(u32 high, u32 site) {
-    u32 ordinal = block_ordinal();
-    if (ordinal != ~0u) C.where[(u64)ordinal * C.threads + thread_number()] = high & 0xffff0000u | site;
-}
-
-SLOW void clsp_leaves() {
-    u32 ordinal = block_ordinal();
-    if (ordinal != ~0u) C.where[(u64)ordinal * C.threads + thread_number()] = ~0u;
-}
-
 // A barrier that not all threads need to pass: say what this warp knows, …
 SLOW void clsp_arrive(u32 low, u32 high, u32 id) {
     u64 me = stamp(low, high, 0);
@@ -501,8 +491,9 @@ SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
         atomicAdd(&sum->wavefronts, (u64)wavefronts);
     }
     if (!__any_sync(active, *(volatile u32*)&out->worst < wavefronts)) return;
-    if (first)
-        while (atomicCAS(&out->lock, 0u, 1u)) {}
+    bool mine = false;  // the lock, unless somebody writes down a worse warp meanwhile
+    while (first && !mine && *(volatile u32*)&out->worst < wavefronts) mine = !atomicCAS(&out->lock, 0u, 1u);
+    if (!__any_sync(active, mine)) return;
     __syncwarp(active);
     __threadfence();
     if (__any_sync(active, *(volatile u32*)&out->worst < wavefronts)) {

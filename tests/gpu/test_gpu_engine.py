@@ -1,0 +1,263 @@
+"""The GPU engine on small kernels of its own: each shows one thing that the detector must see, or must not.
+
+Needs a GPU, PyCUDA and nvcc; skipped elsewhere.
+"""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuda_lsp.dynamic.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.dynamic.toolkit import find_toolkit
+from cuda_lsp.model import LaunchConfig, Space
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def engine() -> GpuEngine:
+    try:
+        made = open_engine()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    made.keep_results = True
+    return made
+
+
+def run_of(
+    tmp_path: Path,
+    text: str,
+    buffers: dict[str, np.ndarray],
+    block: int = 64,
+    grid: int = 1,
+    **options: object,
+) -> KernelRun:
+    """The first kernel of ``text``, its pointer parameters being ``buffers`` in order."""
+    path = tmp_path / "kernel.cu"
+    path.write_text(text)
+    toolkit = find_toolkit()
+    level = options.pop("level", Level.O0)
+    module = compile_module(path, text, CompileOptions(), level, toolkit, tmp_path / "cache")  # type: ignore[arg-type]
+    entry = next(iter(module.module.entries))
+    arguments = tuple(
+        Argument(name, bytes(8), ((0, Buffer(name, np.frombuffer(data.tobytes(), np.uint8), data.itemsize)),))
+        for name, data in buffers.items()
+    )
+    shared = int(options.pop("shared", 0))  # type: ignore[call-overload]
+    return KernelRun(
+        ptx=module.ptx,
+        entry=entry,
+        launch=LaunchConfig(block=(block, 1, 1), grid=(grid, 1, 1), dynamic_shared=shared),
+        arguments=arguments,
+        sites=sites_of(module, entry),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def outcome_of(engine: GpuEngine, run: KernelRun) -> RunOutcome:
+    outcome = engine.run(run, lambda stage: None)
+    assert outcome.failure is None
+    return outcome
+
+
+OUT = {"out": np.zeros(4096, np.int32)}
+
+
+def test_results_are_those_of_the_plain_kernel(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
+    s[t] = t * t; __syncthreads(); out[t] = s[63 - t]; }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    assert outcome.races == ()
+    assert outcome.results["out"].view(np.int32)[:64].tolist() == [(63 - t) ** 2 for t in range(64)]
+
+
+def test_a_race_names_array_offset_and_two_threads(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int first[8]; __shared__ int s[65];
+    first[threadIdx.x % 8] = 0; s[threadIdx.x] = 1; out[threadIdx.x] = s[threadIdx.x + 1] + first[0]; }"""
+    races = outcome_of(engine, run_of(tmp_path, text, OUT)).races
+    race = next(r for r in races if r.place.array and r.place.array.endswith("E1s"))
+    assert race.place.space is Space.SHARED
+    assert abs(race.threads[0] - race.threads[1]) == 1
+    assert race.place.offset == 4 * max(race.threads)
+
+
+def test_bytes_of_one_word_do_not_race(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ char s[64]; s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[threadIdx.x]; }"""
+    assert outcome_of(engine, run_of(tmp_path, text, OUT)).races == ()
+
+
+def test_neighbouring_bytes_do_race(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ char s[65]; s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[threadIdx.x + 1]; }"""
+    assert outcome_of(engine, run_of(tmp_path, text, OUT)).races
+
+
+@pytest.mark.parametrize(("value", "same"), [("7", True), ("threadIdx.x", False)])
+def test_all_lanes_store_to_one_word(engine: GpuEngine, tmp_path: Path, value: str, same: bool) -> None:
+    text = f"""__global__ void k(int* out) {{ __shared__ int s; s = {value}; __syncthreads(); out[threadIdx.x] = s; }}"""
+    (race,) = outcome_of(engine, run_of(tmp_path, text, OUT)).races
+    assert race.sites[0] == race.sites[1]
+    assert race.same_value is same
+
+
+def test_atomics_do_not_race_with_each_other_but_with_plain_reads(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s; if (threadIdx.x == 0) s = 0; __syncthreads();
+    atomicAdd(&s, 1); %s out[threadIdx.x] = s; }"""
+    assert outcome_of(engine, run_of(tmp_path, text % "__syncthreads();", OUT)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT)).races
+
+
+WARP = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
+s[t] = t; __syncwarp(%s); out[t] = s[t ^ %d]; }"""
+
+
+def test_syncwarp_orders_the_lanes_of_its_mask_only(engine: GpuEngine, tmp_path: Path) -> None:
+    mask = "threadIdx.x % 32 < 16 ? 0x0000ffffu : 0xffff0000u"
+    assert outcome_of(engine, run_of(tmp_path, WARP % ("", 1), OUT)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, WARP % (mask, 1), OUT)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, WARP % (mask, 16), OUT)).races
+    assert outcome_of(engine, run_of(tmp_path, WARP % ("", 32), OUT)).races  # another warp
+
+
+def test_a_named_barrier_orders_its_warps_only(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[128]; int t = threadIdx.x; s[t] = t;
+    asm volatile("bar.sync %%0, 64;" :: "r"(1 + t / 64) : "memory"); out[t] = s[t ^ %d]; }"""
+    assert outcome_of(engine, run_of(tmp_path, text % 32, OUT, block=128)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % 64, OUT, block=128)).races
+
+
+def test_producers_arrive_and_consumers_wait(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[32]; int t = threadIdx.x;
+    if (t < 32) { s[t] = t; asm volatile("bar.arrive 1, 64;" ::: "memory"); }
+    else { asm volatile("bar.sync 1, 64;" ::: "memory"); out[t] = s[63 - t]; } }"""
+    assert outcome_of(engine, run_of(tmp_path, text, OUT)).races == ()
+
+
+def test_state_survives_functions_that_are_not_inlined(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__device__ __noinline__ void put(int* s, int i, int v) { s[i] = v; __syncthreads(); }
+    __global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
+    for (int i = 0; i < 10; ++i) { put(s, (t + i) %% 64, i); %s out[t] += s[t]; __syncthreads(); } }"""
+    for level in (Level.O0, Level.O3):
+        good = run_of(tmp_path, text % "", OUT, level=level)
+        assert outcome_of(engine, good).races == ()
+        bad = run_of(tmp_path, text % "s[63 - t] = t;", OUT, level=level)
+        assert outcome_of(engine, bad).races
+
+
+def test_blocks_that_write_one_element_race(engine: GpuEngine, tmp_path: Path) -> None:
+    text = "__global__ void k(int* out) { out[threadIdx.x] = blockIdx.x; }"
+    (race,) = outcome_of(engine, run_of(tmp_path, text, OUT, grid=4)).races
+    assert race.place.space is Space.GLOBAL
+    assert race.place.array == "out"
+    assert race.blocks[0] != race.blocks[1]
+
+
+def test_last_block_done_is_not_reported(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__device__ unsigned done;
+    __global__ void k(int* out) { __shared__ bool last; if (threadIdx.x == 0) { out[blockIdx.x] = blockIdx.x;
+    __threadfence(); last = atomicAdd(&done, 1u) == gridDim.x - 1; } __syncthreads();
+    if (last && threadIdx.x == 0) { int sum = 0; for (int i = 0; i < gridDim.x; ++i) sum += out[i]; out[100] = sum; } }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, grid=16))
+    assert outcome.races == ()
+    assert any("blocks" in sentence for sentence in outcome.not_covered)
+
+
+def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(
+    engine: GpuEngine, tmp_path: Path
+) -> None:
+    text = "__global__ void k(int* out, int* in) { out[threadIdx.x] = in[threadIdx.x + 60] + 1; in[1 << 20] = 1; }"
+    buffers = {"out": np.zeros(64, np.int32), "in": np.full(64, 5, np.int32)}
+    for blocks in (None, (0,)):  # also in blocks that are not checked
+        outcome = outcome_of(engine, run_of(tmp_path, text, buffers, grid=2, blocks=blocks))
+        assert len(outcome.faults) == 2
+        assert outcome.faults[0].count + outcome.faults[1].count == 2 * (60 + 64)
+        assert outcome.results["out"].view(np.int32).tolist() == [6] * 4 + [1] * 60
+
+
+def test_shared_accesses_outside_the_block_s_memory_are_reported(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; s[threadIdx.x] = 1; __syncthreads();
+    out[threadIdx.x] = s[threadIdx.x * 4096]; }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    (fault,) = outcome.faults
+    assert fault.place.space is Space.SHARED
+    assert fault.count == 63
+
+
+def test_flags_name_words_and_warps(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[65]; s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[threadIdx.x + 1]; }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, detail=Detail.FLAGS))
+    assert outcome.races == ()
+    assert {flag.place.offset for flag in outcome.flags} <= {4 * i for i in range(1, 64)}
+    assert len(outcome.flags) >= 32
+
+
+def test_unwatched_sites_are_left_alone(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[65]; s[threadIdx.x] = 1;
+    out[threadIdx.x] = s[threadIdx.x + 1]; }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, watch=frozenset()))
+    assert outcome.races == ()
+
+
+def test_large_shared_memory_keeps_its_shadow_elsewhere(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { extern __shared__ int s[]; int t = threadIdx.x;
+    for (int i = t; i < 40000; i += 64) s[i] = i; %s out[64 * blockIdx.x + t] = s[39999 - t]; }"""
+    good = run_of(tmp_path, text % "__syncthreads();", OUT, shared=160000, grid=3)
+    assert outcome_of(engine, good).races == ()
+    bad = run_of(tmp_path, text % "", OUT, shared=160000, grid=3)
+    assert outcome_of(engine, bad).races
+
+
+def test_printf_and_device_variables(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """#include <cstdio>
+    __device__ int table[64]; __global__ void k(int* out) { table[threadIdx.x] = 2;
+    out[threadIdx.x] = table[threadIdx.x]; if (threadIdx.x == 3) printf("hello %d\\n", table[3]); }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    assert outcome.output == "hello 2\n"
+    assert outcome.races == () and outcome.faults == ()
+
+
+def test_many_warp_synchronisations_are_not_taken_for_one(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
+    for (int i = 0; i < 5000; ++i) { s[t] = i; __syncwarp(); out[t] = s[t ^ 1]; __syncwarp(); } }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    assert outcome.races == ()
+    assert any("4,094" in sentence for sentence in outcome.not_covered)
+
+
+def test_epochs_do_not_wrap_into_false_alarms(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
+    if (t == 0) s[5] = 1; for (int i = 0; i < 65535; ++i) __syncthreads(); out[t] = s[5]; __syncthreads();
+    for (int i = 0; i < 10; ++i) { s[t] = i; __syncthreads(); out[t] += s[63 - t]; __syncthreads(); } }"""
+    assert outcome_of(engine, run_of(tmp_path, text, OUT, level=Level.O3)).races == ()
+
+
+HANGING = """__global__ void k(int* out) { volatile int* flag = out; int t = threadIdx.x;
+if (t < 32) { while (flag[99] == 0) {} } __syncthreads(); out[t] = 1; }"""
+
+
+def test_a_kernel_that_hangs_says_who_waits(engine: GpuEngine, tmp_path: Path) -> None:
+    run = run_of(tmp_path, HANGING, OUT, deadline=1.0)
+    script = """import os, pickle, sys
+from cuda_lsp.dynamic.gpu import open_engine
+outcome = open_engine().run(pickle.load(sys.stdin.buffer), lambda stage: None)
+sys.stdout.buffer.write(pickle.dumps(outcome)); sys.stdout.flush(); os._exit(0)"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(run), capture_output=True, timeout=60, cwd=ROOT
+    )
+    outcome: RunOutcome = pickle.loads(done.stdout)
+    assert outcome.failure is not None
+    (stuck,) = outcome.stuck
+    assert stuck.spinning
+    ((_, waiting, first),) = stuck.waiting
+    assert (waiting, first) == (32, 32)
