@@ -12,7 +12,7 @@ import enum
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -60,6 +60,7 @@ class HostConstants:
     def __init__(self, plain: str, headers: Sequence[HostConstants] = ()) -> None:
         self._plain = plain
         self._headers = headers
+        self._given: Mapping[str, int] = {}
         self._scopes = _Scopes(plain)
         self._macros: dict[str, set[str]] = {}
         self._definitions: dict[str, list[_Definition]] = {}
@@ -127,6 +128,8 @@ class HostConstants:
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if not depth:
             raise NotConstant(name)
+        if name in self._given:
+            return self._given[name]
         if "." in name:
             return self._component(name, before, depth)
         macros = self._macros.get(name)
@@ -167,6 +170,14 @@ class HostConstants:
             return self._components(definition.text or "", definition.position)
         value = self.integer(stripped, before)
         return (value, 1, 1) if value and value > 0 else None
+
+    def extents_given(self, text: str, before: int, given: Mapping[str, int]) -> Dim3 | None:
+        """``extents`` where some names (template parameters of the host function) have these values."""
+        self._given = given
+        try:
+            return self.extents(text, before)
+        finally:
+            self._given = {}
 
     def known_extents(self, text: str, before: int) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""

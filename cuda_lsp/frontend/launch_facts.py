@@ -33,7 +33,7 @@ def launches_for(
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
-    found = [c for s in own if (c := s.configuration(kernel.parameters))]
+    found = [c for s in own if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     if directive is None:
         return tuple(found)
     written = directive_launch(directive)

@@ -8,7 +8,7 @@ their definition (``host_constants``). ``cudaLaunchKernelEx`` is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
@@ -22,6 +22,11 @@ _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
 _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
+
+
+def _not_known(given: Mapping[str, int]) -> Dim3 | None:
+    del given
+    return None
 
 
 @frozen
@@ -39,15 +44,28 @@ class LaunchSite:
     arguments: Mapping[int, int] = field(factory=dict[int, int])
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
+    block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
 
-    def configuration(self, parameters: tuple[str, ...]) -> LaunchConfig | None:
-        """For a kernel with these parameter names; None when the block is not known."""
-        if self.block is None:
+    def configuration(
+        self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
+    ) -> LaunchConfig | None:
+        """For a kernel with these parameter names; None when the block is not known.
+
+        ``template_arguments``: of the instantiation. ``k<N><<<grid, N>>>`` tells the block of each.
+        """
+        block = self.block or self.block_given(self._named(template_arguments))
+        if block is None:
             return None
         named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
         return LaunchConfig(
-            self.block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site, self.grid_axes
+            block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site, self.grid_axes
         )
+
+    def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
+        """Names that the launch passes as template arguments → their values in an instantiation."""
+        written = split_arguments(self.template_arguments or "")
+        pairs = zip(written, template_arguments, strict=False)
+        return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}
 
 
 def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) -> tuple[LaunchSite, ...]:
@@ -105,6 +123,11 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             if (value := constants.integer(argument, start)) is not None
         },
         site=Site(extent, text[window + name.start(1) : finish]),
+        block_given=lambda given: (
+            constants.extents_given(configuration[1], start, given)
+            if given and len(configuration) > 1
+            else None
+        ),
         grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
     )
 

@@ -124,3 +124,16 @@ def test_macros_of_the_live_branch(tmp_path: Path) -> None:
     write(tmp_path, k_cu=text)
     (kernel,) = check_file(tmp_path / "k.cu").kernels
     assert (kernel.launches[0].block, kernel.launches[0].grid) == ((32, 1, 1), None)
+
+
+def test_the_block_by_the_name_of_a_template_parameter(tmp_path: Path) -> None:
+    text = """template <int W, int H> __global__ void k(int* a) { a[threadIdx.x] = W; }
+    template <int W, int H> void go(int* a, int n) { dim3 block(W, H * 2); k<W, H><<<n, block>>>(a); }
+    void all(int* a) { go<192, 1>(a, 2); go<64, 4>(a, 2); }
+    """
+    write(tmp_path, k_cu=text)
+    kernels = check_file(tmp_path / "k.cu").kernels
+    assert {(k.name, k.launches[0].block) for k in kernels} == {
+        ("k<192, 1>", (192, 2, 1)),
+        ("k<64, 4>", (64, 8, 1)),
+    }

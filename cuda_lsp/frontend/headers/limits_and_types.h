@@ -94,3 +94,11 @@ typedef long time_t;
 #define M_SQRT1_2 0.70710678118654752440
 #define assert(...) __cuda_lsp_assert(static_cast<bool>(__VA_ARGS__))
 void __cuda_lsp_assert(bool);
+#define INT8_C(x) x
+#define INT16_C(x) x
+#define INT32_C(x) x
+#define INT64_C(x) x##L
+#define UINT8_C(x) x
+#define UINT16_C(x) x
+#define UINT32_C(x) x##U
+#define UINT64_C(x) x##UL

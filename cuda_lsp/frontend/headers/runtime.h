@@ -31,3 +31,13 @@ typedef double cufftDoubleReal;
 typedef float2 cuComplex;
 typedef float2 cuFloatComplex;
 typedef double2 cuDoubleComplex;
+inline cuFloatComplex make_cuFloatComplex(float x, float y) { cuFloatComplex z; z.x = x; z.y = y; return z; } inline cuComplex make_cuComplex(float x, float y) { return make_cuFloatComplex(x, y); } inline cuDoubleComplex make_cuDoubleComplex(double x, double y) { cuDoubleComplex z; z.x = x; z.y = y; return z; }
+inline cuDoubleComplex cuComplexFloatToDouble(cuFloatComplex z) { return make_cuDoubleComplex(z.x, z.y); } inline cuFloatComplex cuComplexDoubleToFloat(cuDoubleComplex z) { return make_cuFloatComplex(z.x, z.y); }
+inline float cuCrealf(cuFloatComplex z) { return z.x; } inline float cuCimagf(cuFloatComplex z) { return z.y; } inline cuFloatComplex cuConjf(cuFloatComplex z) { z.y = -z.y; return z; }
+inline cuFloatComplex cuCaddf(cuFloatComplex a, cuFloatComplex b) { a.x += b.x; a.y += b.y; return a; } inline cuFloatComplex cuCsubf(cuFloatComplex a, cuFloatComplex b) { a.x -= b.x; a.y -= b.y; return a; }
+inline cuFloatComplex cuCmulf(cuFloatComplex a, cuFloatComplex b) { cuFloatComplex c; c.x = a.x * b.x - a.y * b.y; c.y = a.x * b.y + a.y * b.x; return c; } inline cuFloatComplex cuCfmaf(cuFloatComplex a, cuFloatComplex b, cuFloatComplex c) { return cuCaddf(cuCmulf(a, b), c); }
+cuFloatComplex cuCdivf(cuFloatComplex, cuFloatComplex); float cuCabsf(cuFloatComplex);
+inline double cuCreal(cuDoubleComplex z) { return z.x; } inline double cuCimag(cuDoubleComplex z) { return z.y; } inline cuDoubleComplex cuConj(cuDoubleComplex z) { z.y = -z.y; return z; }
+inline cuDoubleComplex cuCadd(cuDoubleComplex a, cuDoubleComplex b) { a.x += b.x; a.y += b.y; return a; } inline cuDoubleComplex cuCsub(cuDoubleComplex a, cuDoubleComplex b) { a.x -= b.x; a.y -= b.y; return a; }
+inline cuDoubleComplex cuCmul(cuDoubleComplex a, cuDoubleComplex b) { cuDoubleComplex c; c.x = a.x * b.x - a.y * b.y; c.y = a.x * b.y + a.y * b.x; return c; } inline cuDoubleComplex cuCfma(cuDoubleComplex a, cuDoubleComplex b, cuDoubleComplex c) { return cuCadd(cuCmul(a, b), c); }
+cuDoubleComplex cuCdiv(cuDoubleComplex, cuDoubleComplex); double cuCabs(cuDoubleComplex);
