@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+TOOLKIT := $(VENV)/.toolkit
 
 .PHONY: demo test unit lint types imports format extension bench clean install
 
@@ -13,9 +14,15 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[dev]'
 	@touch $@
 
-## the main job on real input: annotated findings over a folder of fixtures
-demo: $(STAMP)
-	@$(BIN)/cuda-lsp check fixtures/demo --fail-on never
+## the main job on real input: findings over a folder of kernels, then confirmed by running them
+demo: $(STAMP) $(TOOLKIT)
+	@$(BIN)/cuda-lsp check fixtures/demo --dynamic emulator --fail-on never
+
+# Where no nvcc is, NVIDIA's compiler as wheels; without it (or g++) the demo says what is missing.
+$(TOOLKIT): $(STAMP)
+	@command -v nvcc >/dev/null || test -x /usr/local/cuda/bin/nvcc || \
+		$(BIN)/python -m pip --quiet --disable-pip-version-check install '.[toolkit]' || true
+	@touch $@
 
 ## everything this machine can run; what is skipped says why
 test: $(STAMP) lint types imports

@@ -120,7 +120,6 @@ def main() -> None:
             engine.run(run, lambda stage: None)
             times[name] = 1e3 * min(engine.run(run, lambda stage: None).seconds for _ in range(RUNS))
         rows.append({"kernel": kernel, **times, "ratio": times["checked"] / times["plain"]})
-        print(
         shown = "  ".join(f"{name} {value:7.2f} ms" for name, value in times.items())
         print(f"{kernel:10} {shown}  {times['checked'] / times['plain']:.2f}x")
     (Path(__file__).parent / "emulator.json").write_text(json.dumps(rows, indent=1) + "\n")

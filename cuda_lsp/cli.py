@@ -309,6 +309,7 @@ def explain(code: str | None) -> None:
 def doctor() -> None:
     """Say what works here and what is missing."""
     from rich.console import Console
+    from rich.markup import escape
 
     from cuda_lsp.doctor import examine
 
@@ -316,6 +317,6 @@ def doctor() -> None:
     console = Console(highlight=False)
     for result in examine():
         mark, style = ("✓", "green") if result.works else ("✗", "red") if result.required else ("–", "yellow")
-        console.print(f"[{style}]{mark}[/] [bold]{result.name}[/]: {result.message}", soft_wrap=True)
+        console.print(f"[{style}]{mark}[/] [bold]{result.name}[/]: {escape(result.message)}", soft_wrap=True)
         healthy = healthy and (result.works or not result.required)
     sys.exit(0 if healthy else BROKEN)

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attrs import evolve, frozen
-from platformdirs import user_cache_path
 
 from cuda_lsp.config import Settings
 from cuda_lsp.dynamic.compile import CompileOptions
@@ -26,6 +25,7 @@ from cuda_lsp.dynamic.job import (
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
+from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Array, Kernel, Var
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import FileReport, KernelReport, LaunchConfig, LaunchSource, ToolError, Verdict
@@ -69,7 +69,7 @@ def job_for(
             tuple(Path(folder) for folder in settings.include_dirs), settings.defines,
             _real_architecture(settings.arch), settings.std,
         ),
-        cache=user_cache_path("cuda-lsp"),
+        cache=cache_folder(),
         engine=options.engine,
         nvcc=options.nvcc,
         detail=options.detail,

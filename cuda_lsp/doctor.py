@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import platformdirs
 from attrs import frozen
+
+from cuda_lsp.frontend.toolchain import cache_folder
 
 
 @frozen
@@ -28,6 +28,9 @@ def examine() -> Iterator[Examination]:
     yield _solver()
     yield _cache()
     yield _analysis()
+    yield _toolkit()
+    yield _emulator()
+    yield _gpu()
 
 
 def _libclang() -> Examination:
@@ -46,11 +49,6 @@ def _solver() -> Examination:
     except Exception as error:  # noqa: BLE001 - as above
         return Examination("Z3", False, f"{error}; reinstall with `pip install z3-solver`")
     return Examination("Z3", True, version)
-
-
-def cache_folder() -> Path:
-    """Where the precompiled header and builds are kept (``CUDA_LSP_CACHE`` overrides)."""
-    return Path(os.environ.get("CUDA_LSP_CACHE") or platformdirs.user_cache_dir("cuda-lsp"))
 
 
 def _cache() -> Examination:
@@ -88,3 +86,67 @@ def _analysis() -> Examination:
         else "missed the race of a probe kernel: please report this"
     )
     return Examination("analysis", found, message)
+
+
+# Dynamic checks are extras: what is missing here costs nothing else.
+
+
+def _toolkit() -> Examination:
+    from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
+
+    try:
+        toolkit = find_toolkit()
+    except ToolkitMissing as problem:
+        return Examination("CUDA compiler", False, f"{problem} (for dynamic checks)", required=False)
+    return Examination(
+        "CUDA compiler",
+        True,
+        f"nvcc {toolkit.version}, {toolkit.nvcc} (from {toolkit.origin})",
+        required=False,
+    )
+
+
+def _emulator() -> Examination:
+    from cuda_lsp.dynamic.compile import CompileError, Interrupted
+    from cuda_lsp.dynamic.job import EngineKind
+    from cuda_lsp.dynamic.toolkit import ToolkitMissing
+
+    try:
+        seen = _confirmed_race(EngineKind.EMULATOR)
+    except (ToolkitMissing, CompileError, Interrupted, OSError) as problem:
+        return Examination("CPU emulator", False, f"not tried: {problem}", required=False)
+    message = "confirms the race of the probe kernel" if seen is None else seen
+    return Examination("CPU emulator", seen is None, message, required=False)
+
+
+def _confirmed_race(engine: object) -> str | None:
+    """None when a dynamic check confirms the probe's race, else what happened."""
+    from cuda_lsp.config import Settings
+    from cuda_lsp.confirm import CheckOptions, job_for
+    from cuda_lsp.dynamic.job import EngineKind
+    from cuda_lsp.dynamic.runner import Runner
+    from cuda_lsp.static.analyze import Analyzer
+
+    assert isinstance(engine, EngineKind)
+    path, text = Path("probe.cu"), f"{_PROBE}void run(int *o) {{ k<<<1, 64>>>(o); }}\n"
+    analyzer, runner = Analyzer(), Runner()
+    try:
+        (report,) = analyzer.update(path, text).kernels
+        kernel = analyzer.kernel(path, report.name)
+        assert kernel is not None
+        result = runner.run(job_for(path, text, kernel, report, Settings(), CheckOptions(engine)))
+    finally:
+        analyzer.shutdown()
+        runner.close()
+    if result.problem:
+        return result.problem
+    seen = any(trial.races.races for trial in result.results)
+    return None if seen else "missed the race of a probe kernel: please report this"
+
+
+def _gpu() -> Examination:
+    from cuda_lsp.dynamic.job import EngineKind
+
+    problem = _confirmed_race(EngineKind.GPU)
+    message = "confirms the race of the probe kernel" if problem is None else problem
+    return Examination("GPU", problem is None, message, required=False)
