@@ -15,6 +15,7 @@ from cuda_lsp.model import (
     Finding,
     KernelReport,
     LaunchConfig,
+    Observation,
     Position,
     SourceRange,
     Witness,
@@ -87,6 +88,18 @@ def _finding(finding: Finding) -> Json:
         "reason": finding.reason,
         "witness": _witness(finding.witness) if finding.witness else None,
         "bank": _bank(finding.bank) if finding.bank else None,
+        "observation": _observation(finding.observation) if finding.observation else None,
+    }
+
+
+def _observation(seen: Observation) -> Json:
+    return {
+        "device": seen.device,
+        "launch": _launch(seen.launch),
+        "seconds": seen.seconds,
+        "pairs": seen.pairs,
+        "words": seen.words,
+        "blocks": {"checked": seen.blocks_checked, "total": seen.blocks_total},
     }
 
 

@@ -10,6 +10,7 @@ from cuda_lsp.model import (
     Finding,
     KernelReport,
     LaunchConfig,
+    Observation,
     Position,
     Witness,
 )
@@ -42,6 +43,8 @@ def _finding(finding: Finding) -> str:
         lines += ["", f"When {finding.condition}."]
     if finding.witness:
         lines += ["", *_witness(finding, finding.witness)]
+    if finding.observation:
+        lines += ["", _observation(finding.observation)]
     if finding.bank:
         lines += ["", *_bank(finding.bank)]
     if finding.launch:
@@ -62,6 +65,12 @@ def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
     yield f"Both touch `{witness}`."
     if witness.values:
         yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
+
+
+def _observation(seen: Observation) -> str:
+    counts = f"{seen.pairs} thread pairs on {seen.words} words, " if seen.pairs else ""
+    share = f"{seen.blocks_checked} of {seen.blocks_total} blocks checked"
+    return f"Seen on {seen.device}: {counts}{share}, {1e3 * seen.seconds:.1f} ms."
 
 
 def _bank(bank: BankReport) -> Iterator[str]:
