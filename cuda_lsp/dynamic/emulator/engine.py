@@ -202,6 +202,8 @@ class _Launch:
     def _not_covered(self) -> Iterable[str]:
         if self.cut:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
+        for what in sorted(self.machine.images):
+            yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.machine.prints:
             yield "what the kernel prints is not shown"
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]

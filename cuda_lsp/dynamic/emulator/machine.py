@@ -72,6 +72,7 @@ class Machine:
     executed: Any = None
     failure: str | None = None
     prints: int = 0
+    images: set[str] = field(factory=set[str])
     costly: dict[int, list[tuple[Array, Array]]] | None = None  # shared accesses for bank counting
     alive: Any = None
     pc: Any = None
@@ -559,6 +560,9 @@ class Machine:
 
     def fence(self, mask: Mask) -> None:
         self.order.fence(mask)
+
+    def unbound(self, what: str) -> None:
+        self.images.add("surfaces" if what.startswith("su") else "textures")
 
     def printed(self, mask: Mask) -> None:
         self.prints += self.threads if mask is None else int(mask.sum())
