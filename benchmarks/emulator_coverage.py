@@ -1,8 +1,8 @@
 """Which kernels of real code the CPU emulator can run: ``python benchmarks/emulator_coverage.py FOLDER…``.
 
 Every ``.cu`` file with a kernel is compiled to PTX (O0), folders named ``Common``, ``common`` and ``include``
-nearby being on the include path; files that nvcc refuses are counted. Each entry is then translated. Prints the
-share, and what is missing by how many kernels it keeps out.
+nearby being on the include path; files that nvcc refuses are counted. Each entry is then translated.
+Prints the share, and what is missing by how many kernels it keeps out.
 """
 
 from __future__ import annotations
