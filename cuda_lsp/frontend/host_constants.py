@@ -30,7 +30,7 @@ _PARAMETER = re.compile(
 _TEMPLATE_PARAMETER = re.compile(
     r"[<,]\s*(?:unsigned\s+)?(?:int|unsigned|size_t|bool|long|auto)\s+(\w+)\s*(?=[,>=])"
 )
-_DIM3 = re.compile(r"\bdim3\s+([^;]{1,400});")
+_DIM3 = re.compile(r"\bdim3\s+((?:[^;{}]|\{[^;{}]*\}){1,400});")
 _DIM3_ITEM = re.compile(r"(\w+)\s*(?:\((.*)\)|\{(.*)\}|=\s*(?:dim3\s*[({](.*)[)}]|\{(.*)\}|(.+)))\s*$", re.S)
 _ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:\.\s*[xyz]\s*)?=(?!=)")
 _CHANGED = re.compile(

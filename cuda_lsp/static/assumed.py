@@ -99,6 +99,9 @@ def _default_block(kernel: Kernel, settings: Settings) -> Dim3:
     return (x, y, z)
 
 
+_EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)
+
+
 def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
     """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
     used = axes_of(kernel)
@@ -133,9 +136,9 @@ def _parts(node: Any) -> list[Any]:
 
 
 def _is_extent(*factors: Any) -> bool:
-    """Whether one factor is blockDim.x or blockDim.y."""
+    """Whether one factor is blockDim or gridDim, x or y."""
     plain = [f.operand if isinstance(f, Cast) else f for f in factors]
-    return any(isinstance(f, Builtin) and f.axis in (Axis.BDIM_X, Axis.BDIM_Y) for f in plain)
+    return any(isinstance(f, Builtin) and f.axis in _EXTENTS for f in plain)
 
 
 def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:

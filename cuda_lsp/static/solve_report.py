@@ -28,7 +28,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
-from cuda_lsp.static.assumed import unlike
+from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import only_inputs_decide, with_contents
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
@@ -231,7 +231,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
         return "the launch, which is only assumed"
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
-    if condition is not None and is_vague(condition):
+    if condition is not None and (is_vague(condition) or condition.endswith("< 0")):
         return "the arguments" if launch is None or not launch.assumed else "the launch and the arguments"
     if p.pair.relation.same_block:
         return None
@@ -239,7 +239,9 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
         return "the number of blocks, which is only assumed"
     if launch is not None and launch.grid is not None:
         return None
-    small = t.and_(*(t.le(query.where.axes[axis], t.const(2)) for axis in GDIM))
+    used = axes_of(query.kernel)
+    most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
+    small = t.and_(*(t.le(query.where.axes[axis], t.const(n)) for axis, n in zip(GDIM, most, strict=True)))
     if query.ask(p, t.and_(facts, small)).outcome is Outcome.MODEL:
         return None if launch is None or not launch.assumed or condition is None else "the launch"
     return "the number of blocks, which is not known"
@@ -307,7 +309,9 @@ def _message(
     blocks = witness.blocks or (None, None)
     who = (messages.thread(witness.threads[1], blocks[1]), messages.thread(witness.threads[0], blocks[0]))
     same = early.site.range == late.site.range
-    remedy = messages.remedy(not p.pair.relation.same_block, warp, same, late.order < early.order)
+    # A statement that reads what it writes names the write first: that is no later round.
+    again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    remedy = messages.remedy(not p.pair.relation.same_block, warp, same, again)
     text = messages.race(kind, str(witness), who, actions, {}, remedy)
     if condition:
         text += f", when {condition}"

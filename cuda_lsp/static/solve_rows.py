@@ -46,16 +46,25 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
 
     ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
     """
-    if p.overlap.op is not Op.EQ:
+    first, second = p.pair.first, p.pair.second
+    if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
         return None
+    # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
+    partly = p.overlap.op is not Op.EQ
+    in_global = first.array.space is Space.GLOBAL
+    if partly and not in_global:
+        return None
+    sizes = (first.size.value, second.size.value) if partly else (1, 1)
     a, b = p.offsets
     rows: list[Term] = []
     equal: list[Term] = []
     names: list[str] = []
     assumable = True
-    element = int(p.pair.first.size.value) if p.pair.first.size.is_const else 1
+    element = int(first.size.value)
     for _ in range(4):
-        pitch = _symbol(a, b, free) or (_component(a, b, free) if _two_global_writes(p) else None)
+        pitch = _symbol(a, b, free, uniform=in_global)
+        if pitch is None and in_global and first.mode is second.mode is Mode.WRITE:
+            pitch = _component(a, b, free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
@@ -68,8 +77,13 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
             size, (row_a, column_a), (row_b, column_b) = split
             width, name = t.const(size), str(size // element if size % element == 0 else size)
         gap = t.sub(column_a, column_b)
-        rows += [t.lt(gap, width), t.lt(t.scale(gap, -1), width)]
-        equal.append(t.eq(gap, t.ZERO))
+        low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
+        rows += [t.lt(low, width), t.lt(high, width)]
+        if len(names) or not partly:
+            equal.append(t.eq(gap, t.ZERO))
+        else:
+            equal += [t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0]))]
+        sizes = (1, 1)
         names.append(name)
         a, b = row_a, row_b
         element = 1
@@ -78,25 +92,26 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable)
 
 
-def _symbol(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
-    """A parameter or launch extent that multiplies something of each thread, alike in both addresses."""
+def _symbol(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> Term | None:
+    """A parameter or launch extent that multiplies something of each thread, alike in both addresses.
 
-    def factors(term: Term) -> dict[Term, None]:
+    ``uniform``: in one of the two it may multiply something that all threads share.
+    """
+
+    def factors(term: Term, least: Level = Level.BLOCK) -> dict[Term, None]:
         result: dict[Term, None] = {}
         for atoms in t.monomials(term):
-            if len(atoms) > 1 and any(t.level_of(atom) > Level.GRID for atom in atoms):
+            if len(atoms) > 1 and any(t.level_of(atom) >= least for atom in atoms):
                 named = (x for x in atoms if x.op is Op.SYMBOL)
                 result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
         return result
 
     common = [x for x in factors(a) if x in factors(b)]
+    if not common and uniform:
+        either = {**factors(a), **factors(b)}
+        common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
     # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
     return min(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]), default=None)
-
-
-def _two_global_writes(p: Problem) -> bool:
-    first, second = p.pair.first, p.pair.second
-    return first.mode is second.mode is Mode.WRITE and first.array.space is Space.GLOBAL
 
 
 def _component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:

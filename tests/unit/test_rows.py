@@ -1,0 +1,67 @@
+"""Rows that do not overlap: pitches in bytes, rows that all threads share, extents that are not negative."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def verdict(text: str) -> Verdict:
+    (kernel,) = check_text(Path("/k.cu"), text).kernels
+    return kernel.verdict
+
+
+LAUNCH = "void go(dim3 g, %s) { dim3 block(16, 16); k<<<g, block>>>(%s); }\n"
+
+
+@pytest.mark.parametrize("second", ["float2", "float"])
+def test_a_pitch_in_bytes(second: str) -> None:
+    text = (
+        f"""__global__ void k(char* v, int w, size_t pitch) {{
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (x < w) {{ {second}* f = ({second}*)(v + y * pitch) + x; *f = {second}(); }}
+    }}
+    """
+        + LAUNCH % ("char* v, int w, size_t p", "v, w, p")
+    )
+    assert verdict(text) is not Verdict.RACY
+
+
+def test_a_pitch_in_bytes_does_not_hide_a_race() -> None:
+    text = (
+        """__global__ void k(char* v, int w, size_t pitch) {
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (x < w) { float* f = (float*)(v + y * pitch) + x; f[0] = f[1]; }
+    }
+    """
+        + LAUNCH % ("char* v, int w, size_t p", "v, w, p")
+    )
+    assert verdict(text) is Verdict.RACY
+
+
+def test_a_row_that_all_threads_read() -> None:
+    text = (
+        """__global__ void k(float* a, int n, int t) {
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (x < n - 1 - t && y < n - t) a[n * (x + 1 + t) + y + t] -= a[n * t + y + t];
+    }
+    """
+        + LAUNCH % ("float* v, int w, int t", "v, w, t")
+    )
+    assert verdict(text) is Verdict.RACE_FREE
+
+
+def test_a_row_that_others_write() -> None:
+    text = (
+        """__global__ void k(float* a, int n) {
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (x < n && y < n) a[n * x + y] -= a[n * 3 + y];
+    }
+    """
+        + LAUNCH % ("float* v, int w", "v, w")
+    )
+    assert verdict(text) is not Verdict.RACE_FREE
