@@ -1,0 +1,87 @@
+"""Every fixture, as written and without each barrier, on the emulator: racy ones confirmed, no others."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from fixture_cases import Case, cases
+from test_labelled import Labelled, checked, labelled
+from toolkit import needs_nvcc
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.dynamic.check import Engines, check
+from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.model import Code, FileReport, KernelReport, Status
+from cuda_lsp.static.analyze import Analyzer
+
+pytestmark = needs_nvcc
+ENGINES = Engines()
+CASES = [c for c in cases() if c.banks == 32]
+OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def run_all(path: Path, text: str) -> FileReport:
+    from attrs import evolve
+
+    analyzer = Analyzer(Settings())
+    try:
+        report = analyzer.update(path, text)
+        kernels: list[KernelReport] = []
+        for kernel in report.kernels:
+            program = analyzer.kernel(path, kernel.name)
+            assert program is not None
+            job = job_for(path, text, program, kernel, Settings(), OPTIONS)
+            result = check(job, ENGINES, lambda stage: None)
+            assert result.problem is None, (result.problem, result.errors)
+            assert not any(trial.races.failure for trial in result.results)
+            kernels.append(merged(kernel, result, job.shapes))
+        return evolve(report, kernels=tuple(kernels))
+    finally:
+        analyzer.shutdown()
+
+
+def seen(kernel: KernelReport) -> set[tuple[int, int]]:
+    found: set[tuple[int, int]] = set()
+    for f in kernel.findings:
+        if f.kind and f.status is Status.CONFIRMED:
+            a, b = sorted((f.site.range.start.line, f.related[0].site.range.start.line))
+            found.add((a, b))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_races_of_a_fixture_are_seen_and_no_others(case: Case) -> None:
+    report = run_all(case.path, case.text)
+    races = set().union(*(seen(kernel) for kernel in report.kernels))
+    assert races == {race.lines for race in case.races}
+
+
+@pytest.mark.parametrize("path", sorted({c.path for c in labelled()}), ids=lambda path: path.stem)
+def test_labelled_kernels_behave_as_labelled(path: Path) -> None:
+    text, _ = checked(path)
+    report = run_all(path, text)
+    labels: dict[str, Labelled] = {c.kernel: c for c in labelled() if c.path == path}
+    wrong: list[str] = []
+    for kernel in report.kernels:
+        label = labels.get(kernel.name.split("<")[0])
+        if label is None:
+            continue
+        found = seen(kernel)
+        diverges = Code.BARRIER_DIVERGENCE in {f.code for f in kernel.findings}
+        # An example run need not meet the data or the blocks that a race needs; it must not invent one.
+        if label.label == "race-free" and found:
+            wrong.append(f"{label}: false {sorted(found)}")
+        if label.label == "diverges" and not diverges:
+            wrong.append(f"{label}: no divergence seen")
+    assert not wrong
