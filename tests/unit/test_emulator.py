@@ -207,3 +207,26 @@ def test_integer_operations(opcode, a, b, expected):
     second = "" if b is None else f", {b}"
     body = f"mov.u32 %r5, {a}; {opcode} %r6, %r5{second}; st.global.u32 [%rd3], %r6;"
     assert (words(run(body, 32, 32)) == expected).all()
+
+
+def test_a_carry_runs_through_wide_sums():
+    body = "mov.u32 %r5, -1; add.cc.u32 %r6, %r5, 1; addc.u32 %r7, 5, 0; st.global.u32 [%rd3], %r7;"
+    assert (words(run(body, 32, 32)) == 6).all()
+
+
+def test_a_borrow_runs_through_wide_differences():
+    body = "mov.u32 %r5, 0; sub.cc.u32 %r6, %r5, 1; subc.u32 %r7, 5, 0; st.global.u32 [%rd3], %r7;"
+    assert (words(run(body, 32, 32)) == 4).all()
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("rn", 0.1), ("rz", 0.1), ("rm", 0.1), ("rp", 0.1)])
+def test_directed_rounding_brackets_the_exact_value(mode, expected):
+    body = f"mov.f32 %f1, 0f3F800000; mov.f32 %f2, 0f41200000; mul.{mode}.f32 %f3, %f1, 0f3DCCCCCD;"
+    body += f"add.{mode}.f32 %f4, %f3, 0f33000000; st.global.f32 [%rd3], %f4;"
+    got = float(words(run(body, 32, 32), np.float32)[0])
+    exact = float(np.float32(0.1)) + float(np.float32(2**-25))
+    assert abs(got - expected) < 1e-6
+    if mode in ("rz", "rm"):
+        assert got <= exact
+    if mode == "rp":
+        assert got >= exact

@@ -53,15 +53,39 @@ def _binary(e: Emitter, code: Instruction) -> None:
         return _half(e, code)
     x, y = _operands(e, code, kind, 2)
     if _is_float(kind):
-        if _ROUNDED & set(words):
-            raise _refuse(code)
-        return e.write(code.arguments[0], _float_result(words, f"{x} {_SYMBOLS[code.base]} {y}"), kind)
+        expression = f"{x} {_SYMBOLS[code.base]} {y}"
+        if mode := _directed(code):
+            expression = f"directed({code.base!r}, {mode!r}, {x}, {y})"
+        return e.write(code.arguments[0], _float_result(words, expression), kind)
     if "cc" in words:
-        raise _refuse(code)
+        return _carry(e, code)
     if "sat" in words:
         wide = f"{x}.astype(d_i8) {_SYMBOLS[code.base]} {y}.astype(d_i8)"
         return e.write(code.arguments[0], f"clamp_integer({wide}, 'i4')", kind)
     e.write(code.arguments[0], f"{x} {_SYMBOLS[code.base]} {y}", kind)
+
+
+def _directed(code: Instruction) -> str | None:
+    """The rounding mode when it is not to nearest; known for f32 only."""
+    mode = next((w for w in code.modifiers if w in _ROUNDED), None)
+    if mode and code.modifiers[-1] != "f32":
+        raise _refuse(code)
+    return mode
+
+
+def _carry(e: Emitter, code: Instruction) -> None:
+    """Extended precision: the carry (or borrow) lives in the pseudo-register ``%cc``."""
+    words, kind = code.modifiers, f"u{code.modifiers[-1][1:]}"
+    values = [e.read(a, kind) for a in code.arguments[1:]]
+    if code.base in ("mad", "madc"):
+        product = f"mulhi({values[0]}, {values[1]})" if "hi" in words else f"{values[0]} * {values[1]}"
+        values = [product, values[2]]
+    given = e.read("%cc", "pred") if code.base in ("addc", "subc", "madc") else "np.False_"
+    minus = code.base in ("sub", "subc")
+    result = e.fresh(f"with_carry({', '.join(values)}, {given}, {minus})")
+    e.write(code.arguments[0], f"{result}[0]", kind)
+    if "cc" in words:
+        e.write("%cc", f"{result}[1]", "pred")
 
 
 def _half(e: Emitter, code: Instruction) -> None:
@@ -101,7 +125,9 @@ def _mad(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
     if _is_float(kind):
         return _fma(e, code)
-    if "cc" in words or "sat" in words or code.base == "madc":
+    if "cc" in words or code.base == "madc":
+        return _carry(e, code)
+    if "sat" in words:
         raise _refuse(code)
     x, y = _operands(e, code, kind, 2)
     if "wide" in words:
@@ -115,10 +141,10 @@ def _fma(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
     if kind not in ("f32", "f64"):
         return _half(e, code)
-    if _ROUNDED & set(words):
-        raise _refuse(code)
     x, y, z = _operands(e, code, kind, 3)
-    e.write(code.arguments[0], _float_result(words, f"fma({x}, {y}, {z})"), kind)
+    mode = _directed(code)
+    expression = f"directed('fma', {mode!r}, {x}, {y}, {z})" if mode else f"fma({x}, {y}, {z})"
+    e.write(code.arguments[0], _float_result(words, expression), kind)
 
 
 def _mul24(e: Emitter, code: Instruction) -> None:
@@ -405,6 +431,7 @@ def _converted(x: str, target: str, source: str, flags: set[str], code: Instruct
 
 TABLE: Mapping[str, Emit] = {
     "add": _binary, "sub": _binary, "mul": _mul, "mad": _mad, "fma": _fma, "mul24": _mul24, "mad24": _mul24,
+    "addc": _carry, "subc": _carry, "madc": _carry,
     "div": _div, "rem": _div, "neg": _unary, "abs": _unary, "not": _unary, "cnot": _unary, "min": _minmax,
     "max": _minmax, "sad": _sad, "sqrt": _approximate, "rcp": _approximate, "rsqrt": _approximate,
     "ex2": _approximate, "lg2": _approximate, "sin": _approximate, "cos": _approximate, "tanh": _approximate,

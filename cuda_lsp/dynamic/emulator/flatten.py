@@ -81,6 +81,8 @@ def flatten(module: PtxModule, entry: str) -> FlatKernel:
         kernel.param_bytes = start + size
     _Inliner(module, kernel).body(function, {}, "", 0)
     kernel.instructions = [_slots(kernel, flat) for flat in kernel.instructions]
+    if any("cc" in flat.code.modifiers for flat in kernel.instructions):
+        kernel.registers["%cc"] = "pred"
     return kernel
 
 

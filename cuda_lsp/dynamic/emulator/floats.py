@@ -31,6 +31,16 @@ def fma(x: Array, y: Array, z: Array) -> Array:
     return _to_odd(total, error).astype(kind)
 
 
+def directed(operation: str, mode: str, x: Array, y: Array, z: Array | None = None) -> Array:
+    """An f32 operation rounded by ``mode`` (``rz``, ``rm``, ``rp``), from its exact value."""
+    a, b = (np.asarray(v).astype(np.float64) for v in (x, y))
+    if operation in ("mul", "fma"):
+        a, b = a * b, np.asarray(0.0 if z is None else z).astype(np.float64)
+    elif operation == "sub":
+        b = -b
+    return narrow(_to_odd(*two_sum(a, b)), "f4", mode)
+
+
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Knuth's exact sum: the rounded sum and what rounding lost."""
     total = a + b

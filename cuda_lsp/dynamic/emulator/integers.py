@@ -61,6 +61,17 @@ def mulhi(x: Array, y: Array) -> Array:
     return a * c + (a * d >> half) + (b * c >> half) + (middle >> half)
 
 
+def with_carry(x: Array, y: Array, carry: Array, minus: bool) -> tuple[Array, Array]:
+    """x + y + carry or x - y - borrow, unsigned, and the carry or borrow out."""
+    step = np.asarray(carry).astype(x.dtype)
+    if minus:
+        first = x - y
+        return first - step, (x < y) | (first < step)
+    first = x + y
+    total = first + step
+    return total, (first < x) | (total < first)
+
+
 def mulwide(x: Array, y: Array) -> Array:
     wide = np.dtype(f"{x.dtype.kind}{x.dtype.itemsize * 2}")
     return np.multiply(x.astype(wide), y.astype(wide))

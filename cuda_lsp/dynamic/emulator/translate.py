@@ -189,6 +189,8 @@ def _outliving(kernel: FlatKernel, pieces: list[list[FlatInstruction]]) -> dict[
             defined |= writes
             if _waits(flat.code) or _is_barrier(flat.code):
                 shared |= dict.fromkeys(n for n in reads | writes if n in kernel.registers)
+    if "%cc" in kernel.registers:  # not among the operands
+        shared["%cc"] = None
     return {name: number for number, name in enumerate(shared)}
 
 
