@@ -21,7 +21,7 @@ demo: $(STAMP) $(TOOLKIT)
 # Where no nvcc is, NVIDIA's compiler as wheels; without it (or g++) the demo says what is missing.
 $(TOOLKIT): $(STAMP)
 	@command -v nvcc >/dev/null || test -x /usr/local/cuda/bin/nvcc || \
-		$(BIN)/python -m pip --quiet --disable-pip-version-check install '.[toolkit]' || true
+		$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[toolkit]' || true
 	@touch $@
 
 ## everything this machine can run; what is skipped says why
