@@ -1,0 +1,129 @@
+"""What a run saw, merged into what the static side said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
+from cuda_lsp.dynamic.observe import merged, source_name
+from cuda_lsp.dynamic.runs import Place, PtxSite, RunOutcome, SeenFault, SeenRace, SiteKind, Stuck
+from cuda_lsp.model import (
+    Code,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    Mode,
+    Position,
+    RaceKind,
+    Related,
+    Site,
+    SourceRange,
+    Space,
+    Status,
+    Verdict,
+)
+
+PATH = Path("/k.cu")
+LAUNCH = LaunchConfig((64, 1, 1), (4, 1, 1))
+
+
+def place(line: int, text: str = "s[i]") -> Site:
+    return Site(SourceRange(PATH, Position(line, 5), Position(line, 5 + len(text))), text)
+
+
+def ptx(line: int, mode: Mode | None, kind: SiteKind = SiteKind.ACCESS, text: str = "s[i]") -> PtxSite:
+    return PtxSite("k", line, kind, "ld", place(line, text), mode, Space.SHARED, 4)
+
+
+STORE, LOAD, BARRIER = (
+    ptx(2, Mode.WRITE),
+    ptx(3, Mode.READ, text="s[i + 1]"),
+    ptx(4, None, SiteKind.BARRIER, "__syncthreads()"),
+)
+REPORT = KernelReport(
+    "k", SourceRange(PATH, Position(1, 1), Position(9, 1)), Verdict.UNDECIDED, ("why",), (LAUNCH,)
+)
+    "k", SourceRange(PATH, Position(1, 1), Position(9, 1)), Verdict.UNDECIDED, ("why",), (LAUNCH,)
+)
+RACE = SeenRace(
+    (0, 1), (Mode.WRITE, Mode.READ), (5, 4), (0, 0), Place(Space.SHARED, "_ZZ1kPiE1s", 20), pairs=63, words=63
+)
+
+
+def result(**outcome: object) -> CheckResult:
+    base = RunOutcome("CPU emulator", 0.001, 2, 4, executed=frozenset({0, 1}))
+    trial = TrialResult(Trial(LAUNCH), evolve(base, **outcome))
+    return CheckResult("k", "CPU emulator", (trial,), (STORE, LOAD, BARRIER))
+
+
+def suspicion(status: Status) -> Finding:
+    return Finding(
+        Code.SHARED_RACE, status, "suspected", "k", LOAD.site, (Related(STORE.site, "the store"),), RaceKind.RAW,
+        reason="data",
+    )  # fmt: skip
+
+
+def test_a_seen_race_confirms_the_finding_of_its_pair():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    after = merged(report, result(races=(RACE,)), {})
+    (finding,) = after.findings
+    assert finding.status is Status.CONFIRMED and after.verdict is Verdict.RACY
+    assert finding.observation is not None
+    assert (finding.observation.pairs, finding.observation.blocks_checked) == (63, 2)
+
+
+def test_a_seen_race_without_a_finding_becomes_one_with_a_witness():
+    (finding,) = merged(REPORT, result(races=(RACE,)), {"s": Shape(4, (65,))}).findings
+    assert finding.kind is RaceKind.RAW and finding.site == LOAD.site
+    assert finding.witness is not None
+    assert (finding.witness.array, finding.witness.index) == ("s", (5,))
+    assert finding.witness.threads == ((5, 0, 0), (4, 0, 0))
+
+
+def test_the_order_of_the_sites_does_not_matter():
+    turned = SeenRace((0, 1), (Mode.READ, Mode.WRITE), (4, 5), (0, 0), RACE.place)
+    swapped = evolve(result(races=(turned,)), sites=(LOAD, STORE, BARRIER))
+    (finding,) = merged(REPORT, swapped, {}).findings
+    assert finding.kind is RaceKind.RAW and finding.site == LOAD.site
+    assert finding.witness is not None and finding.witness.threads == ((5, 0, 0), (4, 0, 0))
+
+
+def test_a_suspicion_that_ran_and_was_not_seen_says_so():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    (finding,) = merged(report, result(), {}).findings
+    assert finding.status is Status.NOT_OBSERVED and "proves nothing" in finding.message
+
+
+def test_what_did_not_run_or_was_proved_is_left_alone():
+    possible = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    assert merged(possible, result(executed=frozenset({0})), {}).findings == possible.findings
+    proved = evolve(REPORT, findings=(suspicion(Status.PROVED),))
+    assert merged(proved, result(), {}).findings == proved.findings
+
+
+def test_a_run_that_failed_judges_nothing():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    after = merged(report, result(failure="it hung"), {})
+    assert after.findings == report.findings
+    assert any("it hung" in reason for reason in after.reasons)
+
+
+def test_shares_and_faults_are_told():
+    fault = SeenFault(1, 0, 0, Place(Space.GLOBAL, "out", 4096))
+    reasons = merged(REPORT, result(faults=(fault,)), {}).reasons
+    assert "2 of 4 blocks were checked dynamically" in reasons
+    assert any("line 3" in reason for reason in reasons)
+
+
+def test_threads_that_wait_for_others_are_a_finding():
+    (finding,) = merged(REPORT, result(stuck=(Stuck(0, ((2, 32, 0),), exited=32),)), {}).findings
+    assert finding.code is Code.BARRIER_DIVERGENCE
+    assert "32 wait there, 32 have returned" in finding.message
+
+
+def test_names_of_shared_variables_are_read_from_mangled_ones():
+    assert source_name("_ZZ18reduce_interleavedPfPKfE1s") == "s"
+    assert source_name("_ZZ6matmulILi16EEvPfE4tile_0") == "tile"
+    assert source_name("plain") == "plain"
