@@ -45,8 +45,6 @@ STORE, LOAD, BARRIER = (
 REPORT = KernelReport(
     "k", SourceRange(PATH, Position(1, 1), Position(9, 1)), Verdict.UNDECIDED, ("why",), (LAUNCH,)
 )
-    "k", SourceRange(PATH, Position(1, 1), Position(9, 1)), Verdict.UNDECIDED, ("why",), (LAUNCH,)
-)
 RACE = SeenRace(
     (0, 1), (Mode.WRITE, Mode.READ), (5, 4), (0, 0), Place(Space.SHARED, "_ZZ1kPiE1s", 20), pairs=63, words=63
 )
@@ -60,8 +58,8 @@ def result(**outcome: object) -> CheckResult:
 
 def suspicion(status: Status) -> Finding:
     return Finding(
-        Code.SHARED_RACE, status, "suspected", "k", LOAD.site, (Related(STORE.site, "the store"),), RaceKind.RAW,
-        reason="data",
+        Code.SHARED_RACE, status, "suspected", "k", LOAD.site, (Related(STORE.site, "the store"),),
+        RaceKind.RAW, reason="data",
     )  # fmt: skip
 
 
