@@ -8,6 +8,7 @@ text until new ones come, so nothing is cleared in between.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import logging
 import threading
@@ -116,6 +117,7 @@ class Session:
                 paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
             if paused or changes >= _MOST_CHANGES:
                 gc.collect()
+                return_memory()
                 changes = 0
             with self._condition:
                 self._condition.wait_for(self._has_work)
@@ -147,8 +149,11 @@ class Session:
         except Exception:
             log.exception("analysis of %s failed", change.path)
             return
+        opened = self.report(change.uri) is None
         self._deliver(change.uri, report)
         self._analyzer.refine(change.path, lambda refined: self._deliver(change.uri, refined))
+        if opened:
+            return_memory()
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:
@@ -160,3 +165,12 @@ class Session:
             known.report = report
             self._condition.notify_all()
         self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
+
+
+def return_memory() -> None:
+    """Give freed memory back to the system: glibc keeps what parses leave behind, 100 MB for 20 files."""
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library: it decides by itself
+        return
+    trim(0)
