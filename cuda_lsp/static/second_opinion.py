@@ -1,7 +1,7 @@
 """The solver under a launch that we assumed: only what another plausible launch shows too is certain.
 
 A buffer of 512 words and a default block of 1024 threads prove nothing about the program. What the
-solver finds under such a launch is asked for again under another one; what does not come back is
+solver finds under such a launch is asked for again under others; what does not come back is
 *possible*, with the launch as its reason.
 """
 
@@ -22,10 +22,14 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted."""
     first = refine_kernel(kernel, launches, gpu, budget)
-    others = alternatives(kernel, launches[0])[:1] if launches and launches[0].assumed else ()
-    if not others or not any(_certain(finding) for finding in first.findings):
+    others = alternatives(kernel, launches[0]) if launches and launches[0].assumed else ()
+    again = {_place(f) for f in first.findings if _certain(f)}
+    if not others or not again:
         return first
-    again = {_place(f) for f in refine_kernel(kernel, others, gpu, budget).findings if _certain(f)}
+    for other in others:
+        if again:
+            answer = refine_kernel(kernel, (other,), gpu, budget)
+            again &= {_place(f) for f in answer.findings if _certain(f)}
     findings = tuple(f if not _certain(f) or _place(f) in again else _demoted(f) for f in first.findings)
     if first.verdict is not Verdict.RACY or any(_certain(f) and f.kind for f in findings):
         return evolve(first, findings=findings)
