@@ -41,6 +41,14 @@ def test_a_partial_warp_sync_orders_only_its_lanes():
     assert run(body + neighbour.format(16), threads=32).races
 
 
+def test_a_race_late_in_a_loop_of_warp_syncs_is_found():
+    body = (
+        "mov.u32 %r10, 0;\n$L: st.shared.u32 [%r2], %r1; bar.warp.sync -1; add.u32 %r10, %r10, 1;"
+        "setp.lt.u32 %p1, %r10, 9; @%p1 bra $L; st.shared.u32 [%r2], 5; ld.shared.u32 %r9, [%r2];"
+    )
+    assert ("st.shared.u32", "ld.shared.u32") in opcodes(run(body, threads=32), body)
+
+
 def test_one_word_written_by_all_lanes_races_with_itself():
     (race,) = run("st.shared.u32 [%r2], %r1;", threads=32).races
     assert race.sites[0] == race.sites[1] and not race.same_value

@@ -28,7 +28,8 @@ Array = Any
 
 _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC = range(3)
-_PER_SITE = 40  # threads of one site kept per suspected word; more than a warp has
+_PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
+_MANY = 20_000  # entries beyond which fewer are kept
 _ATOMIC_OWNER = -2
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
@@ -182,7 +183,7 @@ class Detector:
         entries = _gather(touched, suspected)
         if not len(entries):
             return
-        entries = _thinned(entries, self.lanes.block if across else None)
+        entries = _thinned(entries, self.lanes, across)
         for x, y in _pairs(entries):
             self._collect(entries[x], entries[y], across)
 
@@ -265,24 +266,31 @@ def _gather(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) ->
     return Entries(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
-def _thinned(entries: Entries, block: Array | None) -> Entries:
-    """At most a few threads per word and site, sorted by word: enough to find every racing pair of sites.
+def _thinned(entries: Entries, lanes: Lanes, across: bool) -> Entries:
+    """A few threads per word, site and warp clock, sorted by word: enough to find every racing pair of sites.
 
-    Between blocks, one thread of each block is enough.
+    Kept are the first threads of each group, the first of each warp, and the last. Between blocks one thread
+    of each block is enough.
     """
-    agent = entries.thread if block is None else block[entries.thread]
-    order = np.lexsort((entries.sequence, agent, entries.tick, entries.number, entries.word))
-    entries = entries[order]
-    agent = agent[order]
-    group = np.r_[True, (entries.word[1:] != entries.word[:-1]) | (entries.number[1:] != entries.number[:-1])]
-    again = np.r_[False, (agent[1:] == agent[:-1]) & (entries.tick[1:] == entries.tick[:-1])] & ~group
-    if block is None:
-        again &= np.r_[False, entries.sequence[1:] == entries.sequence[:-1]] | (len(entries) > 4096)
-    entries, group = entries[~again], group[~again]
+    agent = lanes.block[entries.thread] if across else entries.thread
+    clock = np.zeros_like(entries.tick) if across else entries.tick
+    order = np.lexsort((entries.sequence, agent, clock, entries.number, entries.word))
+    entries, agent, clock = entries[order], agent[order], clock[order]
+    warp = lanes.warp[entries.thread]
+
+    def changes(*columns: Array) -> Array:
+        different = np.zeros(len(entries) - 1, bool)
+        for column in columns:
+            different |= column[1:] != column[:-1]
+        return np.r_[True, different]
+
+    group = changes(entries.word, entries.number, clock)
     start = np.maximum.accumulate(np.where(group, np.arange(len(entries)), 0))
     rank = np.arange(len(entries)) - start
+    few = 2 if across or len(entries) > _MANY else _PER_SITE
     last = np.r_[group[1:], True]
-    return entries[(rank < _PER_SITE) | last]
+    news = changes(entries.word, entries.number, clock, agent if across else warp)
+    return entries[(rank < few) | last | news]
 
 
 def _pairs(entries: Entries) -> Iterator[tuple[Array, Array]]:
