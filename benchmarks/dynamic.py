@@ -26,9 +26,10 @@ sys.path[:0] = [
     str(Path(__file__).resolve().parent.parent / "tests"),
 ]
 
-from fixture_cases import cases
+from attrs import evolve  # noqa: E402
+from fixture_cases import cases  # noqa: E402
 
-from benchmarks.dynamic_cases import (
+from benchmarks.dynamic_cases import (  # noqa: E402
     FIXTURES,
     LAUNCHES,
     TIMING,
@@ -40,8 +41,8 @@ from benchmarks.dynamic_cases import (
     shapes,
     zeros,
 )
-from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
-from cuda_lsp.dynamic.runs import Detail, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.gpu import GpuEngine, open_engine  # noqa: E402
+from cuda_lsp.dynamic.runs import Detail, KernelRun, Level, RunOutcome  # noqa: E402
 
 CACHE = Path(tempfile.gettempdir()) / "cuda-lsp-benchmark"
 HERE = Path(__file__).resolve().parent
@@ -170,25 +171,20 @@ _MODES: dict[str, Callable[[Any, Launch], KernelRun]] = {
     "pairs_global": lambda module, launch: request(module, launch),
     "sampled": lambda module, launch: _sampled(module, launch, Detail.PAIRS),
     "pruned": lambda module, launch: request(module, launch, watch=frozenset()),
-    "flags": lambda module, launch: request(module, launch, detail=Detail.FLAGS),
+    "flags": lambda module, launch: evolve(_shared_only(module, launch), detail=Detail.FLAGS),
+    "flags_pruned": lambda module, launch: request(module, launch, watch=frozenset(), detail=Detail.FLAGS),
     "banks": lambda module, launch: request(module, launch, races=False, banks=True),
 }
 
 
 def _best(engine: GpuEngine, launch: Launch, make: Callable[[Any, Launch], KernelRun]) -> float | None:
+    """Milliseconds of the fastest of several launches, like the native figure; shadows emptied between."""
     path = FIXTURES / f"{launch.file}.cu"
     module = compiled(path, path.read_text(), Level.O3, CACHE)
-    run = make(module, launch)
-    outcomes: list[RunOutcome] = []
-    for _ in range(3):
-        outcomes.append(engine.run(run, quiet))
-        if not engine.usable:
-            raise SystemExit(f"{run.entry} {run.launch}: {outcomes[-1].failure} {outcomes[-1].stuck}")
+    outcomes = engine.repeat(make(module, launch), 8)
     problems = [line for outcome in outcomes for line in _complaints(outcome)]
     if problems or any(outcome.races for outcome in outcomes):
-        print(launch.kernel, problems[:2], outcomes[0].races[:2], flush=True)
-    if any(outcome.failure for outcome in outcomes):
-        return None
+        print(launch.kernel, problems[:2], outcomes[0].races[:1], flush=True)
     return min(outcome.seconds for outcome in outcomes) * 1000
 
 

@@ -27,7 +27,7 @@ Builder = Callable[[int, np.random.Generator], tuple[Argument, ...]]
 
 @frozen
 class Launch:
-    """How one kernel is launched. ``arguments`` makes them for a number of blocks. ``blocks``: shapes to try."""
+    """How one kernel is launched. ``arguments``: made for a number of blocks. ``blocks``: shapes to try."""
 
     file: str
     kernel: str
@@ -103,7 +103,9 @@ _POWERS: tuple[Dim3, ...] = ((32, 1, 1), (64, 1, 1), (128, 1, 1))
 LAUNCHES: tuple[Launch, ...] = (
     Launch(
         "binomial", "binomial", (4, 1, 1), (128, 1, 1),
-        lambda n, rng: (zeros("price", n), floats("terminal", n * 128, rng), real("up", 0.5), real("down", 0.5)),
+        lambda n, rng: (
+            zeros("price", n), floats("terminal", n * 128, rng), real("up", 0.5), real("down", 0.5),
+        ),
     ),
     Launch("bitonic", "bitonic_sort", (8, 1, 1), (256, 1, 1), _keys),
     Launch(

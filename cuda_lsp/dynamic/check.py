@@ -35,6 +35,11 @@ class Engines:
         self._gpu: Engine | None = None
         self._no_gpu: str | None = None
 
+    @property
+    def spent(self) -> bool:
+        """The GPU hung or faulted: this process can run nothing more on it."""
+        return not getattr(self._gpu, "usable", True)
+
     def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
         """The engine, and notes for people. Raises EngineUnavailable."""
         if kind is EngineKind.EMULATOR:

@@ -46,9 +46,14 @@ from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.model import Mode, Space
 
 INSTALL = "install it with `pip install 'cuda-lsp[gpu]'` (it needs a CUDA toolkit to build)"
+_LEAD = 1 << 28  # bytes to clear before a timed kernel, while the host queues it
 _GUARD = 512  # bytes of nothing behind every buffer
 _KNOWLEDGE_WORDS = 1024 + 512
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
+
+
+# Launches that hung or faulted: freeing their memory would wait for the kernel, for ever.
+_SPENT: list[Any] = []
 
 
 @frozen
@@ -108,11 +113,11 @@ class GpuEngine:
         return self._device.name
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
-        if not self.usable:
-            raise EngineUnavailable("an earlier kernel left the GPU context unusable: start a new process")
-        progress("instrumenting")
         module = read_module(request.ptx)
         launch = _Launch(self._device, self._toolkit, request, module)
+        if not self.usable:
+            return launch.failed("not run: an earlier kernel left the GPU unusable for this process")
+        progress("instrumenting")
         try:
             launch.prepare()
             progress("running")
@@ -121,9 +126,22 @@ class GpuEngine:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
         except self._device.driver.Error as error:
             self.usable = False
+            _SPENT.append(launch)
             return launch.failed(f"{request.entry}: {error}")
-        self.usable = not launch.hung
+        if launch.hung:
+            self.usable = False
+            _SPENT.append(launch)
         return outcome
+
+    def repeat(self, request: KernelRun, times: int) -> list[RunOutcome]:
+        """The same launch several times on the same buffers, for measuring. Raises AssemblyError."""
+        launch = _Launch(self._device, self._toolkit, request, read_module(request.ptx))
+        launch.prepare()
+        outcomes: list[RunOutcome] = []
+        for _ in range(times):
+            launch.empty_shadows()
+            outcomes.append(launch.execute(keep_results=False, lead=_LEAD))
+        return outcomes
 
 
 @define
@@ -140,6 +158,8 @@ class _Launch:
     allocations: dict[str, Any] = field(factory=dict[str, Any])
     extents: list[Extent] = field(factory=list[Extent])
     placed: dict[int, tuple[Buffer, int]] = field(factory=dict[int, tuple[Buffer, int]])
+    shadows: list[tuple[int, int]] = field(factory=list[tuple[int, int]])  # start, bytes
+    kept: tuple[Any, ...] = ()
     code: Any = None
     function: Any = None
     made: Instrumented | None = None
@@ -328,7 +348,8 @@ class _Launch:
                 self.not_covered.append(f"races in {extent.name}: its shadow does not fit into device memory")
                 continue
             room -= size
-            entry["cells"] = self._allocate(f"shadow {number}", size)
+            entry["cells"] = start = self._allocate(f"shadow {number}", size)
+            self.shadows.append((start, size))
 
     def _orders_blocks(self) -> bool:
         """The code has fences or ordered atomics that reach other blocks; what they order is not followed."""
@@ -344,16 +365,27 @@ class _Launch:
                     return True
         return False
 
+    def empty_shadows(self) -> None:
+        """What an earlier launch left in the shadows of global memory."""
+        for start, size in self.shadows:
+            self.device.driver.memset_d8(start, 0, size)
+
     # ----------------------------------------------------------------------------------- launch
 
-    def execute(self, keep_results: bool) -> RunOutcome:
+    def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
+        """Launch and wait. ``lead``: bytes cleared first, so that the time holds no wait for the host."""
         driver, request = self.device.driver, self.request
         if self.dynamic > 48 * 1024:
             attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
             self.function.set_attribute(attribute, self.dynamic)
         start, end, stream = driver.Event(), driver.Event(), driver.Stream()
-        # Made now: while a kernel hangs, the driver allocates nothing.
+        # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.
         rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
+        self.kept = (start, end, stream, *rescue)
+        if lead:
+            if "lead" not in self.allocations:
+                self._allocate("lead", lead)
+            driver.memset_d8_async(self.allocations["lead"], 0, lead, stream)
         with _captured_output() as output:
             start.record(stream)
             self.function._launch_kernel(

@@ -171,11 +171,16 @@ def _told_apart(module: PtxModule, sites: tuple[PtxSite, ...]) -> frozenset[str]
 # --------------------------------------------------------------------------- what an operand says
 
 
+_WRITE_NO_REGISTER = frozenset({"st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence"})
+
+
 def _constants(function: PtxFunction) -> dict[str, str]:
     """Registers that are written once, with a literal."""
     values: dict[str, str] = {}
     seen: set[str] = set()
     for instruction in function.instructions():
+        if instruction.base in _WRITE_NO_REGISTER:
+            continue
         target = instruction.operands.partition(",")[0].strip()
         if target in seen:
             values.pop(target, None)

@@ -73,7 +73,8 @@ def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, 
     yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
     yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
     yield f"mad.lo.u32 %clsp_self, %u, {layout.threads}, %t; cvt.u64.u32 %q, %clsp_self; shl.b64 %q, %q, 2;"
-    yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}]; add.u64 %clsp_where, %clsp_where, %q;"
+    yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
+    yield "add.u64 %clsp_where, %clsp_where, %q;"
     yield "mov.u32 %clsp_self, clsp_dynamic;"
     if layout.in_global:
         yield f"ld.const.u64 %clsp_cells, [clsp_control+{control['cells']}];"
@@ -122,7 +123,8 @@ def tell_addresses(offset: int, names: tuple[str, ...]) -> str:
     """Write where the dynamic part and the named variables lie to ``u32 names[]``."""
     lines = [
         "{ .reg .b64 %n; .reg .b32 %v, %w; .reg .pred %first;",
-        f"mov.u32 %v, %ctaid.x; mov.u32 %w, %ctaid.y; or.b32 %v, %v, %w; ld.const.u64 %n, [clsp_control+{offset}];",
+        f"ld.const.u64 %n, [clsp_control+{offset}];",
+        "mov.u32 %v, %ctaid.x; mov.u32 %w, %ctaid.y; or.b32 %v, %v, %w;",
         "mov.u32 %w, %ctaid.z; or.b32 %v, %v, %w; mov.u32 %w, %tid.x; or.b32 %v, %v, %w;",
         "setp.eq.u32 %first, %v, 0;",
     ]
@@ -177,7 +179,7 @@ class SharedProbe:
     def _opening(self, label: str) -> Iterator[str]:
         """Bounds, then the address of the first cell in ``%c``."""
         yield "{ .reg .b32 %o, %m, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u; .reg .b64 %g, %old, %new;"
-        yield f".reg .pred %p, %q, %s; .reg .{'b64' if self.layout.in_global else 'b32'} %c;"
+        yield f".reg .pred %p, %q, %s, %lost; .reg .{'b64' if self.layout.in_global else 'b32'} %c;"
         yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
         yield f"@%clsp_ok bra $in_{label};"
         yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
@@ -215,13 +217,22 @@ class SharedProbe:
         yield "or.b32 %t, %ah, %bh; xor.b32 %u, %ah, %bh;"
         yield f"setp.lt.u32 %s, %t, {_EPOCH}; setp.ge.and.u32 %s, %u, {_WARP}, %s;"
         yield f"or.pred %q, %q, %s; @%q bra $known_{label};"
+        yield f"setp.lt.u32 %s, %bh, {_EPOCH}; setp.ge.and.u32 %s, %bh, {_WARP}, %s;"  # of another warp
+        winner = ""
+        if not self.layout.atomics:
+            # Lanes that read one word elect one of them, in the place that atomics would use: the others
+            # need no exchange, which the hardware would serialise.
+            winner = "@!%lost "
+            yield f"st.volatile.{space}.b32 [{at}+24], %clsp_lo; ld.volatile.{space}.b32 %t, [{at}+24];"
+            yield "setp.ne.u32 %lost, %t, %clsp_lo; not.pred %q, %s; and.pred %q, %q, %lost;"
+            yield f"@%q st.volatile.{space}.b64 [{at}+8], %new;"
+            yield "mov.b64 %old, 0;"
         # Whom we displace becomes the other reader, unless that one is of another warp already.
-        yield f"atom.{space}.exch.b64 %old, [{at}], %new; mov.b64 {{%t, %u}}, %old;"
-        yield "xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
+        yield f"{winner}atom.{space}.exch.b64 %old, [{at}], %new;"
+        yield "mov.b64 {%t, %u}, %old; xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
         yield _is_other("%t", "%u", "%p")
-        yield f"setp.lt.u32 %q, %bh, {_EPOCH}; setp.ge.and.u32 %q, %bh, {_WARP}, %q;"
-        yield f"setp.lt.and.u32 %q, %u, {_WARP}, %q; not.pred %q, %q; and.pred %p, %p, %q;"
-        yield f"@%p st.{space}.b64 [{at}+8], %old;"
+        yield f"setp.lt.and.u32 %q, %u, {_WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
+        yield f"@%p st.volatile.{space}.b64 [{at}+8], %old;"
         yield f"$known_{label}:"
         lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
         yield f"ld.volatile.{space}.{lanes}, [{at}+16];"

@@ -104,7 +104,8 @@ def test_neighbouring_bytes_do_race(engine: GpuEngine, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("value", "same"), [("7", True), ("threadIdx.x", False)])
 def test_all_lanes_store_to_one_word(engine: GpuEngine, tmp_path: Path, value: str, same: bool) -> None:
-    text = f"""__global__ void k(int* out) {{ __shared__ int s; s = {value}; __syncthreads(); out[threadIdx.x] = s; }}"""
+    text = f"""__global__ void k(int* out) {{ __shared__ int s; s = {value}; __syncthreads();
+    out[threadIdx.x] = s; }}"""
     (race,) = outcome_of(engine, run_of(tmp_path, text, OUT)).races
     assert race.sites[0] == race.sites[1]
     assert race.same_value is same
@@ -166,7 +167,8 @@ def test_last_block_done_is_not_reported(engine: GpuEngine, tmp_path: Path) -> N
     text = """__device__ unsigned done;
     __global__ void k(int* out) { __shared__ bool last; if (threadIdx.x == 0) { out[blockIdx.x] = blockIdx.x;
     __threadfence(); last = atomicAdd(&done, 1u) == gridDim.x - 1; } __syncthreads();
-    if (last && threadIdx.x == 0) { int sum = 0; for (int i = 0; i < gridDim.x; ++i) sum += out[i]; out[100] = sum; } }"""
+    if (last && threadIdx.x == 0) { int sum = 0;
+    for (int i = 0; i < gridDim.x; ++i) sum += out[i]; out[100] = sum; } }"""
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT, grid=16))
     assert outcome.races == ()
     assert any("blocks" in sentence for sentence in outcome.not_covered)
@@ -175,7 +177,8 @@ def test_last_block_done_is_not_reported(engine: GpuEngine, tmp_path: Path) -> N
 def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(
     engine: GpuEngine, tmp_path: Path
 ) -> None:
-    text = "__global__ void k(int* out, int* in) { out[threadIdx.x] = in[threadIdx.x + 60] + 1; in[1 << 20] = 1; }"
+    text = """__global__ void k(int* out, int* in) { out[threadIdx.x] = in[threadIdx.x + 60] + 1;
+    in[1 << 20] = 1; }"""
     buffers = {"out": np.zeros(64, np.int32), "in": np.full(64, 5, np.int32)}
     for blocks in (None, (0,)):  # also in blocks that are not checked
         outcome = outcome_of(engine, run_of(tmp_path, text, buffers, grid=2, blocks=blocks))

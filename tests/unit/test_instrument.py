@@ -1,0 +1,167 @@
+"""Probes in PTX: what is watched, what is left alone, and that the assembler accepts it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.dynamic.detector import AssemblyError, assembled, detector_ptx
+from cuda_lsp.dynamic.device_records import control_offsets
+from cuda_lsp.dynamic.instrument import (
+    Instrumented,
+    Watch,
+    finest_granule,
+    has_partial_order,
+    instrument,
+    shared_variables,
+)
+from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.runs import PtxSite, SiteKind
+from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.model import Mode, Space
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+KERNEL = (
+    HEAD
+    + """
+.func put(.param .b32 put_0) {
+	.reg .b32 %r<3>;
+	ld.param.u32 %r1, [put_0];
+	st.shared.u32 [%r1], %r1;
+	ret;
+}
+.visible .entry k(.param .u64 k_0) {
+	.reg .pred %p<2>;
+	.reg .b32 %r<6>;
+	.reg .b64 %rd<3>;
+	.shared .align 4 .b8 s[256];
+	ld.param.u64 %rd1, [k_0];
+	mov.u32 %r1, %tid.x;
+	setp.eq.u32 %p1, %r1, 0;
+	mov.u32 %r2, s;
+	@%p1 st.shared.u32 [%r2+4], %r1;
+	bar.sync 0;
+	ld.shared.u32 %r3, [%r2];
+	{ .param .b32 p0; st.param.b32 [p0], %r2; call.uni put, (p0); }
+	{ .param .b32 p0; st.param.b32 [p0], %r2; call.uni put, (p0); }
+	st.global.u32 [%rd1], %r3;
+	ret;
+}
+"""
+)
+
+
+def access(
+    function: str, index: int, mode: Mode, space: Space, via: tuple[tuple[str, int], ...] = ()
+) -> PtxSite:
+    return PtxSite(function, index, SiteKind.ACCESS, "", None, mode, space, 4, via=via)
+
+
+def sites(told_apart: bool = False) -> tuple[PtxSite, ...]:
+    puts = [(("k", call),) for call in (_calls() if told_apart else ())] or [()]
+    return (
+        access("k", 4, Mode.WRITE, Space.SHARED),
+        PtxSite("k", 5, SiteKind.BARRIER, "bar.sync", None),
+        access("k", 6, Mode.READ, Space.SHARED),
+        *(access("put", 1, Mode.WRITE, Space.SHARED, via) for via in puts),
+        access("k", _index("st.global.u32"), Mode.WRITE, Space.GLOBAL),
+    )
+
+
+def _calls() -> list[int]:
+    return [i.index for i in read_module(KERNEL).entries["k"].instructions() if i.base == "call"]
+
+
+def _index(opcode: str) -> int:
+    return next(i.index for i in read_module(KERNEL).entries["k"].instructions() if i.opcode == opcode)
+
+
+LAYOUT = ShadowLayout((64, 1, 1), 0, atomics=False)
+
+
+def made(
+    told_apart: bool = False, watched: frozenset[int] | None = None, sampled: bool = False, races: bool = True
+) -> Instrumented:
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), watched, races=races, ranges=1, sampled=sampled)
+    return instrument(read_module(KERNEL), sites(told_apart), watch, "")
+
+
+def test_every_watched_shared_access_gets_a_probe() -> None:
+    assert made().probed == 3
+    assert made(watched=frozenset({0})).probed == 1
+    assert made(watched=frozenset(), races=False).probed == 0
+
+
+def test_a_guarded_access_is_probed_only_when_it_happens() -> None:
+    text = made().text
+    text = text[text.index(".entry") :]
+    branch, store = text.index("@!%p1 bra"), text.index("@%clsp_ok st.shared.u32 [%r2+4]")
+    assert branch < text.index("atom.shared.exch") < store
+
+
+def test_a_load_outside_the_block_s_memory_gives_zero() -> None:
+    assert "@!%clsp_ok mov.b32 %r3, 0;" in made().text
+
+
+def test_callers_are_told_apart_when_their_sites_differ() -> None:
+    assert made().text.count("_put(") == 2  # one copy: declared and defined
+    assert made(told_apart=True).text.count("_put(") == 4
+
+
+def test_blocks_that_are_not_checked_keep_their_own_code() -> None:
+    text = made(sampled=True).text
+    assert "$clsp_watched:" in text
+    assert "@%p1 st.shared.u32 [%r2+4], %r1;" in text
+
+
+def test_the_narrowest_access_sets_the_granule() -> None:
+    narrow = PtxSite("k", 0, SiteKind.ACCESS, "st.shared.u8", None, Mode.WRITE, Space.SHARED, 1)
+    assert finest_granule(sites(), (Space.SHARED,)) == 2
+    assert finest_granule((*sites(), narrow), (Space.SHARED,)) == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "partial"),
+    [
+        ("bar.sync 0;", False),
+        ("barrier.sync 1;", False),
+        ("bar.sync 1, 64;", True),
+        ("bar.arrive 1, 64;", True),
+        ("bar.warp.sync -1;", False),
+        ("bar.warp.sync 0xffff;", True),
+        ("mov.u32 %r5, -1; bar.warp.sync %r5;", False),
+        ("bar.red.popc.u32 %r5, 0, %p1;", False),
+        ("bar.red.popc.u32 %r5, 0, 64, %p1;", True),
+        ("shfl.sync.down.b32 %r5, %r4, 1, 31, 0xffffffff;", False),
+    ],
+)
+def test_who_takes_part_in_a_synchronisation(statement: str, partial: bool) -> None:
+    text = KERNEL.replace("bar.sync 0;", statement)
+    assert has_partial_order(read_module(text), "k") is partial
+
+
+def test_the_launch_needs_room_for_stamps_and_cells() -> None:
+    assert LAYOUT.dynamic_bytes(256) >= 64 * 8 + 256 // 4 * CELL_BYTES
+    assert [v.name for v in shared_variables(read_module(KERNEL), "k")] == ["s"]
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("in_global", [False, True])
+@pytest.mark.parametrize("atomics", [False, True])
+def test_ptxas_accepts_the_instrumented_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampled: bool, in_global: bool, atomics: bool
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    try:
+        toolkit = find_toolkit()
+        detector = detector_ptx(toolkit, 80)
+    except (ToolkitMissing, AssemblyError, subprocess.SubprocessError, OSError) as reason:
+        pytest.skip(f"no nvcc: {reason}")
+    layout = ShadowLayout((64, 1, 1), 0, 2, in_global, atomics)
+    watch = Watch("k", layout, control_offsets(), ("s",), banks=True, ranges=1, sampled=sampled)
+    module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
+    result = instrument(module, sites(told_apart=True), watch, detector)
+    assert assembled(result.text, toolkit, 80)[:4] == b"\x7fELF"
