@@ -26,11 +26,13 @@ from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
-from cuda_lsp.ir.program import Array, Kernel, Var
+from cuda_lsp.ir.program import Array, Atomic, Kernel, Var
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import FileReport, KernelReport, LaunchConfig, LaunchSource, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
+from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.slicing import walk
 
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
@@ -79,6 +81,7 @@ def job_for(
         shapes=_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,
+        lock_step=kernel.directives.warp_synchronous or not settings.gpu.independent_threads,
     )  # fmt: skip
 
 
@@ -144,20 +147,32 @@ def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
 def _parameters(kernel: Kernel) -> tuple[Parameter, ...]:
     """The kernel's parameters; fields of a record in their natural layout."""
     arrays = {array.param: array for array in kernel.arrays if array.param is not None}
+    counted = _counters(kernel)
     grouped: dict[str, list[Var]] = {}
     for number, var in enumerate(kernel.params):
         grouped.setdefault(var.name.split(".")[0] or f"#{number}", []).append(var)
-    return tuple(_parameter(name, fields, arrays) for name, fields in grouped.items())
+    return tuple(_parameter(name, fields, arrays, counted) for name, fields in grouped.items())
 
 
-def _parameter(name: str, fields: Sequence[Var], arrays: dict[Var, Array]) -> Parameter:
+def _counters(kernel: Kernel) -> set[Array]:
+    """Arrays that atomics update: counters and locks, which a program sets to zero first."""
+    return {
+        array
+        for s in walk(kernel.body)
+        if isinstance(s, Atomic)
+        for array in facts_of(kernel).roots(s.pointer)
+    }
+
+
+def _parameter(name: str, fields: Sequence[Var], arrays: dict[Var, Array], counters: set[Array]) -> Parameter:
     pieces: list[Piece] = []
     top = 0
     for var in fields:
         size = _size(var)
         alignment = min(size, 8) if isinstance(var.type, Int | Float | Pointer) else min(8, size & -size)
         top = -(-top // max(alignment, 1)) * max(alignment, 1)
-        pieces.append(_piece(var, top, arrays.get(var)))
+        array = arrays.get(var)
+        pieces.append(_piece(var, top, array, array in counters))
         top += size
     return Parameter(name, tuple(pieces))
 
@@ -166,12 +181,13 @@ def _size(var: Var) -> int:
     return max(1, var.type.size)
 
 
-def _piece(var: Var, offset: int, array: Array | None) -> Piece:
+def _piece(var: Var, offset: int, array: Array | None, counter: bool) -> Piece:
     if not isinstance(var.type, Pointer):
         return Piece(var.name, offset, _size(var), fraction=isinstance(var.type, Float))
     element = array.element if array is not None else None
     contents = (
-        ElementKind.FLOAT if isinstance(element, Float)
+        ElementKind.OTHER if counter
+        else ElementKind.FLOAT if isinstance(element, Float)
         else ElementKind.OTHER if isinstance(element, Opaque)
         else ElementKind.INTEGER
     )  # fmt: skip

@@ -135,6 +135,7 @@ def _run(
         banks=banks,
         deadline=job.deadline,
         seed=job.seed,
+        lock_step=job.lock_step,
     )
     outcome: RunOutcome | None = None
     for _ in range(_GROWTHS):

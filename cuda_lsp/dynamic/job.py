@@ -101,6 +101,7 @@ class CheckJob:
     seed: int = 0
     deadline: float = 10.0
     memory: int = 4 << 30
+    lock_step: bool = False
 
 
 @frozen

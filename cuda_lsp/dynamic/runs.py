@@ -99,7 +99,8 @@ class KernelRun:
     ``ptx`` is the compiled module, ``entry`` the mangled kernel. ``watch``: the sites (indices into
     ``sites``) whose accesses are checked for races; None: all. ``blocks``: linear block numbers to
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
-    is wanted. ``deadline``: seconds for the kernel itself.
+    is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
+    are ordered, as before Volta or where the source says so.
     """
 
     ptx: str
@@ -114,6 +115,7 @@ class KernelRun:
     banks: bool = False
     deadline: float = 10.0
     seed: int = 0
+    lock_step: bool = False
 
 
 # ---------------------------------------------------------------------------------- what was seen

@@ -26,8 +26,8 @@ from cuda_lsp.model import Mode
 
 Array = Any
 
-_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC)
-_READ, _WRITE, _ATOMIC = range(3)
+_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
+_READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
 _ATOMIC_OWNER = -2
@@ -97,6 +97,7 @@ class Detector:
     lanes: Lanes
     order: Order
     across_blocks: bool
+    lock_step: bool = False
     found: dict[tuple[int, int], Found] = field(factory=dict[tuple[int, int], Found])
     pending: list[Record] = field(factory=list[Record])
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
@@ -146,11 +147,11 @@ class Detector:
             words, threads = self._words(r)
             touched.append((r, words, threads))
             if r.mode != _READ:
-                owner[words] = _ATOMIC_OWNER if r.mode == _ATOMIC else agents[threads]
+                owner[words] = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads]
         suspects: list[Array] = []
         for r, words, threads in touched:
             there = owner[words]
-            mine = _ATOMIC_OWNER if r.mode == _ATOMIC else agents[threads]
+            mine = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads]
             hit = (there != mine) & (there != -1)
             if hit.any():
                 suspects.append(words[hit])
@@ -190,12 +191,14 @@ class Detector:
     def _collect(self, a: Entries, b: Entries, across: bool) -> None:
         block = self.lanes.block
         same = block[a.thread] == block[b.thread]
-        clash = (a.thread != b.thread) & ((a.mode | b.mode) > 0) & (a.mode + b.mode < 2 * _ATOMIC)
+        clash = (a.thread != b.thread) & ((a.mode | b.mode) > 0)
+        clash &= ~(_is_atomic(a.mode, across) & _is_atomic(b.mode, across))
         clash &= (a.bytes & b.bytes) != 0
         clash &= ~same if across else same
         if not across:
             warp = self.lanes.warp
-            clash &= ~((warp[a.thread] == warp[b.thread]) & (a.tick != b.tick))
+            apart = a.sequence != b.sequence if self.lock_step else a.tick != b.tick
+            clash &= ~((warp[a.thread] == warp[b.thread]) & apart)
         hits = np.flatnonzero(clash)
         if len(self.order.pickups if across else self.order.events):
             hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
@@ -225,6 +228,11 @@ class Detector:
             found.pairs += len(rows)
             found.seen_words.update(a.word[rows].tolist())
             found.same_value &= bool(same[rows].all())
+
+
+def _is_atomic(mode: Any, across: bool) -> Any:
+    """Atomic enough: one of block scope is not between blocks."""
+    return (mode == _ATOMIC) | ((mode == _BLOCK_ATOMIC) & (not across))
 
 
 def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Record]]:

@@ -103,7 +103,11 @@ class _Launch:
             raise EngineUnavailable(f"{problem}; check fewer blocks") from problem
         self.site_of = _site_numbers(program, request)
         order = Order(self.lanes)
-        detector = Detector(self.memory, self.lanes, order, len(self.blocks) > 1) if request.races else None
+        detector = (
+            Detector(self.memory, self.lanes, order, len(self.blocks) > 1, request.lock_step)
+            if request.races
+            else None
+        )
         watched = np.array([
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of

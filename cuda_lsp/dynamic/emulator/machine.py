@@ -512,12 +512,12 @@ class Machine:
 
     def atomic(
         self, number: int, address: Array, operation: str, kind: str, mask: Mask, value: Array,
-        second: Mask, returns: bool,
+        second: Mask, returns: bool, block_scope: bool,
     ) -> Array:  # fmt: skip
         address = self._addresses(address)
         size = int(kind[1:])
         allowed = self._allowed(number, address, size, mask)
-        self._log(number, address, allowed, size, 2)
+        self._log(number, address, allowed, size, 3 if block_scope else 2)
         self.order.atomic(address, allowed)
         lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
         value = np.broadcast_to(np.asarray(value), (self.threads,))[lanes]

@@ -101,7 +101,9 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     where = address(e, arguments[0], space_of(code))
     values = [e.read(a, kind) for a in arguments[1:3]]
     second = values[1] if len(values) > 1 else "None"
-    what = f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {values[0]}, {second}, {returns}"
+    what = (
+        f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {values[0]}, {second}, {returns}, {'cta' in words}"
+    )
     call = f"S.atomic({number}, {where}, {what})"
     if not returns or code.arguments[0] == "_":
         e.lines.append(call)
