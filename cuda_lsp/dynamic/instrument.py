@@ -9,12 +9,19 @@ behind a function pointer does (named in ``Instrumented.not_covered``).
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic import probes
+from cuda_lsp.dynamic.probe_operands import (
+    address_of,
+    generic_address,
+    predicated,
+    shared_address,
+    value_hash,
+    zeroed,
+)
 from cuda_lsp.dynamic.probes import ShadowLayout, SharedProbe
 from cuda_lsp.dynamic.ptx import (
     Declaration,
@@ -28,12 +35,11 @@ from cuda_lsp.dynamic.ptx import (
     ScopeOpen,
     Statement,
     Verbatim,
-    split_operands,
-    type_size,
 )
-from cuda_lsp.dynamic.ptx_operands import AddressOperand, RegisterOperand, SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
+from cuda_lsp.dynamic.synchronisation import callees, has_partial_order, literal_registers, participants
 from cuda_lsp.model import Mode, Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
@@ -131,21 +137,6 @@ def shared_variables(module: PtxModule, entry: str) -> tuple[PtxVariable, ...]:
     return tuple(v for v in (*own, *shared) if v.name in named and v.size)
 
 
-def has_partial_order(module: PtxModule, entry: str) -> bool:
-    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
-    reached = [module.functions[entry]]
-    for function in reached:
-        names = sorted(set(_callees(function)) & set(module.functions))
-        reached.extend(f for name in names if (f := module.functions[name]) not in reached)
-    for function in reached:
-        constants = _constants(function)
-        for instruction in function.instructions():
-            mask = _sync_mask(instruction, constants)
-            if mask is not None and mask != "all":
-                return True
-    return False
-
-
 def _body_of(ptx: str) -> str:
     return re.sub(r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
 
@@ -162,59 +153,10 @@ def _told_apart(module: PtxModule, sites: tuple[PtxSite, ...]) -> frozenset[str]
     """Functions whose sites depend on who calls them, and those on the way there."""
     needed = {site.function for site in sites if site.via}
     while True:
-        callers = {f.name for f in module.functions.values() if needed & set(_callees(f))}
+        callers = {f.name for f in module.functions.values() if needed & set(callees(f))}
         if callers <= needed:
             return frozenset(needed)
         needed |= callers
-
-
-# --------------------------------------------------------------------------- what an operand says
-
-
-_WRITE_NO_REGISTER = frozenset({"st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence"})
-
-
-def _constants(function: PtxFunction) -> dict[str, str]:
-    """Registers that are written once, with a literal."""
-    values: dict[str, str] = {}
-    seen: set[str] = set()
-    for instruction in function.instructions():
-        if instruction.base in _WRITE_NO_REGISTER:
-            continue
-        target = instruction.operands.partition(",")[0].strip()
-        if target in seen:
-            values.pop(target, None)
-        seen.add(target)
-        if instruction.base == "mov" and re.fullmatch(r"\S+, (-?\d+|0x[0-9a-fA-F]+)", instruction.operands):
-            values[target] = instruction.arguments[1]
-    return values
-
-
-def _is_full_mask(text: str) -> bool:
-    return text in ("-1", "4294967295") or text.lower() == "0xffffffff"
-
-
-def _sync_mask(instruction: Instruction, constants: Mapping[str, str]) -> str | None:
-    """``"all"``, or the operand that says who takes part; None: synchronises nobody."""
-    words, base = instruction.modifiers, instruction.base
-    if base in ("bar", "barrier") and "warp" in words:
-        mask = instruction.arguments[0]
-    elif base in ("shfl", "vote", "match", "redux") and "sync" in words:
-        mask = instruction.arguments[-1]
-    elif base in ("bar", "barrier") and "cluster" not in words:
-        return "all" if _is_block_barrier(instruction) else "count"
-    else:
-        return None
-    mask = constants.get(mask, mask)
-    return "all" if _is_full_mask(mask) else mask
-
-
-def _is_block_barrier(instruction: Instruction) -> bool:
-    """Waits for every thread of the block: no count is given."""
-    if "arrive" in instruction.modifiers:
-        return False
-    values = 3 if "popc" in instruction.modifiers else 3 if "red" in instruction.modifiers else 1
-    return len(instruction.arguments) <= values and (values == 1 or len(instruction.arguments) == 3)
 
 
 # ------------------------------------------------------------------------------------- the rewriter
@@ -320,7 +262,7 @@ class _Rewriter:
 
     def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         types = _register_types(body)
-        constants = _constants(function)
+        constants = literal_registers(function)
         result: list[Statement] = []
         pending: list[int] = []  # sites of this basic block
         mark_at = 0
@@ -377,7 +319,7 @@ class _Rewriter:
         constants: Mapping[str, str],
         mark: list[Statement],
     ) -> Iterator[Statement]:
-        synchronises = _sync_mask(instruction, constants)
+        synchronises = participants(instruction, constants)
         if synchronises is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
             yield from self._guarded(
                 instruction, self._synchronisation(instruction, place, synchronises, mark)
@@ -472,7 +414,7 @@ class _Rewriter:
         bounds_only: bool = False,
         mark: list[Statement] | None = None,
     ) -> Iterator[Statement]:
-        address = _address_of(instruction)
+        address = address_of(instruction)
         probe = (
             None if address is None else self._probe(instruction, number, site, types, address, bounds_only)
         )
@@ -485,8 +427,8 @@ class _Rewriter:
             yield from mark or ()
             yield Verbatim(probe)
             yield evolve(instruction, guard="%clsp_ok")
-            if zero := _zeroed(instruction, types):
-                yield Verbatim(_predicated(zero))
+            if zero := zeroed(instruction, types):
+                yield Verbatim(predicated(zero))
 
         yield from self._guarded(instruction, body())
 
@@ -513,14 +455,14 @@ class _Rewriter:
             return "\n".join(
                 (
                     "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
-                    _shared_address(address, types),
+                    shared_address(address, types),
                     shared,
                     "\t}",
                 )
             )
         lines = [
             "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
-            _generic_address(address, types),
+            generic_address(address, types),
         ]
         if site.space is Space.GLOBAL:
             return "\n".join((*lines, outside, "\t}"))
@@ -550,7 +492,7 @@ class _Rewriter:
             elif site.mode is Mode.ATOMIC:
                 parts.append(probe.atomic(label))
             else:
-                parts += [_value_hash(instruction, types), probe.write(label)]
+                parts += [value_hash(instruction, types), probe.write(label)]
         return "\n".join(parts)
 
     def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
@@ -569,12 +511,6 @@ class _Rewriter:
 # ------------------------------------------------------------------------------------ small readings
 
 
-def _callees(function: PtxFunction) -> Iterator[str]:
-    for instruction in function.instructions():
-        if instruction.base == "call":
-            yield from instruction.arguments
-
-
 def _first_after_declarations(body: tuple[Statement, ...]) -> int:
     for position, statement in enumerate(body):
         if not isinstance(statement, Registers | Declaration):
@@ -584,74 +520,3 @@ def _first_after_declarations(body: tuple[Statement, ...]) -> int:
 
 def _register_types(body: tuple[Statement, ...]) -> dict[str, str]:
     return {name: s.type for s in body if isinstance(s, Registers) for name in s.names}
-
-
-def _address_of(instruction: Instruction) -> AddressOperand | None:
-    for part in instruction.arguments:
-        if part.startswith("["):
-            return parse_address(part)
-    return None
-
-
-def _offset_text(address: AddressOperand) -> tuple[str, int]:
-    base = address.base
-    if isinstance(base, RegisterOperand):
-        return base.name, address.offset
-    if isinstance(base, SymbolOperand):
-        return base.name, address.offset + base.offset
-    return str(address.offset), 0
-
-
-def _shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
-    name, offset = _offset_text(address)
-    wide = type_size(types.get(name, "b32")) == 8
-    move = f"cvt.u32.u64 %a, {name};" if wide else f"mov.u32 %a, {name};"
-    return f"\t{move} add.u32 %a, %a, {offset};" if offset else f"\t{move}"
-
-
-def _generic_address(address: AddressOperand, types: Mapping[str, str]) -> str:
-    name, offset = _offset_text(address)
-    narrow = name in types and type_size(types[name]) == 4
-    move = f"cvt.u64.u32 %A, {name};" if narrow else f"mov.u64 %A, {name};"
-    return f"\t{move} add.s64 %A, %A, {offset};" if offset else f"\t{move}"
-
-
-def _value_hash(instruction: Instruction, types: Mapping[str, str]) -> str:
-    """``%v``: 10 bits of what a store stores."""
-    value = instruction.arguments[-1] if instruction.base == "st" else ""
-    elements = split_operands(value[1:-1]) if value.startswith("{") else (value,)
-    lines: list[str] = ["mov.b32 %v, 0;"]
-    for element in elements:
-        size = type_size(types[element]) if element in types else 0
-        if size == 4:
-            lines.append(f"{{ .reg .b32 %h; mov.b32 %h, {element}; xor.b32 %v, %v, %h; }}")
-        elif size == 8:
-            lines.append(f"{{ .reg .b32 %h, %i; mov.b64 {{%h, %i}}, {element}; xor.b32 %v, %v, %h;")
-            lines.append("shl.b32 %i, %i, 1; xor.b32 %v, %v, %i; }")
-        elif size == 2:
-            lines.append(f"{{ .reg .b32 %h; mov.b32 %h, {{{element}, {element}}}; xor.b32 %v, %v, %h; }}")
-        else:
-            lines.append(f"xor.b32 %v, %v, {zlib.crc32(element.encode())};")
-    lines.append("mul.lo.u32 %v, %v, 0x9E3779B1; shr.u32 %v, %v, 22;")
-    return "\t" + " ".join(lines)
-
-
-_ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
-
-
-def _zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...]:
-    """Moves of zero into what a load that was not carried out would have filled."""
-    if instruction.base not in ("ld", "ldu", "atom", "ldmatrix"):
-        return ()
-    target = instruction.arguments[0]
-    names = split_operands(target[1:-1]) if target.startswith("{") else (target,)
-    return tuple(
-        f"mov.{types[name] if types[name] in _ZERO else f'b{type_size(types[name]) * 8}'} {name},"
-        f" {_ZERO.get(types[name], '0')};"
-        for name in names
-        if name in types and types[name] != "b128"
-    )
-
-
-def _predicated(moves: tuple[str, ...]) -> str:
-    return "\t" + " ".join(f"@!%clsp_ok {move}" for move in moves)

@@ -13,13 +13,13 @@ from cuda_lsp.dynamic.instrument import (
     Instrumented,
     Watch,
     finest_granule,
-    has_partial_order,
     instrument,
     shared_variables,
 )
 from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
+from cuda_lsp.dynamic.synchronisation import has_partial_order
 from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.model import Mode, Space
 
@@ -164,4 +164,4 @@ def test_ptxas_accepts_the_instrumented_kernel(
     watch = Watch("k", layout, control_offsets(), ("s",), banks=True, ranges=1, sampled=sampled)
     module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
     result = instrument(module, sites(told_apart=True), watch, detector)
-    assert assembled(result.text, toolkit, 80)[:4] == b"\x7fELF"
+    assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"

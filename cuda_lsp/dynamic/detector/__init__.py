@@ -32,10 +32,10 @@ def detector_ptx(toolkit: Toolkit, architecture: int) -> str:
     return made.decode()
 
 
-def assembled(ptx: str, toolkit: Toolkit, architecture: int) -> bytes:
-    """The cubin of a module. Raises AssemblyError."""
+def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
+    """The cubin of a module for ``target`` (``sm_90a``). Raises AssemblyError."""
     ptxas = toolkit.nvcc.with_name("ptxas")
-    return _made(ptx, ".ptx", ".cubin", toolkit, (str(ptxas), f"-arch=sm_{architecture}"))
+    return _made(ptx, ".ptx", ".cubin", toolkit, (str(ptxas), f"-arch={target}"))
 
 
 def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequence[str]) -> bytes:

@@ -1,0 +1,455 @@
+"""One instrumented launch on a GPU: what lies where in its memory, the launch, and reading back.
+
+Through PyCUDA's driver interface; ``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that
+hung or faulted must be kept alive: freeing its memory would wait for the kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic import device_records as records
+from cuda_lsp.dynamic.detector import assembled, detector_ptx
+from cuda_lsp.dynamic.device_records import AddressBook, Extent
+from cuda_lsp.dynamic.instrument import (
+    Instrumented,
+    Watch,
+    finest_granule,
+    instrument,
+    shared_variables,
+)
+from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.ptx import PtxModule
+from cuda_lsp.dynamic.runs import (
+    Buffer,
+    Bytes,
+    Detail,
+    KernelRun,
+    RunOutcome,
+    SeenBanks,
+    SiteKind,
+)
+from cuda_lsp.dynamic.synchronisation import has_partial_order
+from cuda_lsp.dynamic.toolkit import Toolkit
+from cuda_lsp.model import Mode, Space
+
+_GUARD = 512  # bytes of nothing behind every buffer
+_KNOWLEDGE_WORDS = 1024 + 512
+_MEMORY_SHARE = 0.5  # of the free device memory, for shadows
+
+
+@frozen
+class Device:
+    driver: Any
+    handle: Any
+    context: Any
+    name: str
+    architecture: int  # 90
+    shared_limit: int  # bytes a block may have
+
+
+@define
+class Launch:
+    """One launch: its device memory and the shape of its shadow."""
+
+    device: Device
+    toolkit: Toolkit
+    request: KernelRun
+    module: PtxModule
+    hung: bool = False
+    not_covered: list[str] = field(factory=list[str])
+    blocks: list[int] = field(factory=list[int])
+    allocations: dict[str, Any] = field(factory=dict[str, Any])
+    extents: list[Extent] = field(factory=list[Extent])
+    placed: dict[int, tuple[Buffer, int]] = field(factory=dict[int, tuple[Buffer, int]])
+    shadows: list[tuple[int, int]] = field(factory=list[tuple[int, int]])  # start, bytes
+    kept: tuple[Any, ...] = ()
+    code: Any = None
+    function: Any = None
+    made: Instrumented | None = None
+    layout: ShadowLayout = field(init=False)
+    dynamic: int = 0
+    static_bound: int = 0
+    names: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    # ----------------------------------------------------------------------------------- before
+
+    def prepare(self) -> None:
+        self.layout = self._shadow_layout()
+        self._choose_blocks()
+        self.names = tuple(v.name for v in shared_variables(self.module, self.request.entry))
+        partial = has_partial_order(self.module, self.request.entry)
+        global_races = self.request.races and any(
+            s.kind is SiteKind.ACCESS and s.space in (None, Space.GLOBAL) for s in self.request.sites
+        )
+        watch = Watch(
+            entry=self.request.entry,
+            layout=self.layout,
+            control=records.control_offsets(),
+            names=self.names,
+            sites=self.request.watch,
+            races=self.request.races and self._watches_anything(),
+            global_races=global_races,
+            banks=self.request.banks,
+            bounds=not self._allocates(),
+            ranges=self._range_bound(),
+            sampled=len(self.blocks) < self._total_blocks,
+        )
+        architecture = self.device.architecture
+        module = self._for_device()
+        self.made = instrument(module, self.request.sites, watch, detector_ptx(self.toolkit, architecture))
+        self.not_covered.extend(self.made.not_covered)
+        cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
+        self.code = self.device.driver.module_from_buffer(cubin)
+        self.function = self.code.get_function(self.request.entry)
+        self._place_buffers()
+        self._place_records(watch, partial)
+
+    def _range_bound(self) -> int:
+        buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
+        variables = (v for v in self.module.variables.values() if v.space == "global" and v.size)
+        return len(buffers) + sum(1 for _ in variables)
+
+    def _for_device(self) -> PtxModule:
+        """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""
+        own = f"sm_{self.device.architecture}"
+        return self.module if self.module.target.startswith(own) else evolve(self.module, target=own)
+
+    def _watches_anything(self) -> bool:
+        return self.request.watch is None or bool(self.request.watch)
+
+    def _shadow_layout(self) -> ShadowLayout:
+        request, sites = self.request, self.request.sites
+        atomics = any(s.mode is Mode.ATOMIC and s.space in (None, Space.SHARED) for s in sites)
+        variables = shared_variables(self.module, request.entry)
+        self.static_bound = sum(-(-v.size // 16) * 16 + v.alignment for v in variables)
+        layout = ShadowLayout(
+            block=request.launch.block,
+            user_dynamic=request.launch.dynamic_shared or 0,
+            granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
+            atomics=atomics,
+        )
+        self.dynamic = layout.dynamic_bytes(self.static_bound)
+        if self.static_bound + self.dynamic > self.device.shared_limit:
+            layout = ShadowLayout(layout.block, layout.user_dynamic, layout.granule_shift, True, atomics)
+            self.dynamic = layout.dynamic_bytes(self.static_bound)
+        if not (request.races and self._watches_anything()):
+            self.dynamic = layout.user_dynamic
+        return layout
+
+    @property
+    def _total_blocks(self) -> int:
+        x, y, z = self.request.launch.grid or (1, 1, 1)
+        return x * y * z
+
+    def _choose_blocks(self) -> None:
+        """Checked blocks, as many as their shadows fit into memory."""
+        chosen = range(self._total_blocks) if self.request.blocks is None else self.request.blocks
+        each = 4 * self.layout.threads
+        if self.layout.in_global:
+            each += self._cells_stride
+        if has_partial_order(self.module, self.request.entry):
+            each += 4 * self._knowledge_stride
+        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0] / 2) // each
+        self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
+
+    @property
+    def _cells_stride(self) -> int:
+        user = self.static_bound + self.layout.stamps_offset
+        return ((user >> self.layout.granule_shift) + 16) * CELL_BYTES
+
+    @property
+    def _knowledge_stride(self) -> int:
+        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // 32)
+
+    def _allocates(self) -> bool:
+        """Memory from the device's own heap has no range that we know."""
+        called = {i.arguments[-2] if len(i.arguments) > 1 else "" for f in self.module.functions.values()
+                  for i in f.instructions() if i.base == "call" and "malloc" in i.operands}  # fmt: skip
+        if called:
+            self.not_covered.append("bounds of global memory: the kernel allocates on the device")
+        return bool(called)
+
+    def _allocate(self, name: str, size: int) -> int:
+        memory = self.device.driver.mem_alloc(max(size, 16))
+        self.device.driver.memset_d8(memory, 0, max(size, 16))
+        self.allocations[name] = memory
+        return int(memory)
+
+    def _place_buffers(self) -> None:
+        for argument in self.request.arguments:
+            for _, buffer in argument.pointers:
+                if id(buffer) in self.placed:
+                    continue
+                size = len(buffer.data)
+                start = self._allocate(f"buffer {len(self.placed)}", size + _GUARD)
+                if size:
+                    self.device.driver.memcpy_htod(start, np.ascontiguousarray(buffer.data))
+                self.placed[id(buffer)] = buffer, start
+                self.extents.append(Extent(buffer.name, start, start + size))
+        for variable in self.module.variables.values():
+            if variable.space == "global" and variable.size:
+                try:
+                    start, size = self.code.get_global(variable.name)
+                except self.device.driver.LogicError:
+                    continue  # the assembler dropped it: nothing uses it
+                self.extents.append(Extent(variable.name, int(start), int(start) + int(size)))
+
+    def _place_records(self, watch: Watch, partial: bool) -> None:
+        assert self.made is not None
+        count, checked, sites = self.layout.threads, len(self.blocks), len(self.request.sites)
+        values = {
+            "executed": self._allocate("executed", len(self.made.marks) + 16),
+            "where": self._allocate("where", 4 * count * checked),
+            "races": self._allocate("races", records.RACES * records.RACE.itemsize),
+            "faults": self._allocate("faults", max(1, sites) * records.FAULT.itemsize),
+            "banks": self._allocate("banks", max(1, sites) * records.BANK.itemsize),
+            "bank_sums": self._allocate("bank_sums", self._bank_sums * records.BANK_SUM.itemsize),
+            "flags": self._allocate("flags", records.FLAGS * records.FLAG.itemsize),
+            "notes": self._allocate("notes", 64),
+            "names": self._allocate("names", 4 * (1 + len(self.names))),
+            "threads": count,
+            "granule_shift": self.layout.granule_shift,
+            "global_shift": finest_granule(_watched(self.request), (None, Space.GLOBAL)),
+            "range_count": len(self.extents) if watch.bounds else 0,
+            "detail_flags": int(self.request.detail is Detail.FLAGS),
+            "cross_block": int(not self._orders_blocks()),
+        }
+        if len(self.extents) > records.RANGES:
+            values["range_count"] = 0
+            self.not_covered.append(f"global memory: more than {records.RANGES} buffers and variables")
+        if self.layout.in_global and watch.races:
+            values["cells_stride"] = self._cells_stride
+            values["cells"] = self._allocate("cells", self._cells_stride * checked)
+        if partial and watch.races:
+            values["knowledge_stride"] = self._knowledge_stride
+            values["knowledge"] = self._allocate("knowledge", 4 * self._knowledge_stride * checked)
+            self.not_covered.append(
+                "races in global memory inside a block: some synchronisation is for a part of it only"
+            )
+        if watch.sampled:
+            values["ordinal"] = self._upload_ordinals()
+        control = records.with_fields(values)
+        self._watch_global_memory(control, watch)
+        self.device.driver.memcpy_htod(self.code.get_global("clsp_control")[0], control)
+
+    def _upload_ordinals(self) -> int:
+        ordinal = np.full(self._total_blocks, 0xFFFFFFFF, np.uint32)
+        ordinal[np.array(self.blocks)] = np.arange(len(self.blocks), dtype=np.uint32)
+        start = self._allocate("ordinal", ordinal.nbytes)
+        self.device.driver.memcpy_htod(start, ordinal)
+        return start
+
+    def _watch_global_memory(self, control: records.Records, watch: Watch) -> None:
+        shift = int(control["global_shift"][0])
+        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0])
+        for number, extent in enumerate(self.extents[: records.RANGES]):
+            entry = control["ranges"][0, number]
+            entry["start"], entry["size"] = extent.start, extent.end - extent.start
+            size = (((extent.end - extent.start) >> shift) + 1) * CELL_BYTES
+            if not (watch.races and watch.global_races):
+                continue
+            if size > room:
+                self.not_covered.append(f"races in {extent.name}: its shadow does not fit into device memory")
+                continue
+            room -= size
+            entry["cells"] = start = self._allocate(f"shadow {number}", size)
+            self.shadows.append((start, size))
+
+    def _orders_blocks(self) -> bool:
+        """The code has fences or ordered atomics that reach other blocks; what they order is not followed."""
+        for function in self.module.functions.values():
+            for i in function.instructions():
+                words = set(i.modifiers)
+                fence = i.base in ("membar", "fence") and words & {"gl", "sys", "gpu", "cluster"}
+                ordered = words & {"acquire", "release", "acq_rel"} and words & {"gpu", "sys"}
+                if fence or ordered:
+                    self.not_covered.append(
+                        "races between blocks: order by fences and atomics is not followed"
+                    )
+                    return True
+        return False
+
+    def empty_shadows(self) -> None:
+        """What an earlier launch left in the shadows of global memory."""
+        for start, size in self.shadows:
+            self.device.driver.memset_d8(start, 0, size)
+
+    # ----------------------------------------------------------------------------------- launch
+
+    def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
+        """Launch and wait. ``lead``: bytes cleared first, so that the time holds no wait for the host."""
+        driver, request = self.device.driver, self.request
+        if self.dynamic > 48 * 1024:
+            attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self.function.set_attribute(attribute, self.dynamic)
+        start, end, stream = driver.Event(), driver.Event(), driver.Stream()
+        # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.
+        rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
+        self.kept = (start, end, stream, *rescue)
+        if lead:
+            if "lead" not in self.allocations:
+                self._allocate("lead", lead)
+            driver.memset_d8_async(self.allocations["lead"], 0, lead, stream)
+        with _captured_output() as output:
+            start.record(stream)
+            self.function._launch_kernel(
+                request.launch.grid or (1, 1, 1),
+                request.launch.block,
+                self._arguments(),
+                self.dynamic,
+                stream,
+            )
+            end.record(stream)
+            limit = time.monotonic() + request.deadline
+            pause = 20e-6
+            while not end.query():
+                if time.monotonic() > limit:
+                    self.hung = True
+                    break
+                time.sleep(pause)
+                pause = min(2 * pause, 5e-3)
+            if not self.hung:
+                driver.Context.synchronize()  # flushes what the kernel printed
+        if self.hung:
+            return self._stuck(output.text, *rescue)
+        self.seconds = float(start.time_till(end)) / 1000
+        return self._outcome(output.text, keep_results)
+
+    def _arguments(self) -> bytes:
+        function = self.module.functions[self.request.entry]
+        packed = bytearray()
+        for parameter, argument in zip(function.params, self.request.arguments, strict=True):
+            packed += bytes(-len(packed) % parameter.alignment)
+            value = bytearray(argument.value)
+            for offset, buffer in argument.pointers:
+                address = self.placed[id(buffer)][1] + buffer.offset
+                value[offset : offset + 8] = address.to_bytes(8, "little")
+            packed += value
+        return bytes(packed)
+
+    # ------------------------------------------------------------------------------------ after
+
+    def _download(self, name: str, dtype: Any, count: int) -> records.Records:
+        result = np.empty(max(count, 1), dtype)
+        self.device.driver.memcpy_dtoh(result, self.allocations[name])
+        return result[:count]
+
+    def _book(self) -> AddressBook:
+        sizes = {v.name: v.size for v in shared_variables(self.module, self.request.entry)}
+        told = [int(address) for address in self._download("names", np.uint32, 1 + len(self.names))]
+        shared = [Extent(n, a, a + sizes[n]) for n, a in zip(self.names, told[1:], strict=True)]
+        dynamic = next((v.name for v in self.module.variables.values() if _is_dynamic(v)), "dynamic")
+        shared.append(Extent(dynamic, told[0], told[0] + self.layout.user_dynamic))
+        return AddressBook(tuple(shared), tuple(self.extents))
+
+    def _outcome(self, output: str, keep_results: bool) -> RunOutcome:
+        assert self.made is not None
+        sites, book = self.request.sites, self._book()
+        notes = records.notes_said(self._download("notes", np.uint32, 16))
+        marks = self._download("executed", np.uint8, len(self.made.marks))
+        results: dict[str, Bytes] = {}
+        if keep_results:
+            for buffer, start in self.placed.values():
+                data = np.empty(len(buffer.data), np.uint8)
+                if len(data):
+                    self.device.driver.memcpy_dtoh(data, start)
+                results[buffer.name] = data
+        return RunOutcome(
+            device=self.device.name,
+            seconds=self.seconds,
+            blocks_checked=len(self.blocks),
+            blocks_total=self._total_blocks,
+            races=records.seen_races(self._download("races", records.RACE, records.RACES), sites, book),
+            flags=records.seen_flags(self._download("flags", records.FLAG, records.FLAGS), book),
+            banks=self._banks(),
+            faults=records.seen_faults(self._download("faults", records.FAULT, len(sites)), book),
+            executed=records.executed_sites(marks, self.made.marks),
+            not_covered=(*self._uncovered(), *notes),
+            output=output,
+            results=results,
+        )
+
+    @property
+    def _bank_sums(self) -> int:
+        return len(self.request.sites) * records.BANK_COPIES if self.request.banks else 1
+
+    def _banks(self) -> tuple[SeenBanks, ...]:
+        if not self.request.banks:
+            return ()
+        worst = self._download("banks", records.BANK, len(self.request.sites))
+        sums = self._download("bank_sums", records.BANK_SUM, self._bank_sums)
+        return records.seen_banks(worst, sums)
+
+    def _uncovered(self) -> Iterator[str]:
+        yield from self.not_covered
+        others = sorted({s.opcode for s in self.request.sites if s.kind is SiteKind.OTHER})
+        yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
+        if any(s.opcode.startswith("cp.async") for s in self.request.sites):
+            yield "cp.async: its store counts from where it is issued, not until its wait"
+
+    def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
+        """The kernel still runs: copy on another stream what its threads wrote about themselves."""
+        driver = self.device.driver
+        driver.memcpy_dtoh_async(where, self.allocations["where"], stream)
+        stream.synchronize()
+        return RunOutcome(
+            device=self.device.name,
+            seconds=self.request.deadline,
+            blocks_checked=len(self.blocks),
+            blocks_total=self._total_blocks,
+            stuck=records.stuck_blocks(where, self.blocks),
+            not_covered=tuple(self._uncovered()),
+            output=output,
+            failure=f"the kernel did not end within {self.request.deadline:g} s",
+        )
+
+    def failed(self, message: str) -> RunOutcome:
+        return RunOutcome(
+            device=self.device.name,
+            seconds=self.seconds,
+            blocks_checked=0,
+            blocks_total=self._total_blocks,
+            not_covered=tuple(self._uncovered()),
+            failure=message,
+        )
+
+
+def _watched(request: KernelRun) -> tuple[Any, ...]:
+    if request.watch is None:
+        return request.sites
+    return tuple(site for number, site in enumerate(request.sites) if number in request.watch)
+
+
+def _is_dynamic(variable: Any) -> bool:
+    return variable.space == "shared" and not variable.size
+
+
+@define
+class _Output:
+    text: str = ""
+
+
+@contextmanager
+def _captured_output() -> Generator[_Output]:
+    """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
+    output = _Output()
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            yield output
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+            file.seek(0)
+            output.text = file.read().decode(errors="replace")

@@ -1,0 +1,79 @@
+"""Who takes part in a synchronising instruction, as far as its PTX says.
+
+Source: PTX ISA, "Parallel synchronization and communication instructions". A mask or count that is not a
+literal (or a register set once to one) may leave somebody out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from cuda_lsp.dynamic.ptx import Instruction, PtxFunction, PtxModule
+
+
+def has_partial_order(module: PtxModule, entry: str) -> bool:
+    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
+    reached = [module.functions[entry]]
+    for function in reached:
+        names = sorted(set(callees(function)) & set(module.functions))
+        reached.extend(f for name in names if (f := module.functions[name]) not in reached)
+    for function in reached:
+        constants = literal_registers(function)
+        for instruction in function.instructions():
+            mask = participants(instruction, constants)
+            if mask is not None and mask != "all":
+                return True
+    return False
+
+
+_WRITE_NO_REGISTER = frozenset({"st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence"})
+
+
+def literal_registers(function: PtxFunction) -> dict[str, str]:
+    """Registers that are written once, with a literal."""
+    values: dict[str, str] = {}
+    seen: set[str] = set()
+    for instruction in function.instructions():
+        if instruction.base in _WRITE_NO_REGISTER:
+            continue
+        target = instruction.operands.partition(",")[0].strip()
+        if target in seen:
+            values.pop(target, None)
+        seen.add(target)
+        if instruction.base == "mov" and re.fullmatch(r"\S+, (-?\d+|0x[0-9a-fA-F]+)", instruction.operands):
+            values[target] = instruction.arguments[1]
+    return values
+
+
+def _is_full_mask(text: str) -> bool:
+    return text in ("-1", "4294967295") or text.lower() == "0xffffffff"
+
+
+def participants(instruction: Instruction, constants: Mapping[str, str]) -> str | None:
+    """``"all"``, or the operand that says who takes part; None: synchronises nobody."""
+    words, base = instruction.modifiers, instruction.base
+    if base in ("bar", "barrier") and "warp" in words:
+        mask = instruction.arguments[0]
+    elif base in ("shfl", "vote", "match", "redux") and "sync" in words:
+        mask = instruction.arguments[-1]
+    elif base in ("bar", "barrier") and "cluster" not in words:
+        return "all" if _is_block_barrier(instruction) else "count"
+    else:
+        return None
+    mask = constants.get(mask, mask)
+    return "all" if _is_full_mask(mask) else mask
+
+
+def _is_block_barrier(instruction: Instruction) -> bool:
+    """Waits for every thread of the block: no count is given."""
+    if "arrive" in instruction.modifiers:
+        return False
+    values = 3 if "popc" in instruction.modifiers else 3 if "red" in instruction.modifiers else 1
+    return len(instruction.arguments) <= values and (values == 1 or len(instruction.arguments) == 3)
+
+
+def callees(function: PtxFunction) -> Iterator[str]:
+    for instruction in function.instructions():
+        if instruction.base == "call":
+            yield from instruction.arguments
