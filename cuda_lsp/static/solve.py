@@ -178,7 +178,7 @@ def _attempt(
     attempt = _Attempt()
     where = setting(kernel, launch, gpu)
     try:
-        summary = summarise(kernel, where.axes, where.arguments, unroll)
+        summary = summarise(kernel, where.axes, where.arguments, unroll, deadline)
         attempt.reasons.update(dict.fromkeys(summary.reasons))
         problems = _problems(kernel, summary, where, gpu, stats, deadline)
     except (TooLarge, TooManyPairs) as error:
@@ -204,7 +204,7 @@ def _holds_for_every_launch(
     """Race-free for every block and grid of the target (along the axes that the kernel mentions)."""
     where = setting(kernel, None, gpu)
     try:
-        summary = summarise(kernel, where.axes, where.arguments)
+        summary = summarise(kernel, where.axes, where.arguments, deadline=deadline)
         problems = _problems(kernel, summary, where, gpu, stats, deadline)
     except (TooLarge, TooManyPairs, RecursionError):
         return False

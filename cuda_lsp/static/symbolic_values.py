@@ -125,7 +125,15 @@ def _plausible(term: Term, *, unsigned: bool = False) -> Term:
             return t.symbol(f"{part.order}~", Level.GRID, part.lo, part.hi)
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
 
-    return t.replace(term, cut)
+    memo = _plausible_terms[unsigned]
+    if len(memo) > _KEPT_TERMS:
+        memo.clear()
+    return t.replace(term, cut, memo)
+
+
+_plausible_terms: dict[bool, dict[Term, Term]] = {False: {}, True: {}}
+_KEPT_TERMS = 20_000
+"""An expression that grows by one operation at a time is looked through once, not once per operation."""
 
 
 def settle(raw: Term, type: Type) -> Term:

@@ -9,6 +9,8 @@ nothing can have changed it.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping, Sequence
 
 from attrs import define, field
@@ -79,6 +81,7 @@ class Walker:
     counter: int = 0
     statements: int = 0
     depth: int = 0
+    deadline: float = math.inf  # perf_counter
 
     # -- naming
 
@@ -119,6 +122,8 @@ class Walker:
             self.statements += 1
             if self.statements > MAX_STATEMENTS:
                 raise TooLarge("the kernel is too large for the solver's symbolic walk")
+            if time.perf_counter() > self.deadline:
+                raise TooLarge("walking through the kernel took all of the solver's time")
             self._statement(statement)
 
     def _statement(self, s: Stmt) -> None:
@@ -442,13 +447,20 @@ def _root(pointer: ir.Expr) -> Array | None:
 
 
 def summarise(
-    kernel: ir.Kernel, axes: Mapping[ir.Axis, Term], arguments: Mapping[Var, Value], unroll: int = 0
+    kernel: ir.Kernel,
+    axes: Mapping[ir.Axis, Term],
+    arguments: Mapping[Var, Value],
+    unroll: int = 0,
+    deadline: float = math.inf,
 ) -> Summary:
-    """The kernel under the launch that ``axes`` and ``arguments`` describe. Raises ``TooLarge``."""
+    """The kernel under the launch that ``axes`` and ``arguments`` describe.
+
+    ``deadline``: perf_counter. Raises ``TooLarge``.
+    """
     written = written_arrays(kernel.body)
     if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
-    walker = Walker(axes, arguments, unroll, written=written)
+    walker = Walker(axes, arguments, unroll, written=written, deadline=deadline)
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     stored = {
