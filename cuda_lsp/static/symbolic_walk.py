@@ -228,7 +228,7 @@ class Walker:
 
     def _incomplete(self, s: ir.Incomplete) -> None:
         if not s.harmless and self.depth == 0:
-            self.reasons[f"{s.construct}: {s.reason}"] = None
+            self.reasons[f"{s.construct} is not analysed ({s.reason})"] = None
         for array in self.written:
             self.state.versions[array] = (self.number(), Level.THREAD)
         self.state.local.clear()
