@@ -24,7 +24,7 @@ CONTROL = np.dtype(
         *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
-        *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "pad")),
+        *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),
         ("ranges", RANGE, (RANGES,)),
     ]
 )

@@ -91,7 +91,8 @@ class GpuEngine:
         except self._device.driver.Error as error:
             self.usable = False
             _SPENT.append(launch)
-            return launch.failed(f"{request.entry}: {error}")
+            cause = str(error).rpartition("failed: ")[2]  # PyCUDA puts the driver's function in front
+            return launch.failed(f"the kernel failed on the GPU: {cause}")
         if launch.hung:
             self.usable = False
             _SPENT.append(launch)

@@ -222,6 +222,7 @@ class Launch:
             "global_shift": finest_granule(_watched(self.request), (None, Space.GLOBAL)),
             "range_count": len(self.extents) if watch.bounds else 0,
             "detail_flags": int(self.request.detail is Detail.FLAGS),
+            "lock_step": int(self.request.lock_step),
             "cross_block": int(not self._orders_blocks()),
         }
         if len(self.extents) > records.RANGES:

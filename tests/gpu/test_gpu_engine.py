@@ -130,6 +130,16 @@ def test_syncwarp_orders_the_lanes_of_its_mask_only(engine: GpuEngine, tmp_path:
     assert outcome_of(engine, run_of(tmp_path, WARP % ("", 32), OUT)).races  # another warp
 
 
+def test_in_lock_step_only_one_instruction_races_with_itself(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[33]; int t = threadIdx.x;
+    s[t %% %d] = t; out[t] = s[t ^ 1]; }"""
+    ordered = run_of(tmp_path, text % 32, OUT, block=32, lock_step=True)
+    assert outcome_of(engine, ordered).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % 32, OUT, block=32)).races
+    (race,) = outcome_of(engine, run_of(tmp_path, text % 16, OUT, block=32, lock_step=True)).races
+    assert race.sites[0] == race.sites[1]
+
+
 def test_a_named_barrier_orders_its_warps_only(engine: GpuEngine, tmp_path: Path) -> None:
     text = """__global__ void k(int* out) { __shared__ int s[128]; int t = threadIdx.x; s[t] = t;
     asm volatile("bar.sync %%0, 64;" :: "r"(1 + t / 64) : "memory"); out[t] = s[t ^ %d]; }"""

@@ -67,7 +67,7 @@ struct Control {
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
-    u32 detail_flags, cross_block, knowledge_stride, pad;
+    u32 detail_flags, cross_block, knowledge_stride, lock_step;
     Range ranges[RANGES];
 };
 extern "C" {
@@ -107,6 +107,7 @@ DEVICE u32* lane_knowledge(u32 warp) {
 DEVICE bool ordered(u64 old, u64 me) {
     if (epoch_of(old) != epoch_of(me) || thread_of(old) == thread_of(me)) return true;
     if (warp_of(old) == warp_of(me)) {
+        if (C.lock_step) return site_of(old) != site_of(me);
         if (tick_of(me) >= 4094) {
             C.notes[TICKS_SPENT] = 1;
             return true;
@@ -306,6 +307,7 @@ DEVICE bool g_ordered(u64 old, u64 me) {
     if (!old) return true;
     if (g_block(old) != g_block(me)) return !C.cross_block;
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
+    if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
     if (C.knowledge) return true;  // partial barriers and masks are not followed in global memory
     return (g_thread(old) ^ g_thread(me)) < 32 && (g_tick(old) != g_tick(me) || g_tick(me) == 63);
 }
