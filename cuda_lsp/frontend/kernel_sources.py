@@ -111,7 +111,8 @@ class _Finder:
         if _BODY not in kinds:
             return
         if _GLOBAL_ATTRIBUTE not in kinds:
-            if callable_on_device(self.ast, cursor, self.source.data[slice(*offsets)]):
+            text = self.source.data[slice(*offsets)]
+            if _DEVICE_ATTRIBUTE in kinds or callable_on_device(self.ast, cursor, text):
                 self.device_functions.add((self.ast.spelling(cursor), *offsets))
             return
         found = self._describe(cursor, children, offsets, scope)
