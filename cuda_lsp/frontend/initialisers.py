@@ -8,10 +8,12 @@ from cuda_lsp.frontend.extract_build import zero
 from cuda_lsp.frontend.extract_places import (
     MemoryRecord,
     Place,
+    Value,
 )
 from cuda_lsp.frontend.extract_state import Lowering
-from cuda_lsp.frontend.extract_types import type_of
+from cuda_lsp.frontend.extract_types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.types import Pointer
 
 
 def initialise(low: Lowering, target: Place, node: Node) -> None:
@@ -39,15 +41,13 @@ def initialise(low: Lowering, target: Place, node: Node) -> None:
         if info.kind == "array":
             _initialise_array(low, target, node)
             return
-        low.write(target, expressions.convert(low, expressions.value(low, node), info), None)
+        low.write(target, _scalar(low, node, info), None)
         return
     children = [c for c in node.children if c.kind >= 100]
     if info.scalar:
         low.write(
             target,
-            expressions.convert(low, expressions.value(low, children[0]), info)
-            if children
-            else zero(info.ir),
+            _scalar(low, children[0], info) if children else zero(info.ir),
             None,
         )
     elif info.kind == "array" and info.target is not None:
@@ -63,6 +63,13 @@ def initialise(low: Lowering, target: Place, node: Node) -> None:
             initialise(low, part, child)
         for field in info.fields[len(children) :]:
             zero_out(low, low.member(target, field))
+
+
+def _scalar(low: Lowering, node: Node, info: TypeInfo) -> Value:
+    """The value of an element; libclang shows no decay of an array that initialises a pointer member."""
+    if isinstance(info.ir, Pointer) and type_of(low.ast, node).kind == "array" and node.kind != K.STRING:
+        return low.pointer(low.address(lvalues.place(low, node)))
+    return expressions.convert(low, expressions.value(low, node), info)
 
 
 def zero_out(low: Lowering, target: Place) -> None:

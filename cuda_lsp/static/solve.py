@@ -215,7 +215,8 @@ def _holds_for_every_launch(
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
     pitch = pitch_of(p, query.where.free, grid_known=False)
     if pitch is not None and query.ask_rows(p, facts, pitch):
-        return pitch.assumable or query.rows_hold(p, facts, pitch)
+        assumed = pitch.assumable and not query.rows_broken(p, facts, pitch)
+        return assumed or query.rows_hold(p, facts, pitch)
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
 
@@ -270,9 +271,11 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
     pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
+    broken = False
     if pitch is not None and query.ask_rows(p, facts, pitch):
         holds = query.rows_hold(p, facts, pitch)
-        if holds or pitch.assumable:
+        broken = not holds and pitch.assumable and query.rows_broken(p, facts, pitch)
+        if holds or (pitch.assumable and not broken):
             if not holds:
                 attempt.assumptions[pitch.text] = None
             return
@@ -287,6 +290,8 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
+    if finding is not None and broken and pitch is not None:
+        finding = solve_report.with_broken_rows(finding, pitch)
     if finding is None:
         attempt.doubts[sites] = _doubt(p, "the solver's candidate race could not be replayed")
     elif known is None or finding.effective_severity <= known.effective_severity:

@@ -18,8 +18,8 @@ from attrs import define, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.affine import Problem, shared_level
-from cuda_lsp.static.solve_rows import Pitch
+from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
+from cuda_lsp.static.solve_rows import Pitch, ample
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
@@ -88,6 +88,17 @@ class Query:
         shared = shared_level(p.pair.relation)
         formula = t.and_(facts, p.guards, t.not_(pitch.rows))
         return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
+
+    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+        """Columns leave their rows however wide these are: the program bounds them wrongly."""
+        if not pitch.parameters:
+            return False
+        shared = shared_level(p.pair.relation)
+        formula = t.and_(facts, p.guards, t.not_(pitch.rows))
+        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
+        free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
+        formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
+        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.MODEL
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""

@@ -32,6 +32,7 @@ from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import only_inputs_decide, with_contents
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
+from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent
 from cuda_lsp.static.symbolic_intervals import Relation
@@ -47,6 +48,8 @@ from cuda_lsp.static.witness import (
     memory_base,
     replay,
 )
+
+_ARGUMENTS = "the arguments"
 
 
 def is_certain(finding: Finding) -> bool:
@@ -220,6 +223,15 @@ def _finding(
     )
 
 
+def with_broken_rows(finding: Finding, pitch: Pitch) -> Finding:
+    """The finding of a pair whose columns leave their rows for every width: the arguments are no doubt."""
+    if finding.reason != _ARGUMENTS or finding.witness is None:
+        return finding
+    condition = f"a row of {' and '.join(pitch.names)} elements reaches into the next"
+    message = finding.message.replace(f" (depends on {_ARGUMENTS})", f", when {condition}")
+    return evolve(finding, status=Status.CONDITIONAL, reason=None, condition=condition, message=message)
+
+
 def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) -> str | None:
     """What of the launch or the arguments a race in global memory rests on, when that is only a guess.
 
@@ -232,7 +244,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if condition is not None and (is_vague(condition) or condition.endswith("< 0")):
-        return "the arguments" if launch is None or not launch.assumed else "the launch and the arguments"
+        return _ARGUMENTS if launch is None or not launch.assumed else "the launch and the arguments"
     if p.pair.relation.same_block:
         return None
     if launch is not None and launch.assumed and not _mentions_blocks(p):

@@ -9,7 +9,7 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import frozen
 
@@ -19,6 +19,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, Problem
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
+_AMPLE, _FEW = 1 << 15, 1 << 8
 _GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
 _OUTER_AXES = (
     frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
@@ -29,12 +30,14 @@ _OUTER_AXES = (
 @frozen(eq=False)
 class Pitch:
     """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
-    that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown."""
+    that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
+    ``parameters``: the pitches that nothing fixes."""
 
     rows: Term
     equal: Term
     names: tuple[str, ...]
     assumable: bool
+    parameters: tuple[Term, ...] = ()
 
     @property
     def text(self) -> str:
@@ -59,6 +62,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     rows: list[Term] = []
     equal: list[Term] = []
     names: list[str] = []
+    parameters: list[Term] = []
     assumable = True
     element = int(first.size.value)
     for _ in range(4):
@@ -70,6 +74,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = f"`{pitch.args[0]}`"
             assumable = assumable and pitch.args[0] in free
+            parameters += [pitch] if pitch.args[0] in free else []
         else:
             split = None if grid_known else _constant(a, b)
             if split is None:
@@ -89,7 +94,19 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
         element = 1
     if not names:
         return None
-    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable)
+    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable, tuple(parameters))
+
+
+def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:
+    """Rows far wider than everything that the pitch does not bound itself.
+
+    Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
+    not overlap is then no assumption to make.
+    """
+    known = math.prod(e.value for e in extents if e.is_const)
+    wide = max(_AMPLE, 4 * known)
+    small = [t.le(x, t.const(_FEW)) for x in others if x not in pitch.parameters]
+    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *small)
 
 
 def _symbol(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> Term | None:

@@ -140,7 +140,7 @@ class Detector:
         if not any(r.mode != _READ for r in records):
             return
         if self.owner is None:
-            self.owner = np.full((self.memory.local[0] >> 2) + 4, -1, np.int32)
+            self.owner = np.full((len(self.memory.data) >> 2) + 4, -1, np.int32)
         owner = self.owner
         touched: list[tuple[Record, Array, Array]] = []
         for r in records:
@@ -166,8 +166,9 @@ class Detector:
         address, threads = r.address, self.lanes.thread_numbers
         if r.mask is not None:
             address, threads = address[r.mask], threads[r.mask]
-        if len(address) and int(address.max()) >= self.memory.local[0]:
-            inside = address < self.memory.local[0]
+        low, high = self.memory.local
+        inside = (address < low) | (address >= high)
+        if not inside.all():
             address, threads = address[inside], threads[inside]
         words = address >> 2
         if r.size > 4:

@@ -90,7 +90,6 @@ class Machine:
         self.executed = np.zeros(len(self.program.sites), bool)
         self.registers = [np.dtype(kind).type(0) for kind in self.program.registers]
         self._visited = np.zeros(len(self.program.blocks) + 1, bool)
-        self._half = self.memory.shared[0]
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -542,7 +541,9 @@ class Machine:
         low, high = {"shared": self.memory.shared, "local": self.memory.local}.get(space, (0, 0))
         if space in ("shared", "local"):
             return (address >= low) & (address < high)
-        return (address < self.memory.shared[0]) if space == "global" else np.zeros_like(address, bool)
+        if space != "global":
+            return np.zeros_like(address, bool)
+        return ~self.in_space("shared", address) & ~self.in_space("local", address)
 
     # -------------------------------------------------------- services of generated code: lanes
 

@@ -1,8 +1,9 @@
 """The memory of one launch: a flat arena whose indices are the generic addresses.
 
-Layout, ascending: an unmapped page, kernel parameters, module variables, the buffers, then one window
-of shared memory per block and one of local memory per thread, with unmapped gaps between all of them.
-``valid`` says which bytes exist. Accesses outside are reported once per site and not carried out.
+Layout, ascending: an unmapped page, kernel parameters, module variables, one window of shared memory per
+block, one of local memory per thread, and the buffers, with unmapped gaps between all of them (what runs
+off the last buffer hits nothing). ``valid`` says which bytes exist. Accesses outside are reported once per
+site and not carried out.
 """
 
 # NumPy's stubs leave views and fancy indexing unknown.
@@ -67,13 +68,11 @@ class Memory:
                 return Place(Space.SHARED, None, offset)
             region = max(inside, key=lambda r: r.start)
             return Place(Space.SHARED, region.name, offset - region.start)
-        for region in self.regions:
-            if (
-                region.space is Space.GLOBAL
-                and region.start - GAP // 2 <= address < region.start + region.size + GAP // 2
-            ):
-                return Place(Space.GLOBAL, region.name, address - region.start)
-        return Place(Space.GLOBAL, None, address)
+        below = [r for r in self.regions if r.space is Space.GLOBAL and r.start <= address]
+        if not below:
+            return Place(Space.GLOBAL, None, address)
+        region = max(below, key=lambda r: r.start)  # beyond its end: what the address was meant for
+        return Place(Space.GLOBAL, region.name, address - region.start)
 
     def contents(self, name: str) -> Array:
         """The bytes of a buffer now."""
@@ -110,6 +109,12 @@ def lay_out(
             size = variable.size or 8
             regions.append(Region(variable.name, top, size, Space.GLOBAL))
             top = _after(top + size)
+    shared_size = _window([*own, *outer], "shared", symbols, regions, dynamic_shared)
+    local_size = _window(own, "local", symbols, [], 0)
+    shared_stride, local_stride = _after(shared_size), -(-local_size // 16) * 16 + 16
+    shared_start, local_start = top, top + blocks * shared_stride + GAP
+    local_end = local_start + blocks * per_block * local_stride
+    top = _after(local_end)
     buffers: dict[str, Region] = {}
     for argument in given:
         for _, buffer in argument.pointers:
@@ -117,15 +122,9 @@ def lay_out(
                 buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
                 top = _after(top + len(buffer.data))
     regions += buffers.values()
-    shared_size = _window([*own, *outer], "shared", symbols, regions, dynamic_shared)
-    local_size = _window(own, "local", symbols, [], 0)
-    shared_stride, local_stride = _after(shared_size), -(-local_size // 16) * 16 + 16
-    shared_start, local_start = top, top + blocks * shared_stride + GAP
-    end = local_start + blocks * per_block * local_stride + GAP
+    end = top + GAP
     if end > _LIMIT:
-        raise TooMuchMemory(
-            f"the launch needs {end >> 20} MiB of emulated memory; the limit is {_LIMIT >> 20}"
-        )
+        raise TooMuchMemory(f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}")
     end = -(-end // 16) * 16
     data = np.zeros(end, np.uint8)
     valid = np.zeros(end, bool)
@@ -137,7 +136,7 @@ def lay_out(
     for b in range(blocks):
         start = shared_start + b * shared_stride
         valid[start : start + shared_size] = True
-    valid[local_start : end - GAP] = True
+    valid[local_start:local_end] = True
     memory = Memory(
         data,
         {size: valid.reshape(-1, size).all(axis=1) for size in (1, 2, 4, 8)},
@@ -149,7 +148,7 @@ def lay_out(
         (shared_start, shared_start + blocks * shared_stride),
         shared_stride,
         local_start + np.arange(blocks * per_block) * local_stride,
-        (local_start, end),
+        (local_start, local_end),
         buffers,
     )
     for variable in outer:
