@@ -64,6 +64,7 @@ def job_for(
         text=text,
         kernel=report.name,
         base_name=report.name.split("<")[0],
+        mangled=kernel.mangled,
         range=report.range,
         parameters=_parameters(kernel),
         trials=_trials(kernel, report),

@@ -25,6 +25,7 @@ Progress = Callable[[str], None]
 
 _EMULATED_THREADS = 2048  # of one run on the CPU
 _GROWTHS = 4
+_GPU_BLOCKS = 132
 
 
 class Engines:
@@ -102,8 +103,11 @@ def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
 
 
 def _entry(job: CheckJob, compiled: CompiledModule) -> str:
+    """The entry of the kernel; of a template the instantiation that was analysed."""
     entries = compiled.entries_of(job.range, job.base_name)
-    if not entries:
+    if job.mangled in entries:
+        return job.mangled
+    if not entries or job.mangled:
         raise EngineUnavailable(
             f"nvcc makes no code for {job.kernel}: a template needs an explicit instantiation to run"
         )
@@ -150,11 +154,15 @@ def _run(
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:
-    """Which blocks the emulator executes: the first, its neighbours, the last. None: the engine chooses."""
-    if not isinstance(engine, EmulatorEngine):
-        return None
+    """Which blocks are checked; None: all. The emulator executes no others, the GPU runs all.
+
+    The first, its neighbours and the last on the emulator; every so many on the GPU, about one for each of
+    its multiprocessors.
+    """
     x, y, z = grid
     total = x * y * z
+    if not isinstance(engine, EmulatorEngine):
+        return None if total <= _GPU_BLOCKS else tuple(range(0, total, total // _GPU_BLOCKS))
     room = max(2, _EMULATED_THREADS // threads)
     if total <= room:
         return None

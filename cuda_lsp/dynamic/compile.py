@@ -29,7 +29,7 @@ from cuda_lsp.dynamic.tokens import Token, TokenTable, rewriter_for
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Position, SourceRange, ToolError
 
-_FORMAT = 1
+_FORMAT = 2
 _SECONDS = 120.0
 _ERROR = re.compile(
     r"(?P<path>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
@@ -172,7 +172,7 @@ class _Build:
 
     def _rewrite(self, name: str) -> TokenTable:
         path = self.work / name
-        system = (str(self.toolkit.root), "/usr/", self.top, os.path.realpath(self.top))
+        system = ("/usr/include/", "/usr/lib/", "/usr/local/cuda", self.top, os.path.realpath(self.top))
         rewriter = rewriter_for(system, self.source, self.text)
         text, tokens = rewriter.rewrite(path.read_text(errors="surrogateescape"))
         path.write_text(text, errors="surrogateescape")
@@ -235,7 +235,7 @@ def _keep(folder: Path, ptx: str, tokens: TokenTable, source: Path) -> None:
     paths = list(dict.fromkeys(t.path for t in tokens.tokens))
     index = {path: k for k, path in enumerate(paths)}
     data = {
-        "headers": {str(p): _digest(p) for p in paths if p != source},
+        "headers": {str(p): _digest(p) for p in tokens.files if p != source},
         "paths": [str(p) for p in paths],
         "tokens": [(index[t.path], t.line, t.column, t.text, t.exact) for t in tokens.tokens],
     }

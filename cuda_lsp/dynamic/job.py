@@ -86,6 +86,7 @@ class CheckJob:
     text: str
     kernel: str
     base_name: str
+    mangled: str  # of an instantiation; "": a plain kernel
     range: SourceRange
     parameters: tuple[Parameter, ...]
     trials: tuple[Trial, ...]

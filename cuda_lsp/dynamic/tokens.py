@@ -47,6 +47,7 @@ class TokenTable:
     """Tokens by the number that ``.loc`` gives; number 1 is the first."""
 
     tokens: Sequence[Token]
+    files: frozenset[Path] = frozenset()  # the user's files that were read, also those without tokens
 
     def __getitem__(self, number: int) -> Token | None:
         index = number - _FIRST
@@ -83,6 +84,8 @@ class _Rewriter:
             if match:
                 line, name = int(match[1]), match[2]
                 user = self._is_user(name, match[3])
+                if user:
+                    self._path(name)
                 marked = False
                 if not user:
                     self.out.append(row)
@@ -104,7 +107,7 @@ class _Rewriter:
                 line += extra
                 marked = extra == 0
             line += 1
-        return "\n".join(self.out), TokenTable(self.tokens)
+        return "\n".join(self.out), TokenTable(self.tokens, frozenset(self.paths.values()))
 
     def _is_user(self, name: str, flags: str) -> bool:
         return not (name.startswith(("<", *self.system)) or "3" in flags.split())

@@ -86,7 +86,7 @@ def _probe(nvcc: Path, origin: str) -> Toolkit:
     if done.returncode or version is None:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ToolkitMissing(f"{nvcc} (from {origin}) does not work: {said[-1] if said else 'no output'}")
-    if shutil.which("gcc") is None and shutil.which("g++") is None:
+    if shutil.which("g++") is None:
         raise ToolkitMissing("nvcc needs a host compiler: install g++")
     real = Path(os.path.realpath(nvcc))
     return Toolkit(nvcc, version[1], origin, real.parent.parent)

@@ -52,6 +52,7 @@ class KernelSource:
     template: bool = False
     dependent: bool = False
     scope: str = ""  # enclosing namespaces and classes, "a::b::"
+    mangled: str = ""  # of an instantiation: which of the entries that nvcc makes it is
 
 
 @frozen
@@ -140,6 +141,7 @@ class _Finder:
             template_parameters=tuple(ast.spelling(c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
             template=cursor.kind == _TEMPLATE,
             scope=scope,
+            mangled=ast.string(ast.lib.clang_Cursor_getMangling(cursor)) if arguments else "",
         )
 
     def result(self) -> KernelSources:

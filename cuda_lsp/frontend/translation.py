@@ -339,6 +339,7 @@ class Translation:
             errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
+            mangled=source.mangled,
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[tuple[SourceRange, str], ...]:

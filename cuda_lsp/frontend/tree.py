@@ -83,6 +83,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_getTypeSpelling", RawString, [RawType]),
     ("clang_getResultType", RawType, [RawType]),
     ("clang_getCursorSpelling", RawString, [RawCursor]),
+    ("clang_Cursor_getMangling", RawString, [RawCursor]),
     ("clang_getCursorReferenced", RawCursor, [RawCursor]),
     ("clang_getCursorDefinition", RawCursor, [RawCursor]),
     ("clang_getCursorSemanticParent", RawCursor, [RawCursor]),

@@ -460,6 +460,7 @@ class Kernel:
     directives: Directives = Directives()
     errors: tuple[SourceRange, ...] = ()
     digest: str = ""
+    mangled: str = ""  # the linker's name of an instantiation
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}

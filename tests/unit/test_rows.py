@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.config import Settings
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
 
 
 def verdict(text: str) -> Verdict:
-    (kernel,) = check_text(Path("/k.cu"), text).kernels
+    (kernel,) = check_text(Path("/k.cu"), text, Settings(solver_budget=20_000)).kernels
     return kernel.verdict
 
 

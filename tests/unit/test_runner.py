@@ -144,3 +144,24 @@ def test_a_folder_that_cannot_be_written_is_told(runner, tmp_path, monkeypatch):
     blocked.write_text("")
     result = runner.run(evolve(job, cache=blocked))
     assert result.problem is not None and "file" in result.problem
+
+
+@needs_nvcc
+def test_of_a_template_the_analysed_instantiation_runs(runner, tmp_path, monkeypatch):
+    text = (
+        "template <int N> __global__ void k(int* o) {"
+        " __shared__ int s[128]; s[threadIdx.x % N] = threadIdx.x; }\n"
+        "void run(int* o) { k<128><<<1, 64>>>(o); k<32><<<1, 64>>>(o); }\n"
+    )
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "k.cu"
+    analyzer = Analyzer(Settings())
+    seen: dict[str, int] = {}
+    for report in analyzer.update(path, text).kernels:
+        kernel = analyzer.kernel(path, report.name)
+        assert kernel is not None
+        options = CheckOptions(EngineKind.EMULATOR, watch_all=True)
+        result = runner.run(job_for(path, text, kernel, report, Settings(), options))
+        seen[report.name] = len(result.results[0].races.races)
+    analyzer.shutdown()
+    assert seen == {"k<128>": 0, "k<32>": 1}

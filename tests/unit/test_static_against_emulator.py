@@ -123,7 +123,7 @@ def test_the_static_analysis_and_the_emulator_name_the_same_lines(seed: int, tmp
     text = "\n".join("\n".join(w.lines) for w in writers) + "\n"
     path = tmp_path / "generated.cu"
     path.write_text(text)
-    report = check_text(path, text, Settings())
+    report = check_text(path, text, Settings(solver_budget=20_000))
     assert report.errors == ()
     module = compile_module(path, text, CompileOptions(), Level.O0, find_toolkit(), tmp_path / "cache")
     engine = EmulatorEngine()
