@@ -61,26 +61,25 @@ def expression(chance: random.Random, forms: tuple[str, ...], leaves: list[str],
     return "(" + chance.choice(forms).format(a=a, b=b) + ")"
 
 
+COUNTS = {"integer": 80, "single": 30, "approximate": 8}
+
+
 def arithmetic() -> str:
-    """120 kernels: 80 of integers, 30 of floats, 10 with approximate functions."""
+    """Three kernels that evaluate generated expressions, each into a row of its own."""
     chance = random.Random(7)
+    bodies: dict[str, list[str]] = {}
+    leaves = ["x", "y", "t", "-77", "0x7fffffff", "12345"]
+    bodies["integer"] = [expression(chance, INTEGER, leaves, 4) for _ in range(COUNTS["integer"])]
+    bodies["single"] = [expression(chance, FLOAT, ["x", "y", "1.25f"], 3) for _ in range(COUNTS["single"])]
+    bodies["approximate"] = [APPROXIMATE[k % 4].format(a="xy"[k // 4]) for k in range(COUNTS["approximate"])]
     lines = ["#include <cuda_fp16.h>"]
-    for k in range(120):
-        if k < 80:
-            leaves = ["x", "y", "t", str(chance.randrange(-99, 99)), "0x7fffffff"]
-            lines.append(
-                f"__global__ void integer{k}(int* o, const int* in) {{ int t = threadIdx.x, x = in[t],"
-                f" y = in[t + 64]; o[t] = {expression(chance, INTEGER, leaves, 4)}; }}"
-            )
-        else:
-            name, forms = ("approximate", APPROXIMATE) if k >= 110 else ("single", FLOAT)
-            tree = (
-                expression(chance, FLOAT, ["x", "y", "1.25f"], 3) if k < 110 else forms[k % 4].format(a="x")
-            )
-            lines.append(
-                f"__global__ void {name}{k}(float* o, const float* in) {{ int t = threadIdx.x;"
-                f" float x = in[t] * 9.f - 4.f, y = in[t + 64]; o[t] = {tree}; }}"
-            )
+    for name, trees in bodies.items():
+        kind = "int" if name == "integer" else "float"
+        scale = "" if kind == "int" else " * 9.f - 4.f"
+        lines.append(f"__global__ void {name}({kind}* o, const {kind}* in) {{ int t = threadIdx.x;")
+        lines.append(f"  {kind} x = in[t]{scale}, y = in[t + 64]{scale};")
+        lines += [f"  o[{k * THREADS} + t] = {tree};" for k, tree in enumerate(trees)]
+        lines.append("}")
     return "\n".join(lines) + "\n"
 
 
@@ -109,21 +108,25 @@ def compare_arithmetic(engines: Engines) -> dict[str, Any]:
                 data = chance.integers(-(2**31), 2**31, 128).astype(np.int32)
                 data[:8] = [0, 1, -1, 2**31 - 1, -(2**31), 31, 32, 255]
                 values = data if kind == "integer" else chance.random(128).astype(np.float32)
-                buffers = [Buffer("o", np.zeros(4 * THREADS, np.uint8)), Buffer("in", values.view(np.uint8))]
+                size = 4 * THREADS * COUNTS[kind]
+                buffers = [Buffer("o", np.zeros(size, np.uint8)), Buffer("in", values.view(np.uint8))]
                 run = KernelRun(
                     module.ptx, entry, LaunchConfig((THREADS, 1, 1), (1, 1, 1), 0),
                     tuple(Argument(b.name, bytes(8), ((0, b),)) for b in buffers), sites_of(module, entry),
                 )  # fmt: skip
-                seen = [e.run(run, lambda stage: None).results["o"].view(np.float32) for e in (gpu, cpu)]
-                distance = (
-                    ulps(*seen)
-                    if kind != "integer"
-                    else int((seen[0].view("i4") != seen[1].view("i4")).sum())
-                )
-                worst[kind] = max(worst.get(kind, 0), distance)
-                if distance:
-                    different.append(f"{entry} {level.value}: {distance}")
-    return {"worst": worst, "different": different}
+                outcomes = [e.run(run, lambda stage: None) for e in (gpu, cpu)]
+                problems = [o.failure for o in outcomes if o.failure]
+                if problems:
+                    different.append(f"{entry} {level.value}: {problems}")
+                    continue
+                rows = [o.results["o"].view(np.float32).reshape(-1, THREADS) for o in outcomes]
+                for k, (a, b) in enumerate(zip(*rows, strict=True)):
+                    bits = a.view(np.int32) != b.view(np.int32)
+                    distance = int(bits.sum()) if kind == "integer" else ulps(a, b)
+                    worst[kind] = max(worst.get(kind, 0), distance)
+                    if distance:
+                        different.append(f"{kind} {k} {level.value}: {distance}")
+    return {"expressions": COUNTS, "worst": worst, "different": different}
 
 
 def lines(result: CheckResult) -> list[set[tuple[int, int]]]:

@@ -15,7 +15,16 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from cuda_lsp.dynamic.job import CheckResult, Shape, TrialResult
-from cuda_lsp.dynamic.runs import Place, PtxSite, RunOutcome, SeenBanks, SeenRace, SiteKind, Stuck
+from cuda_lsp.dynamic.runs import (
+    Place,
+    PtxSite,
+    RunOutcome,
+    SeenBanks,
+    SeenFault,
+    SeenRace,
+    SiteKind,
+    Stuck,
+)
 from cuda_lsp.model import (
     BankReport,
     Code,
@@ -56,25 +65,28 @@ def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape
     if not result.results:
         return report
     findings = list(report.findings)
-    executed: set[SourceRange] = set()
+    executed: list[set[SourceRange]] = []  # of each run: both ends must have run in one
     for trial in result.results:
-        executed |= set(_ranges(result.sites, trial.races.executed))
+        executed.append(set(_ranges(result.sites, trial.races.executed)))
         for race in _races(result, trial):
             _confirm(findings, race, report.name, shapes, trial)
+        for fault in trial.races.faults:
+            _add_fault(findings, fault, result, trial, report.name)
         for stuck in trial.races.stuck:
             _add_divergence(findings, stuck, result, trial, report.name)
         for seen in trial.banks.banks if trial.banks is not None else ():
             _add_conflict(findings, seen, result, trial, report.name)
-    complete = all(t.races.failure is None for t in result.results)
+    complete = all(t.races.failure is None and not t.races.flags for t in result.results)
     findings = [_judged(f, executed, result.device) if complete else f for f in findings]
     racy = any(f.code in _RACES and f.status is Status.CONFIRMED for f in findings)
+    racy = racy or any(t.races.flags for t in result.results)
     findings.sort(key=lambda f: (f.site.range, f.code.value))
     reasons = (*report.reasons, *(r for r in notes(result) if r not in report.reasons))
     return evolve(
         report,
         verdict=Verdict.RACY if racy else report.verdict,
         findings=tuple(findings),
-        reasons=reasons if racy or report.verdict is not Verdict.RACE_FREE else (),
+        reasons=reasons,
     )
 
 
@@ -88,7 +100,10 @@ def notes(result: CheckResult) -> Iterator[str]:
             yield f"{result.device}: {outcome.failure}"
         if outcome.blocks_checked < outcome.blocks_total:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
-        beyond = sorted({_line(result.sites[f.site]) for f in outcome.faults})
+        if outcome.flags:
+            yield f"{len({f.place for f in outcome.flags})} words raced (`flags` does not tell where)"
+        outside = [f for f in outcome.faults if f.place.space is not Space.SHARED]
+        beyond = sorted({_line(result.sites[f.site]) for f in outside})
         if beyond:
             lines = ", ".join(map(str, beyond))
             yield f"accesses outside the buffers of the check were not carried out (line {lines})"
@@ -303,6 +318,33 @@ def _add_divergence(
         )  # fmt: skip
 
 
+def _add_fault(
+    findings: list[Finding], fault: SeenFault, result: CheckResult, trial: TrialResult, kernel: str
+) -> None:
+    """An access outside shared memory; buffers of the check itself only have the size that we gave them."""
+    site = result.sites[fault.site].site
+    if site is None or fault.place.space is not Space.SHARED:
+        return
+    observation = _observation(trial, result.device, 0, 0)
+    for k, finding in enumerate(findings):
+        if finding.code is Code.SHARED_OUT_OF_BOUNDS and _overlap(finding.site.range, site.range):
+            findings[k] = evolve(
+                finding, status=Status.CONFIRMED, severity=None, reason=None, observation=observation
+            )
+            return
+    name = source_name(fault.place.array) if fault.place.array else "shared memory"
+    thread = _thread(_triple(fault.thread, trial.trial.launch.block), None)
+    message = (
+        f"{site.text} is outside {name}: {thread} reaches byte {fault.place.offset}; seen on {result.device}"
+    )
+    findings.append(
+        Finding(
+            Code.SHARED_OUT_OF_BOUNDS, Status.CONFIRMED, message, kernel, site,
+            launch=trial.trial.launch, observation=observation,
+        )
+    )  # fmt: skip
+
+
 def _add_conflict(
     findings: list[Finding], seen: SeenBanks, result: CheckResult, trial: TrialResult, kernel: str
 ) -> None:
@@ -334,12 +376,12 @@ def _bank_observation(outcome: RunOutcome, launch: LaunchConfig, device: str) ->
     return Observation(device, launch, outcome.seconds, 0, 0, outcome.blocks_checked, outcome.blocks_total)
 
 
-def _judged(finding: Finding, executed: set[SourceRange], device: str) -> Finding:
-    """A suspicion whose two places ran without being seen to race."""
+def _judged(finding: Finding, executed: list[set[SourceRange]], device: str) -> Finding:
+    """A suspicion whose two places ran, in one run, without being seen to race."""
     if finding.code not in _RACES or finding.status not in _DOUBTED:
         return finding
     ends = [finding.site.range, *(r.site.range for r in finding.related[:1])]
-    if not all(any(_overlap(end, ran) for ran in executed) for end in ends):
+    if not any(all(any(_overlap(end, place) for place in ran) for end in ends) for ran in executed):
         return finding
     return evolve(
         finding,

@@ -71,6 +71,9 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
             job.kernel,
             problem=f"{job.kernel} needs more than {job.memory >> 20} MiB to be emulated: check fewer blocks",
         )
+    except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the kernel
+        what = f"internal error {type(error).__name__}: {error}"
+        return CheckResult(job.kernel, problem=f"{job.kernel} was not checked: {what}; please report this")
 
 
 def _limit_memory(job: CheckJob) -> None:

@@ -141,11 +141,12 @@ class _Progress:
 def text_keys(report: FileReport, text: str) -> dict[str, str]:
     """For each kernel what its behaviour can depend on: its own text, and all text outside kernels.
 
-    White space outside does not count, so that a kernel may move.
+    Empty lines and the width of white space outside do not count, so that a kernel may move.
     """
     lines = text.splitlines()
     inside = {n for k in report.kernels for n in range(k.range.start.line - 1, k.range.end.line)}
-    outside = " ".join(" ".join(lines[n] for n in range(len(lines)) if n not in inside).split())
+    kept = (" ".join(lines[n].split()) for n in range(len(lines)) if n not in inside)
+    outside = "\n".join(line for line in kept if line)
     keys: dict[str, str] = {}
     for kernel in report.kernels:
         own = "\n".join(lines[kernel.range.start.line - 1 : kernel.range.end.line])

@@ -8,7 +8,16 @@ from attrs import evolve
 
 from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.observe import merged, source_name
-from cuda_lsp.dynamic.runs import Place, PtxSite, RunOutcome, SeenFault, SeenRace, SiteKind, Stuck
+from cuda_lsp.dynamic.runs import (
+    Place,
+    PtxSite,
+    RunOutcome,
+    SeenFault,
+    SeenFlag,
+    SeenRace,
+    SiteKind,
+    Stuck,
+)
 from cuda_lsp.model import (
     Code,
     Finding,
@@ -125,3 +134,32 @@ def test_names_of_shared_variables_are_read_from_mangled_ones():
     assert source_name("_ZZ18reduce_interleavedPfPKfE1s") == "s"
     assert source_name("_ZZ6matmulILi16EEvPfE4tile_0") == "tile"
     assert source_name("plain") == "plain"
+
+
+def test_an_access_outside_shared_memory_is_a_finding():
+    fault = SeenFault(0, 5, 0, Place(Space.SHARED, "_ZZ1kPiE1s", 64))
+    after = merged(evolve(REPORT, verdict=Verdict.RACE_FREE), result(faults=(fault,)), {})
+    (finding,) = after.findings
+    assert finding.code is Code.SHARED_OUT_OF_BOUNDS and finding.status is Status.CONFIRMED
+    assert "outside s" in finding.message and "thread (5,0,0)" in finding.message
+
+
+def test_racing_words_without_statements_hide_no_suspicion():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    flag = SeenFlag(RACE.place, (0, 1), 0)
+    after = merged(report, result(flags=(flag,)), {})
+    assert after.findings == report.findings and after.verdict is Verdict.RACY
+    assert any("1 words raced" in reason for reason in after.reasons)
+
+
+def test_places_that_ran_in_different_runs_only_are_not_judged():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    first = result(executed=frozenset({0}))
+    second = result(executed=frozenset({1})).results
+    after = merged(report, evolve(first, results=(*first.results, *second)), {})
+    assert after.findings == report.findings
+
+
+def test_notes_are_told_of_race_free_kernels_too():
+    after = merged(evolve(REPORT, verdict=Verdict.RACE_FREE), result(failure="it hung"), {})
+    assert any("it hung" in reason for reason in after.reasons)

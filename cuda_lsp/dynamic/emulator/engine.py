@@ -24,11 +24,13 @@ from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.translate import Program, translate
 from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
+    Detail,
     EngineUnavailable,
     KernelRun,
     RunOutcome,
     SeenBanks,
     SeenFault,
+    SeenFlag,
     SeenRace,
     SiteKind,
     Stuck,
@@ -130,7 +132,8 @@ class _Launch:
             seconds=self.seconds,
             blocks_checked=len(self.blocks),
             blocks_total=self.total,
-            races=tuple(self._races(found)),
+            races=tuple(self._races(found)) if self.request.detail is Detail.PAIRS else (),
+            flags=tuple(self._flags(found)) if self.request.detail is Detail.FLAGS else (),
             banks=tuple(self._banks()),
             faults=tuple(self._faults()),
             stuck=tuple(self._stuck(w) for w in machine.stuck),
@@ -161,6 +164,16 @@ class _Launch:
             if known is None or known.pairs < race.pairs:
                 best[a, b] = race
         return best.values()
+
+    def _flags(self, found: Iterable[Found]) -> Iterable[SeenFlag]:
+        """Racing words and the warps of one example each; no statements."""
+        seen: dict[int, SeenFlag] = {}
+        for f in found:
+            warps = tuple(int(self.lanes.thread[t]) // 32 for t in f.threads)
+            block = self.blocks[int(self.lanes.block[f.threads[0]])]
+            for word in f.seen_words:
+                seen.setdefault(word, SeenFlag(self.memory.place(word * 4), (warps[0], warps[1]), block))
+        return seen.values()
 
     def _banks(self) -> Iterable[SeenBanks]:
         low, high = self.memory.shared
