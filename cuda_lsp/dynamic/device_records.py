@@ -93,6 +93,8 @@ def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) ->
     for record in records[records["ready"] != 0]:
         key = int(record["key"]) - 1
         pair = key >> 32, key & 0xFFFFFFFF
+        if max(pair) >= len(sites):
+            continue  # damaged: see ``damaged_races``
         races.append(
             SeenRace(
                 sites=pair,
@@ -106,6 +108,12 @@ def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) ->
             )
         )
     return tuple(sorted(races, key=lambda race: race.sites))
+
+
+def damaged_races(records: Records, sites: Sequence[PtxSite]) -> int:
+    """Race records that name no site: something wrote over the detector's memory."""
+    keys = [int(record["key"]) - 1 for record in records[records["ready"] != 0]]
+    return sum(max(key >> 32, key & 0xFFFFFFFF) >= len(sites) for key in keys)
 
 
 def _bits(words: Records) -> int:

@@ -365,12 +365,17 @@ class Launch:
                 if len(data):
                     self.device.driver.memcpy_dtoh(data, start)
                 results[buffer.name] = data
+        raced = self._download("races", records.RACE, records.RACES)
+        damaged = records.damaged_races(raced, sites)
         return RunOutcome(
             device=self.device.name,
             seconds=self.seconds,
             blocks_checked=len(self.blocks),
             blocks_total=self._total_blocks,
-            races=records.seen_races(self._download("races", records.RACE, records.RACES), sites, book),
+            failure=f"{damaged} records of the detector are damaged: do not trust this run"
+            if damaged
+            else None,
+            races=records.seen_races(raced, sites, book) if not damaged else (),
             flags=records.seen_flags(self._download("flags", records.FLAG, records.FLAGS), book),
             banks=self._banks(),
             faults=records.seen_faults(self._download("faults", records.FAULT, len(sites)), book),

@@ -159,7 +159,8 @@ class Notation:
         return ir.Offset(base, ir.Binary(BinaryOp.MUL, wide, ir.const(size, INT64), INT64))
 
     def let(self, var: Var, value: object) -> ir.Assign:
-        return ir.Assign(var, wrap(value).node, self.site())
+        node = wrap(value).node  # C converts what is assigned
+        return ir.Assign(var, node if node.type == var.type else ir.Cast(node, var.type), self.site())
 
     def read(self, array: Array | Var, index: object, into: Var | None = None) -> ir.Load:
         type = into.type if into is not None else FLOAT32
