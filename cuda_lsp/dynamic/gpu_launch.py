@@ -37,7 +37,7 @@ from cuda_lsp.dynamic.runs import (
     SeenBanks,
     SiteKind,
 )
-from cuda_lsp.dynamic.synchronisation import has_partial_order
+from cuda_lsp.dynamic.synchronisation import has_partial_order, reached_from
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Mode, Space
 
@@ -268,7 +268,7 @@ class Launch:
 
     def _orders_blocks(self) -> bool:
         """The code has fences or ordered atomics that reach other blocks; what they order is not followed."""
-        for function in self.module.functions.values():
+        for function in reached_from(self.module, self.request.entry):
             for i in function.instructions():
                 words = set(i.modifiers)
                 fence = i.base in ("membar", "fence") and words & {"gl", "sys", "gpu", "cluster"}

@@ -12,13 +12,18 @@ from collections.abc import Iterator, Mapping
 from cuda_lsp.dynamic.ptx import Instruction, PtxFunction, PtxModule
 
 
-def has_partial_order(module: PtxModule, entry: str) -> bool:
-    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
+def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
+    """The entry and the functions that it may call."""
     reached = [module.functions[entry]]
     for function in reached:
         names = sorted(set(callees(function)) & set(module.functions))
         reached.extend(f for name in names if (f := module.functions[name]) not in reached)
-    for function in reached:
+    return reached
+
+
+def has_partial_order(module: PtxModule, entry: str) -> bool:
+    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
+    for function in reached_from(module, entry):
         constants = literal_registers(function)
         for instruction in function.instructions():
             mask = participants(instruction, constants)
