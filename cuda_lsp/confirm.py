@@ -61,7 +61,7 @@ def job_for(
     free = report.verdict is Verdict.RACE_FREE and report.refined and not options.watch_all
     return CheckJob(
         path=path,
-        text=text,
+        text=text + kernel.instantiated_by,
         kernel=report.name,
         base_name=report.name.split("<")[0],
         mangled=kernel.mangled,

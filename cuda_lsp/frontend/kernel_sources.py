@@ -53,6 +53,7 @@ class KernelSource:
     dependent: bool = False
     scope: str = ""  # enclosing namespaces and classes, "a::b::"
     mangled: str = ""  # of an instantiation: which of the entries that nvcc makes it is
+    truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
 
 
 @frozen
@@ -139,6 +140,7 @@ class _Finder:
             cursor=cursor,
             template_arguments=arguments,
             template_parameters=tuple(ast.spelling(c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
+            truth_values=tuple(_is_bool(ast, c) for c in children if c.kind in _TEMPLATE_PARAMETERS),
             template=cursor.kind == _TEMPLATE,
             scope=scope,
             mangled=ast.string(ast.lib.clang_Cursor_getMangling(cursor)) if arguments else "",
@@ -169,7 +171,28 @@ class _Finder:
 def _as_instance(kernel: KernelSource, of: KernelSource) -> KernelSource:
     if kernel is of:
         return kernel
-    return evolve(kernel, range=of.range, offsets=of.offsets, template_parameters=of.template_parameters)
+    arguments = _with_truth_values(kernel.template_arguments, of.truth_values)
+    return evolve(
+        kernel,
+        name=f"{kernel.base_name}<{', '.join(arguments)}>" if arguments else kernel.name,
+        range=of.range,
+        offsets=of.offsets,
+        template_arguments=arguments,
+        template_parameters=of.template_parameters,
+    )
+
+
+def _with_truth_values(arguments: tuple[str, ...], truth: tuple[bool, ...]) -> tuple[str, ...]:
+    """libclang tells ``true`` as the signed number of one bit, -1."""
+    known = (*truth, *(False for _ in arguments[len(truth) :]))
+    return tuple(
+        ("false" if text == "0" else "true") if is_truth and text in ("0", "1", "-1") else text
+        for text, is_truth in zip(arguments, known, strict=False)
+    )
+
+
+def _is_bool(ast: Ast, parameter: RawCursor) -> bool:
+    return ast.string(ast.lib.clang_getTypeSpelling(ast.lib.clang_getCursorType(parameter))) == "bool"
 
 
 def _template_arguments(ast: Ast, cursor: RawCursor) -> tuple[str, ...]:

@@ -340,6 +340,7 @@ class Translation:
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
             mangled=source.mangled,
+            instantiated_by=self._instantiated_by(source),
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[tuple[SourceRange, str], ...]:
@@ -348,6 +349,12 @@ class Translation:
             root = raw_cursor(self._unit.cursor)
             self._header_functions = HeaderFunctions(self._ast, root, self._problems.headers)
         return errors_within(source, self._sources, self._problems.main, self._header_functions, self._source)
+
+    def _instantiated_by(self, source: KernelSource) -> str:
+        """The text behind the file that makes a compiler instantiate ``source``; "" when the file does."""
+        templates = (t for t in self._sources.templates if t.offsets == source.offsets)
+        requests = [self._guesses.get(self._header(template), (0, ""))[1] for template in templates]
+        return instantiation.appended_text([request for request in requests if request])
 
     def _directive(self, source: KernelSource) -> KernelDirective | None:
         first = source.name_range.start.line

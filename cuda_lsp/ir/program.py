@@ -461,6 +461,7 @@ class Kernel:
     errors: tuple[SourceRange, ...] = ()
     digest: str = ""
     mangled: str = ""  # the linker's name of an instantiation
+    instantiated_by: str = ""  # text to append for a compiler, when the arguments were guessed
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
