@@ -216,6 +216,8 @@ class _Inliner:
         callee = self.module.functions.get(callee_name)
         if callee_name in EXTERNAL:
             return False
+        if callee_name.startswith("%"):
+            raise Untranslatable("call through a function pointer")
         if callee is None or callee.body is None:
             raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
         if depth >= MAX_DEPTH:
