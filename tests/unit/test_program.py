@@ -146,3 +146,32 @@ def test_errors_of_the_build_stand_on_the_users_lines(tmp_path):
     assert "program.cu:2" in done.stdout
     assert "does not build" not in done.stdout
     assert done.exit_code != 0
+
+
+def test_calls_through_pointers_and_virtual_calls_are_executed(tmp_path):
+    text = """
+#include <cstdio>
+typedef int (*Op)(int);
+__device__ int twice(int x) { return 2 * x; }
+__device__ int square(int x) { return x * x; }
+__device__ Op table[2] = {twice, square};
+struct Shape { __device__ virtual int area(int x) { return x; } };
+struct Box : Shape { __device__ int area(int x) override { return 3 * x; } };
+__global__ void k(int* out, int which) {
+    Box box;
+    Shape plain;
+    Shape* shape = which ? &box : &plain;
+    out[threadIdx.x] = table[threadIdx.x & 1](threadIdx.x) + 1000 * shape->area(threadIdx.x);
+}
+int main() {
+    int *out, bad = 0;
+    cudaMallocManaged(&out, 128);
+    for (int which = 0; which < 2; ++which) {
+        k<<<1, 32>>>(out, which);
+        cudaDeviceSynchronize();
+        for (int i = 0; i < 32; ++i) bad += out[i] != (i & 1 ? i * i : 2 * i) + (which ? 3000 : 1000) * i;
+    }
+    return bad;
+}
+"""
+    assert "2 launches on CPU emulator, exit status 0" in run(tmp_path, text).stderr

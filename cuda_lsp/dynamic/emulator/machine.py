@@ -19,6 +19,7 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import Detector
+from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
@@ -416,6 +417,8 @@ class Machine:
 
     def symbol(self, name: str, offset: int) -> Array:
         where = self.memory.symbols.get(name)
+        if where is None and name in self.program.module.functions:
+            return np.int64(function_address(name))
         if where is None:
             raise Stopped(f"the variable {name} is not defined in the module")
         return np.int64(where + offset)

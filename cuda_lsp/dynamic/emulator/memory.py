@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
+from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.ptx import PtxVariable, type_size
 from cuda_lsp.dynamic.ptx_operands import FloatOperand, IntegerOperand, parse_operand, split_operands
 from cuda_lsp.dynamic.runs import Argument, Place
@@ -203,5 +204,6 @@ def initialise(data: Array, symbols: Mapping[str, int], variable: PtxVariable, s
             value = np.array([operand.value], kind)
         else:
             name = getattr(operand, "name", "")
-            value = np.array([symbols.get(name, 0) + getattr(operand, "offset", 0)], f"u{size}")
+            place = symbols[name] if name in symbols else function_address(name)
+            value = np.array([place + getattr(operand, "offset", 0)], f"u{size}")
         data[start + k * size : start + (k + 1) * size] = value.view(np.uint8)
