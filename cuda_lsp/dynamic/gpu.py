@@ -32,6 +32,45 @@ _SPENT: list[Launch] = []
 
 def open_engine() -> GpuEngine:
     """The engine on device 0. Raises EngineUnavailable with the next step."""
+    device = open_device()
+    try:
+        return GpuEngine(device, find_toolkit())
+    except ToolkitMissing as error:
+        raise EngineUnavailable(str(error)) from error
+
+
+def device_architecture() -> int:
+    """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
+    cuda = _driver()
+    try:
+        return _capability(cuda.Device(0))
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+
+
+def open_device(primary: bool = False) -> Device:
+    """Device 0 with a context of its own, or the one that the runtime uses in this process (``primary``).
+
+    Raises EngineUnavailable with the next step.
+    """
+    cuda = _driver()
+    try:
+        handle = cuda.Device(0)
+        architecture = _capability(handle)
+        if primary:
+            context = handle.retain_primary_context()
+            context.push()
+        else:
+            context = handle.make_context()
+        atexit.register(context.pop)
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    return Device(cuda, handle, context, str(handle.name()), architecture, int(limit))
+
+
+def _driver() -> Any:
+    """PyCUDA's driver module, once it sees a device."""
     try:
         import pycuda.driver as driver  # type: ignore[import-not-found]
     except ModuleNotFoundError as error:
@@ -44,23 +83,18 @@ def open_engine() -> GpuEngine:
         cuda.init()
         if cuda.Device.count() == 0:
             raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
-        toolkit = find_toolkit()
-        handle = cuda.Device(0)
-        major, minor = handle.compute_capability()
-        context = handle.make_context()
-        atexit.register(context.pop)
-    except ToolkitMissing as error:
-        raise EngineUnavailable(str(error)) from error
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    return cuda
+
+
+def _capability(handle: Any) -> int:
+    major, minor = handle.compute_capability()
     if major < 7:
         raise EngineUnavailable(
             f"the GPU check needs compute capability 7.0 or newer, this is {major}.{minor}"
         )
-    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-    return GpuEngine(
-        Device(cuda, handle, context, str(handle.name()), major * 10 + minor, int(limit)), toolkit
-    )
+    return int(major * 10 + minor)
 
 
 @define
