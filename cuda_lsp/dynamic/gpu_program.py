@@ -35,6 +35,7 @@ from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
 _BANKS = frozenset({2})  # … and for bank conflicts
+_KERNEL_SECONDS = 10.0
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
 )
@@ -107,7 +108,7 @@ class Hosted:
             detail=job.detail,
             races=races,
             banks=not races,
-            deadline=job.deadline,
+            deadline=min(_KERNEL_SECONDS, job.deadline / 2),
             lock_step=kernel.lock_step,
         )
         self.device.driver.Context.synchronize()  # what the program started earlier comes before
