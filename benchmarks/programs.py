@@ -2,8 +2,8 @@
 
 ``programs.py prepare FOLDER JOBS.pkl [NAME…]`` reads the programs of a folder of CMake projects, laid out as
 CUDA's samples are (those that need further libraries are left out), and analyses their kernels;
-``programs.py run JOBS.pkl RESULTS.json ENGINE [SECONDS [ALL]]`` builds and runs each, and tells its exit status
-and the races that were seen. Preparing needs libclang, running only what the dynamic check needs.
+``programs.py run JOBS.pkl RESULTS.json ENGINE [SECONDS [ALL]]`` builds and runs each, and tells its exit
+status and the races that were seen. Preparing needs libclang, running only what the dynamic check needs.
 """
 
 from __future__ import annotations

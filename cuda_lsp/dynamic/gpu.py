@@ -32,11 +32,13 @@ _SPENT: list[Launch] = []
 
 def open_engine() -> GpuEngine:
     """The engine on device 0. Raises EngineUnavailable with the next step."""
-    device = open_device()
     try:
-        return GpuEngine(device, find_toolkit())
+        toolkit = find_toolkit()
     except ToolkitMissing as error:
         raise EngineUnavailable(str(error)) from error
+    device = open_device()
+    atexit.register(device.context.pop)
+    return GpuEngine(device, toolkit)
 
 
 def device_architecture() -> int:
@@ -48,21 +50,22 @@ def device_architecture() -> int:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
 
 
-def open_device(primary: bool = False) -> Device:
-    """Device 0 with a context of its own, or the one that the runtime uses in this process (``primary``).
+def open_device() -> Device:
+    """Device 0 with a context of its own, current. Raises EngineUnavailable with the next step."""
+    return _opened(lambda handle: handle.make_context())
 
-    Raises EngineUnavailable with the next step.
-    """
+
+def open_primary() -> Device:
+    """Device 0 with the context that the runtime uses in this process, not current yet."""
+    return _opened(lambda handle: handle.retain_primary_context())
+
+
+def _opened(enter: Callable[[Any], Any]) -> Device:
     cuda = _driver()
     try:
         handle = cuda.Device(0)
         architecture = _capability(handle)
-        if primary:
-            context = handle.retain_primary_context()
-            context.push()
-        else:
-            context = handle.make_context()
-        atexit.register(context.pop)
+        context = enter(handle)
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
     limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)

@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.check import spread_blocks
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.detector import AssemblyError
 from cuda_lsp.dynamic.device_records import Extent
-from cuda_lsp.dynamic.gpu import open_device
+from cuda_lsp.dynamic.gpu import open_primary
 from cuda_lsp.dynamic.gpu_hosting import FAULT, Said, Task
 from cuda_lsp.dynamic.gpu_launch import Device, HostMemory, Launch
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
@@ -77,6 +77,8 @@ class Hosted:
         if entry not in self.wanted or number not in _RACES | _BANKS:
             return 0
         kernel, plain, optimised = self.wanted[entry]
+        # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
+        self.device.context.push()
         try:
             return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
         except (EngineUnavailable, AssemblyError) as problem:
@@ -86,6 +88,8 @@ class Hosted:
             os._exit(FAULT)  # the context is lost
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             self.say(Said(kernel.kernel, problem=f"internal error {type(problem).__name__}: {problem}"))
+        finally:
+            self.device.context.pop()
         return 0
 
     def _checked(
@@ -150,7 +154,7 @@ def main() -> None:
     """Become the program."""
     answers = os.fdopen(int(sys.argv[1]), "wb")
     task: Task = pickle.load(sys.stdin.buffer)
-    device = open_device(primary=True)
+    device = open_primary()
     library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
     hosted = Hosted(task, device, library, answers)
     hosted.say(Said(device=device.name))
