@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
+from cuda_lsp.static import tickets
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.machine import Machine, OutOfBudget
 from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
@@ -86,4 +87,6 @@ def _execute_path(
         machine.run(trace.kernel.body, machine.everyone)
     except OutOfBudget as limit:
         trace.not_decided(f"the execution was cut: {limit}")
+    else:
+        tickets.settle(machine.path)
     return machine.path

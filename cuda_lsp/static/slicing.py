@@ -164,6 +164,12 @@ class Slice:
     dependencies: dict[int, Dependencies] = field(factory=dict[int, Dependencies])
     warp_barriers: bool = False
 
+    @property
+    def outermost(self) -> int | None:
+        """The label that leaves the kernel."""
+        body = self.kernel.body
+        return body[0].label if len(body) == 1 and isinstance(body[0], Block) else None
+
     def roots(self, pointer: Expr) -> set[Array]:
         """The arrays that ``pointer`` may point into; empty: not resolved."""
         if isinstance(pointer, AddressOf):
@@ -260,7 +266,8 @@ def _closure(result: Slice, without: Loop | None) -> set[int]:
                 roots = result.roots(s.pointer)
                 if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
                     need(s.pointer)
-                changed |= _model(s, roots, wanted, modelled, need)
+                more = _model(s, roots, wanted, modelled, need)  # may set changed itself
+                changed = changed or more
             elif s is not without:
                 for e in used(s):
                     need(e)
