@@ -30,12 +30,12 @@ def execute_loop(machine: Machine, loop: Loop, mask: Mask) -> Mask | None:
     """Execute ``loop`` by the lanes of ``mask``; the lanes that go on after it."""
     shape = machine.facts.loops[id(loop)]
     outer, since = machine.loops, len(machine.leave_log)
-    if shape.locks:
-        machine.path.locks.append((machine.sequence, machine.clock, loop.site.range.start.line))
     done = shape.straight and shape.affine and _vectorised(machine, loop, shape, mask)
     if not done:
         _round_by_round(machine, loop, shape, mask)
     machine.loops = outer
+    if id(loop) in machine.facts.waiting:
+        machine.path.waits.append((machine.sequence, loop.site.range.start.line))
     return machine.rejoin(mask, since, loop.label, loop.continue_label)
 
 

@@ -50,7 +50,7 @@ from cuda_lsp.static.masks import Mask, without
 from cuda_lsp.static.ranges import truth_bounds
 from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice, tracked
-from cuda_lsp.static.trace import Access, Budget, FenceEvent, Path, Ticketing, Trace, array_bytes
+from cuda_lsp.static.trace import Access, Budget, FenceEvent, LockEvent, Path, Ticketing, Trace, array_bytes
 from cuda_lsp.static.values import (
     Address,
     Choice,
@@ -441,7 +441,15 @@ class Machine:
                 self._record(s.site, address, Mode.WRITE, s.type.size, part, stored=stored)
             if array.id in self.facts.modelled:
                 self._remember_store(s, address, stored, part)
+            if array in self.facts.lock_arrays:
+                self._lock(s, array, part, False)
         return mask
+
+    def _lock(self, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
+        if isinstance(s, Atomic) and s.op == "load":
+            return
+        line = s.site.range.start.line
+        self.path.locks.append(LockEvent(self.sequence, self.clock, array, takes, mask.must, line))
 
     def _stored(self, e: Expr, array: Array) -> Value | None:
         """The stored value where it matters: modelled contents, or whether two stores agree."""
@@ -488,6 +496,8 @@ class Machine:
             if array.id in self.facts.modelled and array.space is Space.SHARED and s.op != "load":
                 unknown = self.eval.fresh("an atomic")
                 self._shared(array).store(address.offset, unknown, s.type, part.must, part.may)
+            if id(s) in self.facts.acquiring or array in self.facts.lock_arrays:
+                self._lock(s, array, part, id(s) in self.facts.acquiring)
             ticket = self._number_drawn(s, address, part)
             if s.var is not None and s.var.id in self.facts.relevant:
                 reason = f"the old value that {s.site.text or 'an atomic'} returns"

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages, tickets
+from cuda_lsp.static import messages, tickets, waiting
 from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.trace import Access, Path, Trace, spread_out
@@ -79,9 +79,9 @@ Intervals = dict[tuple[int, int], int]
 def _unmodelled_between(path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
-    for at, clock, line in path.locks:
-        if at < early and (race.between_blocks or clock == race.first.clock):
-            return f"a lock taken in the loop of line {line}"
+    ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
+    if ordered is not None:
+        return ordered
     return next((what for at, what in path.unmodelled if early < at < late), None)
 
 

@@ -129,6 +129,18 @@ class FenceEvent:
     doubt: Data | None
 
 
+@frozen(eq=False)
+class LockEvent:
+    """A lock in ``array`` that may be taken here, or is given back by the lanes ``must``."""
+
+    sequence: int
+    clock: tuple[int, ...]
+    array: Array
+    takes: bool
+    must: Flags
+    line: int
+
+
 @define(eq=False)
 class Path:
     """One way through the kernel's unknown block-uniform conditions."""
@@ -143,8 +155,9 @@ class Path:
     """For every choice: the number that was drawn when it is true."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
-    locks: list[tuple[int, tuple[int, ...], int]] = field(factory=list[tuple[int, tuple[int, ...], int]])
-    """Loops that may take a lock: sequence, clock, source line."""
+    locks: list[LockEvent] = field(factory=list[LockEvent])
+    waits: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
+    """Loops that wait for what other threads store: the sequence at their end, source line."""
     reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
         factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
     )
