@@ -29,13 +29,19 @@ def includes(source: Path, root: Path) -> list[str]:
 
 
 def compiled(source: Path, root: Path, nvcc: Path, folder: Path) -> str | None:
-    output = folder / "module.ptx"
+    """Its PTX; None when nvcc refuses it. What is in ``folder`` is not made again."""
+    output = folder / (str(source).replace("/", "+") + ".ptx")
+    if output.exists():
+        return output.read_text() or None
+    output.write_text("")
     command = [str(nvcc), "-ptx", "-arch=sm_80", "-Xcicc", "-O0", *includes(source, root), str(source)]
     try:
         done = subprocess.run([*command, "-o", str(output)], capture_output=True, timeout=90, check=False)
     except subprocess.TimeoutExpired:
         return None
-    return output.read_text() if done.returncode == 0 else None
+    if done.returncode:
+        return None
+    return output.read_text()
 
 
 def main() -> None:
@@ -43,7 +49,9 @@ def main() -> None:
     nvcc, started = find_toolkit().nvcc, time.monotonic()
     kernels = translated = refused = files = 0
     missing: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory() as folder:
+    kept = sys.argv.pop(1)[2:] if sys.argv[1].startswith("-k") else None
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = kept or temporary
         for root in map(Path, sys.argv[1:]):
             for source in sorted(root.rglob("*.cu")):
                 if time.monotonic() - started > limit:

@@ -19,6 +19,7 @@ from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, Tool
 
 if TYPE_CHECKING:
     from cuda_lsp.confirm import CheckOptions
+    from cuda_lsp.confirm_program import ProgramOptions
 
 SUFFIXES = (".cu", ".cuh")
 FOUND, BROKEN = 1, 2
@@ -84,18 +85,24 @@ def check(
     if dynamic == "off":
         from cuda_lsp.static.analyze import check_files
 
-        reports = check_files(files, overrides, config, solver=solver)
+        reports, ran = check_files(files, overrides, config, solver=solver), True
     else:
         from cuda_lsp.confirm import CheckOptions
         from cuda_lsp.dynamic.job import EngineKind
 
         options = CheckOptions(engine=EngineKind(dynamic))
-        reports = _run_files(files, overrides, config, solver, options, lambda kernel: True)
-    _finish(reports, style, verbose, fail_on)
+        reports, ran = _run_files(files, overrides, config, solver, options, lambda kernel: True)
+    _finish(reports, ran, style, verbose, fail_on)
 
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]")
+@click.option("--program", is_flag=True, help="Build and run the whole program; ARGUMENTS are its own.")
+@click.option(
+    "--with", "sources", multiple=True, type=click.Path(path_type=Path), help="Another source of the program."
+)
+@click.option("--link", multiple=True, metavar="OPTION", help="An option of the program's link step (-lz).")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
 @click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
@@ -110,12 +117,18 @@ def check(
 @click.option("--all-blocks", is_flag=True, help="Check every block, not a sample.")
 @click.option("--watch-all", is_flag=True, help="Watch accesses that are proved race-free too.")
 @click.option("--seed", type=int, default=0, help="Seed of the buffers' contents.")
-@click.option("--deadline", type=float, default=10.0, show_default=True, help="Seconds a kernel may run.")
+@click.option(
+    "--deadline", type=float, help="Seconds a kernel (default 10) or the program (default 120) may run."
+)
 @click.option("--nvcc", type=click.Path(path_type=Path), help="The CUDA compiler to use.")
 @click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
 @click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
 def run(
     file: Path,
+    arguments: tuple[str, ...],
+    program: bool,
+    sources: tuple[Path, ...],
+    link: tuple[str, ...],
     names: tuple[str, ...],
     engine: str,
     style: str,
@@ -128,30 +141,41 @@ def run(
     all_blocks: bool,
     watch_all: bool,
     seed: int,
-    deadline: float,
+    deadline: float | None,
     nvcc: Path | None,
     fail_on: str,
     config: Path | None,
 ) -> None:
     """Run kernels instrumented, on the GPU or the CPU emulator, and report what was seen.
 
-    Exit codes as for check.
+    Each kernel runs on its own with made-up data, or (--program) as its program launches it. Exit codes as
+    for check.
     """
     from cuda_lsp.confirm import CheckOptions
     from cuda_lsp.dynamic.job import EngineKind
     from cuda_lsp.dynamic.runs import Detail
 
     overrides = _overrides(block_dim, grid_dim, include, define, arch, None)
-    options = CheckOptions(EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline, nvcc)
+    options = CheckOptions(
+        EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 10.0, nvcc
+    )
+    if program:
+        from cuda_lsp.confirm_program import ProgramOptions
+
+        how = ProgramOptions(arguments, sources, link, Path.cwd(), deadline or 120.0)
+        _finish(*_run_program(file, overrides, config, options, how, names), style, True, fail_on)
+        return
+    if arguments or sources or link:
+        raise _Failure("arguments and further sources are for --program")
 
     def wanted(kernel: KernelReport) -> bool:
         return not names or kernel.name in names or kernel.name.split("<")[0] in names
 
-    reports = _run_files(_sources([file]), overrides, config, True, options, wanted)
+    reports, ran = _run_files(_sources([file]), overrides, config, True, options, wanted)
     if names and not any(wanted(kernel) for report in reports for kernel in report.kernels):
         known = ", ".join(kernel.name for report in reports for kernel in report.kernels)
         raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {known or 'none'}")
-    _finish(reports, style, True, fail_on)
+    _finish(reports, ran, style, True, fail_on)
 
 
 def _overrides(
@@ -181,8 +205,8 @@ def _run_files(
     solver: bool,
     options: CheckOptions,
     wanted: Callable[[KernelReport], bool],
-) -> Sequence[FileReport]:
-    """Both analyses on every file, with a line of progress where somebody watches."""
+) -> tuple[Sequence[FileReport], bool]:
+    """Both analyses on every file, with a line of progress where somebody watches; whether all could run."""
     from rich.console import Console
 
     from cuda_lsp.confirm import check_kernels
@@ -192,24 +216,63 @@ def _run_files(
     runner = Runner()
     console = Console(stderr=True, highlight=False)
     reports: list[FileReport] = []
+    ran = True
     try:
         with console.status("", spinner="dots") as status:
             for analyzer, text, report in analysed_files(files, overrides, config, solver=solver):
-                reports.append(
-                    check_kernels(
-                        analyzer, report.path, text, report, runner, options, wanted,
-                        lambda stage: status.update(stage),
-                    )
-                )  # fmt: skip
+                checked = check_kernels(
+                    analyzer, report.path, text, report, runner, options, wanted, status.update
+                )
+                ran = ran and len(checked.errors) == len(report.errors)
+                reports.append(checked)
     finally:
         runner.close()
-    return reports
+    return reports, ran
 
 
-def _finish(reports: Sequence[FileReport], style: str, verbose: bool, fail_on: str) -> None:
+def _run_program(
+    file: Path,
+    overrides: dict[str, Any],
+    config: Path | None,
+    options: CheckOptions,
+    how: ProgramOptions,
+    names: Sequence[str],
+) -> tuple[Sequence[FileReport], bool]:
+    """Both analyses on a program, and whether it ran; what it prints goes to stderr, beside the report."""
+    from rich.console import Console
+
+    from cuda_lsp.confirm_program import Analysed, check_program
+    from cuda_lsp.dynamic.runner import Runner
+    from cuda_lsp.static.analyze import analysed_files
+
+    files: list[Analysed] = []
+    settings = None
+    device_code = [path for path in how.sources if path.suffix in SUFFIXES]
+    for analyzer, text, report in analysed_files(_sources([file, *device_code]), overrides, config):
+        kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
+        files.append(Analysed(report.path, text, report, kernels))
+        settings = settings or analyzer.settings
+    assert settings is not None
+    runner = Runner()
+    console = Console(stderr=True, highlight=False)
+    try:
+        with console.status("", spinner="dots") as status:
+            reports, result = check_program(files, settings, runner, options, how, names, status.update)
+    finally:
+        runner.close()
+    click.echo(result.output, err=True, nl=False)
+    if result.status is not None:
+        said = f"{result.launches} launches on {result.device}, exit status {result.status}"
+        click.echo(f"{file.name}: {said}, {result.seconds:.1f} s", err=True)
+    return reports, result.problem is None
+
+
+def _finish(reports: Sequence[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:
     """Print, and exit with what the reports ask for."""
     _print(reports, style, verbose)
-    if any(_unusable(error) for report in reports for error in report.errors if not report.kernels):
+    if not ran or any(
+        _unusable(error) for report in reports for error in report.errors if not report.kernels
+    ):
         sys.exit(BROKEN)
     limit = _FAIL_ON.get(fail_on)
     found = limit and any(f.effective_severity <= limit for report in reports for f in report.findings)

@@ -58,7 +58,6 @@ def job_for(
     path: Path, text: str, kernel: Kernel, report: KernelReport, settings: Settings, options: CheckOptions
 ) -> CheckJob:
     """What to run for one kernel."""
-    free = report.verdict is Verdict.RACE_FREE and report.refined and not options.watch_all
     return CheckJob(
         path=path,
         text=text + kernel.instantiated_by,
@@ -66,24 +65,36 @@ def job_for(
         base_name=report.name.split("<")[0],
         mangled=kernel.mangled,
         range=report.range,
-        parameters=_parameters(kernel),
+        parameters=kernel_parameters(kernel),
         trials=_trials(kernel, report),
-        options=CompileOptions(
-            tuple(Path(folder) for folder in settings.include_dirs), settings.defines,
-            _real_architecture(settings.arch), settings.std,
-        ),
+        options=compile_options(settings),
         cache=cache_folder(),
         engine=options.engine,
         nvcc=options.nvcc,
         detail=options.detail,
         all_blocks=options.all_blocks,
-        watch_all=not free,
-        proved=frozenset(),
-        shapes=_shapes(kernel),
+        watch=options.watch_all or not proved_free(report),
+        shapes=kernel_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,
-        lock_step=kernel.directives.warp_synchronous or not settings.gpu.independent_threads,
-    )  # fmt: skip
+        lock_step=runs_in_lock_step(kernel, settings),
+    )
+
+
+def compile_options(settings: Settings) -> CompileOptions:
+    """What the settings say to a compiler."""
+    folders = tuple(Path(folder) for folder in settings.include_dirs)
+    return CompileOptions(folders, settings.defines, _real_architecture(settings.arch), settings.std)
+
+
+def proved_free(report: KernelReport) -> bool:
+    """Whether the static side proved the kernel race-free: it need not be watched for races."""
+    return report.verdict is Verdict.RACE_FREE and report.refined
+
+
+def runs_in_lock_step(kernel: Kernel, settings: Settings) -> bool:
+    """Whether different instructions of one warp are ordered: an old GPU, or the source says so."""
+    return kernel.directives.warp_synchronous or not settings.gpu.independent_threads
 
 
 def check_kernels(
@@ -145,7 +156,7 @@ def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
     }
 
 
-def _parameters(kernel: Kernel) -> tuple[Parameter, ...]:
+def kernel_parameters(kernel: Kernel) -> tuple[Parameter, ...]:
     """The kernel's parameters; fields of a record in their natural layout."""
     arrays = {array.param: array for array in kernel.arrays if array.param is not None}
     counted = _counters(kernel)
@@ -196,7 +207,8 @@ def _piece(var: Var, offset: int, array: Array | None, counter: bool) -> Piece:
     return Piece(var.name, offset, 8, True, max(size, 1), contents)
 
 
-def _shapes(kernel: Kernel) -> dict[str, Shape]:
+def kernel_shapes(kernel: Kernel) -> dict[str, Shape]:
+    """The kernel's arrays by name."""
     return {
         array.name: Shape(max(array.element.size, 1), tuple(n or 0 for n in array.shape))
         for array in kernel.arrays

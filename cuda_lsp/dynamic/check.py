@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from attrs import evolve
 
@@ -16,13 +16,14 @@ from cuda_lsp.dynamic.compile import CompiledModule, CompileError, Interrupted, 
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
-from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome, SiteKind
+from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.model import Dim3
 
 Progress = Callable[[str], None]
 
+PRUNED = "not watched for races, because it is proved to have none (--watch-all does)"
 _EMULATED_THREADS = 2048  # of one run on the CPU
 _GROWTHS = 4
 _GPU_BLOCKS = 132
@@ -84,6 +85,8 @@ def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
     results = [
         TrialResult(trial, _run(job, engine, plain, entry, sites, trial, progress)) for trial in job.trials
     ]
+    if not job.watch:
+        notes = (*notes, PRUNED)
     bank_sites: tuple[PtxSite, ...] = ()
     if results:
         progress("counting bank conflicts")
@@ -132,7 +135,7 @@ def _run(
         launch=launch,
         arguments=(),
         sites=sites,
-        watch=None if job.watch_all else _watched(sites, job),
+        watch=None if job.watch else frozenset(),
         blocks=None if job.all_blocks else sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine),
         detail=job.detail,
         races=not banks,
@@ -168,11 +171,3 @@ def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] 
         return None
     wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
     return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
-
-
-def _watched(sites: Sequence[PtxSite], job: CheckJob) -> frozenset[int]:
-    return frozenset(
-        k
-        for k, s in enumerate(sites)
-        if s.kind is not SiteKind.ACCESS or s.site is None or s.site.range not in job.proved
-    )

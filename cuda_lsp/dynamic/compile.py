@@ -162,7 +162,7 @@ class _Build:
                 tokens = self._rewrite(_PREPROCESSED.findall(command)[-1])
             done = run(command, self.work, stages.environment, self.deadline, self.cancelled)
             if done.status:
-                raise CompileError(_errors(done.output, self.source, tokens))
+                raise CompileError(build_errors(done.output, self.source, tokens))
             if compiles:
                 output = _OUTPUT.search(command)
                 assert tokens is not None
@@ -179,7 +179,7 @@ class _Build:
         return tokens
 
 
-def _errors(output: str, source: Path, tokens: TokenTable | None) -> list[ToolError]:
+def build_errors(output: str, source: Path, tokens: TokenTable | None = None) -> list[ToolError]:
     """The compiler's errors on the user's lines; its lines are token numbers once the text was rewritten."""
     found: list[ToolError] = []
     for line in output.splitlines():

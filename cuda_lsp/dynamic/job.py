@@ -76,9 +76,9 @@ class Trial:
 
 @frozen
 class CheckJob:
-    """One kernel to check. ``watch_all``: also sites that the static side proved race-free.
+    """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
 
-    ``proved``: ranges of accesses that need no watching. ``shapes``: arrays by the name in the source.
+    ``shapes``: arrays by the name in the source.
     ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use.
     """
 
@@ -96,8 +96,7 @@ class CheckJob:
     nvcc: Path | None = None
     detail: Detail = Detail.PAIRS
     all_blocks: bool = False
-    watch_all: bool = True
-    proved: frozenset[SourceRange] = frozenset()
+    watch: bool = True
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
     deadline: float = 10.0

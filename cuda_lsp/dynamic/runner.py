@@ -16,8 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
+
+from attrs import frozen
 
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
 from cuda_lsp.dynamic.worker import receive, send
 
 Progress = Callable[[str], None]
@@ -31,6 +35,13 @@ class CheckCancelled(Exception):
     """The caller asked to stop."""
 
 
+@frozen
+class _Death:
+    """The child ended without an answer."""
+
+    status: int | None
+
+
 class Runner:
     """Owns the child process. One check at a time; further callers wait for their turn."""
 
@@ -42,17 +53,24 @@ class Runner:
         self, job: CheckJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
     ) -> CheckResult:
         """Check one kernel. Raises CheckCancelled; everything else is in the result."""
+        seconds = _GRACE + job.deadline * 2 * (len(job.trials) + 1)
         with self._turn:
-            try:
-                result = self._attempt(job, progress, cancelled)
-            except (EOFError, BrokenPipeError):
-                status = self._stop()
-                return CheckResult(job.kernel, problem=_death(job.kernel, status))
-            except BaseException:
-                self._stop()
-                raise
+            result = self._attempt(job, seconds, progress, cancelled)
+            if isinstance(result, _Death):
+                return CheckResult(job.kernel, problem=_death(job.kernel, result.status))
             if any(r.races.failure or (r.banks and r.banks.failure) for r in result.results):
                 self._stop()
+            return result
+
+    def run_program(
+        self, job: ProgramJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
+    ) -> ProgramResult:
+        """Build and check a program. Raises CheckCancelled; everything else is in the result."""
+        with self._turn:
+            result = self._attempt(job, 2 * _GRACE + job.deadline, progress, cancelled)
+            self._stop()  # its memory is large, and nothing of it is of use to the next check
+            if isinstance(result, _Death):
+                return ProgramResult(problem=_death(job.path.name, result.status))
             return result
 
     def close(self) -> None:
@@ -65,11 +83,21 @@ class Runner:
         with self._turn, contextlib.suppress(OSError):
             self._started()
 
-    def _attempt(self, job: CheckJob, progress: Progress, cancelled: Cancelled) -> CheckResult:
+    def _attempt(self, job: Any, seconds: float, progress: Progress, cancelled: Cancelled) -> Any:
+        """What the child answers, or its death."""
+        try:
+            return self._conversation(job, seconds, progress, cancelled)
+        except (EOFError, BrokenPipeError):
+            return _Death(self._stop())
+        except BaseException:
+            self._stop()
+            raise
+
+    def _conversation(self, job: Any, seconds: float, progress: Progress, cancelled: Cancelled) -> Any:
         child = self._started()
         assert child.stdin is not None
         send(child.stdin, job)  # type: ignore[arg-type]
-        deadline = time.monotonic() + _GRACE + job.deadline * 2 * (len(job.trials) + 1)
+        deadline = time.monotonic() + seconds
         while True:
             self._wait(child, deadline, cancelled)
             assert child.stdout is not None
@@ -120,4 +148,4 @@ def _death(kernel: str, status: int | None) -> str:
     if status is not None and status < 0 and status != -signal.SIGKILL:
         name = signal.Signals(-status).name
         return f"the process that ran {kernel} crashed ({name}); run the check again, or on the other engine"
-    return f"the process that ran {kernel} was ended, out of time or memory: try a smaller launch"
+    return f"the process that ran {kernel} was ended, out of time or memory: try a smaller launch or problem"

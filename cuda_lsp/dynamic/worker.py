@@ -14,7 +14,9 @@ import sys
 from typing import Any, BinaryIO
 
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
 
+_PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
 _HEADER = struct.Struct("<Q")
 
 
@@ -52,9 +54,12 @@ def main() -> None:
     send(answers, ("ready", ""))
     while True:
         try:
-            job: CheckJob = receive(sys.stdin.buffer)
+            job: CheckJob | ProgramJob = receive(sys.stdin.buffer)
         except EOFError:
             return
+        if isinstance(job, ProgramJob):
+            send(answers, ("result", _program(job, answers)))
+            continue
         send(answers, ("result", _served(job, engines, answers)))
         if engines.spent:
             os._exit(0)  # leaving in order would wait for a kernel that hangs
@@ -63,7 +68,7 @@ def main() -> None:
 def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
     from cuda_lsp.dynamic.check import check
 
-    _limit_memory(job)
+    _limit_memory(job.memory if job.engine is EngineKind.EMULATOR else None)
     try:
         return check(job, engines, lambda stage: send(answers, ("progress", stage)))
     except MemoryError:
@@ -76,10 +81,23 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
         return CheckResult(job.kernel, problem=f"{job.kernel} was not checked: {what}; please report this")
 
 
-def _limit_memory(job: CheckJob) -> None:
+def _program(job: ProgramJob, answers: BinaryIO) -> ProgramResult:
+    from cuda_lsp.dynamic.program import check_program
+
+    _limit_memory(_PROGRAM_SPACE * job.memory if job.engine is EngineKind.EMULATOR else None)
+    try:
+        return check_program(job, lambda stage: send(answers, ("progress", stage)))
+    except MemoryError:
+        return ProgramResult(problem=f"{job.path.name} needs too much memory to be emulated")
+    except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the program
+        what = f"internal error {type(error).__name__}: {error}"
+        return ProgramResult(problem=f"{job.path.name} was not run: {what}; please report this")
+
+
+def _limit_memory(size: int | None) -> None:
     """The emulator's memory is capped; CUDA maps address space far beyond what it uses, so it is not."""
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = job.memory if job.engine is EngineKind.EMULATOR else hard
+    soft = size if size is not None else hard
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

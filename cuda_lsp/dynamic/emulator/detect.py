@@ -30,7 +30,7 @@ _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
-_ATOMIC_OWNER = -2
+_ATOMIC_OWNER = -1  # owners are agents' numbers + 1; 0: nobody
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
@@ -140,24 +140,24 @@ class Detector:
         if not any(r.mode != _READ for r in records):
             return
         if self.owner is None:
-            self.owner = np.full((len(self.memory.data) >> 2) + 4, -1, np.int32)
+            self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
         owner = self.owner
         touched: list[tuple[Record, Array, Array]] = []
         for r in records:
             words, threads = self._words(r)
             touched.append((r, words, threads))
             if r.mode != _READ:
-                owner[words] = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads]
+                owner[words] = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
         suspects: list[Array] = []
         for r, words, threads in touched:
             there = owner[words]
-            mine = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads]
-            hit = (there != mine) & (there != -1)
+            mine = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
+            hit = (there != mine) & (there != 0)
             if hit.any():
                 suspects.append(words[hit])
         for r, words, _ in touched:
             if r.mode != _READ:
-                owner[words] = -1
+                owner[words] = 0
         if suspects:
             self._examine(touched, np.unique(np.concatenate(suspects)), across)
 

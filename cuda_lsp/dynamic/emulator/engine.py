@@ -19,7 +19,7 @@ from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine, Waiting
-from cuda_lsp.dynamic.emulator.memory import TooMuchMemory, lay_out
+from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.translate import Program, translate
 from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
@@ -42,7 +42,7 @@ Array = Any
 DEVICE = "CPU emulator"
 _MAX_THREADS = 1 << 16
 _MAX_EXECUTIONS = 4096  # of one site that are costed in banks
-_KEPT = 16
+_KEPT = 64
 
 
 class EmulatorEngine:
@@ -58,49 +58,58 @@ class EmulatorEngine:
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute and check one launch. Raises EngineUnavailable when the kernel cannot be emulated."""
         progress("translating")
-        try:
-            program = self._program(request.ptx, request.entry)
-        except (Untranslatable, PtxSyntaxError) as problem:
-            raise EngineUnavailable(
-                f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it"
-            ) from problem
+        program = self.translated(request.ptx, request.entry)
         progress("running")
-        run = _Launch(program, request)
+        run = Launch(program, request)
         outcome = run.outcome()
         if outcome.races and request.races and outcome.failure is None:
-            again = _Launch(program, request, backwards=True).outcome()
+            again = Launch(program, request, backwards=True).outcome()
             outcome = _merged(outcome, again)
         return outcome
 
-    def _program(self, ptx: str, entry: str) -> Program:
+    def translated(self, ptx: str, entry: str) -> Program:
+        """The kernel as generated code. Raises EngineUnavailable."""
         key = (hash(ptx), entry)
         known = self._programs.get(key)
         if known is None:
-            known = self._programs[key] = translate(read_module(ptx), entry)
+            try:
+                known = self._programs[key] = translate(read_module(ptx), entry)
+            except (Untranslatable, PtxSyntaxError) as problem:
+                raise EngineUnavailable(
+                    f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it"
+                ) from problem
             while len(self._programs) > _KEPT:
                 self._programs.popitem(last=False)
         return known
 
 
-class _Launch:
-    """One execution."""
+Lay = Callable[[Program, KernelRun, int], Memory]  # for so many blocks
 
-    def __init__(self, program: Program, request: KernelRun, backwards: bool = False) -> None:
+
+class Launch:
+    """One execution. ``lay`` makes its memory; without it the kernel runs by itself.
+
+    ``most``: blocks to execute at once, at most.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        request: KernelRun,
+        backwards: bool = False,
+        lay: Lay | None = None,
+        most: int | None = None,
+    ) -> None:
         self.program, self.request = program, request
         grid = request.launch.grid or (1, 1, 1)
         self.total = int(np.prod(grid))
         self.blocks = request.blocks if request.blocks is not None else tuple(range(self.total))
-        allowed = max(1, _MAX_THREADS // request.launch.threads)
+        allowed = most if most is not None else max(1, _MAX_THREADS // request.launch.threads)
         self.cut = len(self.blocks) > allowed
         self.blocks = self.blocks[:allowed]
         self.lanes = Lanes(request.launch.block, grid, self.blocks)
-        kernel = program.kernel
         try:
-            self.memory = lay_out(
-                request.arguments, kernel.params, kernel.param_bytes, program.module.variables.values(),
-                kernel.variables.values(), len(self.blocks), request.launch.threads,
-                request.launch.dynamic_shared or 0,
-            )  # fmt: skip
+            self.memory = (lay or _alone)(program, request, len(self.blocks))
         except TooMuchMemory as problem:
             raise EngineUnavailable(f"{problem}; check fewer blocks") from problem
         self.site_of = _site_numbers(program, request)
@@ -141,6 +150,7 @@ class _Launch:
                 s for k, s in enumerate(self.site_of) if s is not None and machine.executed[k]
             ),
             not_covered=tuple(self._not_covered()),
+            output="".join(machine.printed),
             failure=machine.failure,
             results={name: self.memory.contents(name) for name in self.memory.buffers},
         )
@@ -221,13 +231,20 @@ class _Launch:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
         for what in sorted(self.machine.images):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
-        if self.machine.prints:
-            yield "what the kernel prints is not shown"
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
         for name in dict.fromkeys(s.opcode for s in others):
             yield f"{name} is not checked"
         if any(flat.code.base == "cp" for flat in self.program.kernel.instructions):
             yield "asynchronous copies are made when they are issued: a missing wait is not seen"
+
+
+def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
+    """The memory of a kernel that runs by itself."""
+    kernel = program.kernel
+    return lay_out(
+        request.arguments, kernel.params, kernel.param_bytes, program.module.variables.values(),
+        kernel.variables.values(), blocks, request.launch.threads, request.launch.dynamic_shared or 0,
+    )  # fmt: skip
 
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:

@@ -3,13 +3,15 @@
 PTX passes arguments through ``.param`` variables; after inlining the callee's parameter *is* the caller's
 variable, so loads and stores of parameters become moves between slots. Each instruction remembers the
 function and index it came from, which is how sites are named. Source: PTX ISA, chapters 7.1 "Function
-declarations" and 9.7.12.5 "call". Recursion deeper than ``MAX_DEPTH`` and indirect calls are refused.
+declarations" and 9.7.12.5 "call". A call through a pointer tries the functions whose address is taken.
+Recursion deeper than ``MAX_DEPTH`` is refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -113,6 +115,7 @@ class _Inliner:
     module: PtxModule
     kernel: FlatKernel
     copies: int = 0
+    pointed: tuple[PtxFunction, ...] | None = None  # functions whose address is taken, once asked for
     calls: tuple[tuple[str, int], ...] = ()
 
     def body(self, function: PtxFunction, outer: Mapping[str, str], end: str, depth: int) -> None:
@@ -216,13 +219,16 @@ class _Inliner:
         callee = self.module.functions.get(callee_name)
         if callee_name in EXTERNAL:
             return False
+        if callee_name.startswith("%"):
+            pointer = names.get(callee_name, callee_name)
+            self._dispatch(code, pointer, (returns, given), function, index, names, depth)
+            return True
         if callee is None or callee.body is None:
             raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
         if depth >= MAX_DEPTH:
             raise Untranslatable(f"recursion of {callee_name} deeper than {MAX_DEPTH} calls")
         after = f"$after{self.copies}"
-        outer = {p.name: names.get(a, a) for p, a in zip(callee.params, given, strict=False)}
-        outer |= {p.name: names.get(a, a) for p, a in zip(callee.returns, returns, strict=False)}
+        outer = _passed(callee, returns, given, names)
         if code.guard:
             guard = code.guard.lstrip("!")
             opposite = ("" if code.guard.startswith("!") else "!") + names.get(guard, guard)
@@ -233,6 +239,70 @@ class _Inliner:
         self.calls = outside
         self.kernel.labels[after] = len(self.kernel.instructions)
         return True
+
+    def _dispatch(
+        self,
+        code: Instruction,
+        pointer: str,
+        arguments: tuple[list[str], list[str]],
+        function: str,
+        index: int,
+        names: Mapping[str, str],
+        depth: int,
+    ) -> None:
+        """A call through a pointer: the functions whose address the module takes are tried one by one."""
+        returns, given = arguments
+        sizes = [[self.kernel.variables[names[a]].size for a in part if a in names] for part in arguments]
+        called = self.copies
+        after = f"$called{called}"
+        if depth >= MAX_DEPTH:
+            raise Untranslatable(f"calls through pointers deeper than {MAX_DEPTH}")
+        outside, self.calls = self.calls, (*self.calls, (function, index))
+
+        def add(opcode: str, operands: str, guard: str = "") -> None:
+            made = Instruction(opcode, operands, guard or None, code.location)
+            self.kernel.instructions.append(FlatInstruction(made, function, index, outside))
+
+        if self.pointed is None:
+            self.pointed = tuple(_pointed_to(self.module))
+        for number, callee in enumerate(self.pointed):
+            if [p.size for p in callee.returns] != sizes[0] or [p.size for p in callee.params] != sizes[1]:
+                continue
+            other, predicate = f"$not{called}.{number}", f"%is{called}.{number}"
+            self.kernel.registers[predicate] = "pred"
+            add("setp.ne.u64", f"{predicate}, {pointer}, {function_address(callee.name)}")
+            add("bra", other, predicate)
+            self.body(callee, _passed(callee, returns, given, names), after, depth + 1)
+            add("bra", after)
+            self.kernel.labels[other] = len(self.kernel.instructions)
+        self.calls = outside
+        add("trap", "")
+        self.kernel.labels[after] = len(self.kernel.instructions)
+
+
+def _passed(
+    callee: PtxFunction, returns: Sequence[str], given: Sequence[str], names: Mapping[str, str]
+) -> dict[str, str]:
+    """The callee's parameters are the caller's variables."""
+    outer = {p.name: names.get(a, a) for p, a in zip(callee.params, given, strict=False)}
+    return outer | {p.name: names.get(a, a) for p, a in zip(callee.returns, returns, strict=False)}
+
+
+def function_address(name: str) -> int:
+    """The emulator's address of a function: the same in every build, where no memory is."""
+    return 1 << 40 | zlib.crc32(name.encode()) << 3
+
+
+def _pointed_to(module: PtxModule) -> Iterator[PtxFunction]:
+    """Functions whose address is taken."""
+    texts = [v.initialiser or "" for v in module.variables.values()]
+    texts += [
+        i.operands for f in module.functions.values() for i in f.instructions() if i.base in ("mov", "cvta")
+    ]
+    taken = {name for text in texts for name in _NAME.findall(text)}
+    for name, function in module.functions.items():
+        if name in taken and function.body is not None and not function.entry:
+            yield function
 
 
 def _listed(text: str) -> list[str]:

@@ -19,15 +19,18 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import Detector
+from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.printing import formatted, text_at
 from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block, Program
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+_LONGEST_OUTPUT = 1 << 20  # characters that kernels print, as on a GPU
 _PATIENCE = 512  # steps of one group before another gets a turn
 
 
@@ -71,7 +74,8 @@ class Machine:
     stuck: list[Waiting] = field(factory=list[Waiting])
     executed: Any = None
     failure: str | None = None
-    prints: int = 0
+    printed: list[str] = field(factory=list[str])
+    printed_size: int = 0
     images: set[str] = field(factory=set[str])
     costly: dict[int, list[tuple[Array, Array]]] | None = None  # shared accesses for bank counting
     alive: Any = None
@@ -413,6 +417,8 @@ class Machine:
 
     def symbol(self, name: str, offset: int) -> Array:
         where = self.memory.symbols.get(name)
+        if where is None and name in self.program.module.functions:
+            return np.int64(function_address(name))
         if where is None:
             raise Stopped(f"the variable {name} is not defined in the module")
         return np.int64(where + offset)
@@ -565,8 +571,18 @@ class Machine:
     def unbound(self, what: str) -> None:
         self.images.add("surfaces" if what.startswith("su") else "textures")
 
-    def printed(self, mask: Mask) -> None:
-        self.prints += self.threads if mask is None else int(mask.sum())
+    def print(self, form: Array, arguments: Array, mask: Mask) -> None:
+        """``vprintf`` of every active thread, in order; long output is cut."""
+        form, arguments = self._addresses(form), self._addresses(arguments)
+        for lane in range(self.threads) if mask is None else np.flatnonzero(mask).tolist():
+            if self.printed_size > _LONGEST_OUTPUT:
+                return
+            text = formatted(self._read, text_at(self._read, int(form[lane])), int(arguments[lane]))
+            self.printed.append(text)
+            self.printed_size += len(text)
+
+    def _read(self, address: int, size: int) -> bytes:
+        return self.memory.data[address : address + size].tobytes()
 
     def trap(self, number: int, mask: Mask, why: str) -> None:
         if mask is None or mask.any():

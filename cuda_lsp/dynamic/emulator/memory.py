@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
+from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.ptx import PtxVariable, type_size
 from cuda_lsp.dynamic.ptx_operands import FloatOperand, IntegerOperand, parse_operand, split_operands
 from cuda_lsp.dynamic.runs import Argument, Place
@@ -25,6 +26,7 @@ from cuda_lsp.model import Space
 Array = Any
 
 GAP = 4096
+VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
 
 
@@ -102,25 +104,25 @@ def lay_out(
     symbols: dict[str, int] = {}
     top = GAP
     param_start = top
-    top = _after(top + max(param_bytes, 8))
+    top = after(top + max(param_bytes, 8))
     for variable in outer:
         if variable.space in ("global", "const"):
             symbols[variable.name] = top
             size = variable.size or 8
             regions.append(Region(variable.name, top, size, Space.GLOBAL))
-            top = _after(top + size)
-    shared_size = _window([*own, *outer], "shared", symbols, regions, dynamic_shared)
-    local_size = _window(own, "local", symbols, [], 0)
-    shared_stride, local_stride = _after(shared_size), -(-local_size // 16) * 16 + 16
+            top = after(top + size)
+    shared_size = window([*own, *outer], "shared", symbols, regions, dynamic_shared)
+    local_size = window(own, "local", symbols, [], 0)
+    shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
     shared_start, local_start = top, top + blocks * shared_stride + GAP
     local_end = local_start + blocks * per_block * local_stride
-    top = _after(local_end)
+    top = after(local_end)
     buffers: dict[str, Region] = {}
     for argument in given:
         for _, buffer in argument.pointers:
             if buffer.name not in buffers:
                 buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
-                top = _after(top + len(buffer.data))
+                top = after(top + len(buffer.data))
     regions += buffers.values()
     end = top + GAP
     if end > _LIMIT:
@@ -140,7 +142,7 @@ def lay_out(
     memory = Memory(
         data,
         {size: valid.reshape(-1, size).all(axis=1) for size in (1, 2, 4, 8)},
-        {kind: data.view(kind) for kind in ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")},
+        {kind: data.view(kind) for kind in VIEWS},
         regions,
         symbols,
         param_start,
@@ -153,17 +155,18 @@ def lay_out(
     )
     for variable in outer:
         if variable.name in symbols and variable.initialiser and variable.space != "shared":
-            _initialise(memory, variable, symbols[variable.name])
+            initialise(memory.data, memory.symbols, variable, symbols[variable.name])
     for argument, (start, size) in zip(given, params.values(), strict=True):
         _store_argument(memory, argument, param_start + start, size)
     return memory
 
 
-def _after(address: int) -> int:
+def after(address: int) -> int:
+    """Where the next object may begin."""
     return -(-address // 256) * 256 + GAP
 
 
-def _window(
+def window(
     variables: Iterable[PtxVariable], space: str, symbols: dict[str, int], regions: list[Region], dynamic: int
 ) -> int:
     """Offsets of the variables of one window; arrays of unknown extent share its end. Its size in bytes."""
@@ -188,7 +191,8 @@ def _store_argument(memory: Memory, argument: Argument, start: int, size: int) -
         memory.data[start + at : start + at + 8] = pointer
 
 
-def _initialise(memory: Memory, variable: PtxVariable, start: int) -> None:
+def initialise(data: Array, symbols: Mapping[str, int], variable: PtxVariable, start: int) -> None:
+    """Write what a module says of a variable's first contents."""
     text = (variable.initialiser or "").replace("{", " ").replace("}", " ").strip()
     size = type_size(variable.type)
     kind = np.dtype(f"{variable.type[0] if variable.type[0] == 'f' else 'u'}{size}")
@@ -200,5 +204,6 @@ def _initialise(memory: Memory, variable: PtxVariable, start: int) -> None:
             value = np.array([operand.value], kind)
         else:
             name = getattr(operand, "name", "")
-            value = np.array([memory.symbols.get(name, 0) + getattr(operand, "offset", 0)], f"u{size}")
-        memory.data[start + k * size : start + (k + 1) * size] = value.view(np.uint8)
+            place = symbols[name] if name in symbols else function_address(name)
+            value = np.array([place + getattr(operand, "offset", 0)], f"u{size}")
+        data[start + k * size : start + (k + 1) * size] = value.view(np.uint8)

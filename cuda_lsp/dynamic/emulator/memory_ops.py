@@ -152,7 +152,8 @@ def _call(e: Emitter, code: Instruction, number: int) -> None:
     returns = arguments.pop(0).strip("() ") if arguments[0].startswith("(") else ""
     name = arguments[0]
     if name == "vprintf":
-        e.lines.append(f"S.printed({e.mask})")
+        form, given = (e.read(f"%{p.strip()}.0", "s64") for p in arguments[1].strip("() ").split(","))
+        e.lines.append(f"S.print({form}, {given}, {e.mask})")
         slot = f"%{returns}.0"
         if slot in e.kernel.registers:
             e.write(slot, e.read("0", e.kernel.registers[slot]), e.kernel.registers[slot])

@@ -21,6 +21,7 @@ from cuda_lsp.dynamic.ptx_operands import IntegerOperand, RegisterOperand, parse
 
 Run = Callable[[Any, list[Any], Any], Any]
 
+_CLUSTER = 16  # beyond the numbers of a block's barriers
 _REGISTER = re.compile(r"%[\w$.]+")
 _JUMPS = ("bra", "brx", "ret", "exit")
 _NO_RESULT = frozenset({
@@ -144,7 +145,10 @@ def _starts(kernel: FlatKernel) -> list[int]:
 
 
 def _is_barrier(code: Instruction) -> bool:
-    return code.base in ("bar", "barrier") and "warp" not in code.modifiers
+    words = code.modifiers
+    if "cluster" in words:  # of one block: it has arrived when its threads wait
+        return "wait" in words
+    return code.base in ("bar", "barrier") and "warp" not in words
 
 
 def _waits(code: Instruction) -> bool:
@@ -266,7 +270,7 @@ def _wait(code: Instruction, numbers: Mapping[str, int]) -> Wait:
 def _barrier(code: Instruction, numbers: Mapping[str, int]) -> BarrierOp:
     words, arguments = code.modifiers, list(code.arguments)
     if "cluster" in words:
-        raise Untranslatable(code.opcode)
+        return BarrierOp(_CLUSTER, None)
     if "red" in words:
         reduce = next(w for w in words if w in ("popc", "and", "or"))
         count = arguments[2] if len(arguments) > 3 else None

@@ -1,0 +1,139 @@
+"""A whole program under check: what the static side knows of its kernels goes in, new findings come out.
+
+The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import (
+    Cancelled,
+    CheckOptions,
+    Progress,
+    compile_options,
+    kernel_parameters,
+    kernel_shapes,
+    proved_free,
+    runs_in_lock_step,
+)
+from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import FileReport, KernelReport, ToolError
+
+_MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
+
+
+@frozen
+class ProgramOptions:
+    """How the program is built and called. ``folder``: where it runs; None: where its source is."""
+
+    arguments: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = ()
+    link: tuple[str, ...] = ()
+    folder: Path | None = None
+    deadline: float = 120.0
+
+
+@frozen
+class Analysed:
+    """A source of the program with what the static side found in it."""
+
+    path: Path
+    text: str
+    report: FileReport
+    kernels: tuple[Kernel | None, ...]  # beside ``report.kernels``
+
+
+def has_main(text: str) -> bool:
+    """Whether a file looks like the program's main one."""
+    return _MAIN.search(text) is not None
+
+
+def program_job(
+    files: Sequence[Analysed],
+    settings: Settings,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str] = (),
+) -> ProgramJob:
+    """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
+    first = files[0]
+    kernels = [
+        _kernel(report, kernel, settings, options)
+        for file in files
+        for report, kernel in zip(file.report.kernels, file.kernels, strict=True)
+        if kernel is not None and (not wanted or {report.name, report.name.split("<")[0]} & set(wanted))
+    ]
+    return ProgramJob(
+        path=first.path,
+        text=first.text,
+        kernels=tuple(kernels),
+        options=compile_options(settings),
+        cache=cache_folder(),
+        folder=program.folder or first.path.absolute().parent,
+        arguments=program.arguments,
+        sources=program.sources,
+        link=program.link,
+        engine=options.engine,
+        nvcc=options.nvcc,
+        detail=options.detail,
+        all_blocks=options.all_blocks,
+        deadline=program.deadline,
+    )
+
+
+def check_program(
+    files: Sequence[Analysed],
+    settings: Settings,
+    runner: Runner,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> tuple[list[FileReport], ProgramResult]:
+    """The files' reports after the program ran. Raises CheckCancelled."""
+    job = program_job(files, settings, options, program, wanted)
+    result = runner.run_program(job, progress, cancelled)
+    shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
+    reports = [
+        evolve(
+            file.report,
+            kernels=tuple(
+                merged(k, result.checks[k.name], shapes[k.name]) if k.name in result.checks else k
+                for k in file.report.kernels
+            ),
+        )
+        for file in files
+    ]
+    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *_errors(result)))
+    return reports, result
+
+
+def _errors(result: ProgramResult) -> Sequence[ToolError]:
+    if result.errors:
+        return result.errors
+    told = [ToolError(result.problem)] if result.problem else []
+    return [*told, *(ToolError(note) for note in result.notes)]
+
+
+def _kernel(report: KernelReport, kernel: Kernel, settings: Settings, options: CheckOptions) -> ProgramKernel:
+    return ProgramKernel(
+        kernel=report.name,
+        base_name=report.name.split("<")[0],
+        mangled=kernel.mangled,
+        range=report.range,
+        parameters=kernel_parameters(kernel),
+        shapes=kernel_shapes(kernel),
+        watch=options.watch_all or not proved_free(report),
+        lock_step=runs_in_lock_step(kernel, settings),
+    )

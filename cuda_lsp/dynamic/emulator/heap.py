@@ -1,0 +1,192 @@
+"""Device memory that outlives a launch: what a whole program allocates, and its modules' variables.
+
+One mapping, shared with the program's process; an index into it is the address that both sides use, so
+pointers inside data structures need no translation. Below ``START`` lies what a launch needs for itself
+(parameters, shared and local memory); the program maps only what is above.
+"""
+
+# NumPy's stubs leave views and fancy indexing unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+
+from cuda_lsp.dynamic.emulator.memory import (
+    GAP,
+    VIEWS,
+    Memory,
+    Region,
+    TooMuchMemory,
+    after,
+    initialise,
+    window,
+)
+from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
+from cuda_lsp.model import Space
+
+Array = Any
+
+START = 1 << 28  # where a program's own code and heap are not
+SIZE = 1 << 30
+_ALIGNMENT = 512
+
+
+@frozen
+class Needs:
+    """What one launch adds: parameters (packed), windows of shared and local memory."""
+
+    parameters: bytes
+    variables: tuple[PtxVariable, ...]  # of the kernel's body
+    module: PtxModule
+    blocks: int
+    per_block: int
+    dynamic_shared: int
+    names: Mapping[int, str]  # start of an allocation → what the kernel calls it
+
+
+class Heap:
+    """Allocations and variables of one program. ``descriptor``: the file that the program maps."""
+
+    def __init__(self, size: int = SIZE) -> None:
+        self.size = size
+        self.descriptor = os.memfd_create("cuda-lsp-memory")
+        os.ftruncate(self.descriptor, START + size)
+        self._mapping = mmap.mmap(self.descriptor, START + size)
+        self.data: Array = np.frombuffer(self._mapping, np.uint8)
+        self._valid: dict[int, Array] = {n: np.zeros((START + size) // n, bool) for n in (1, 2, 4, 8)}
+        self._views = {kind: self.data.view(kind) for kind in VIEWS}
+        self._top = START
+        self._regions: dict[int, Region] = {}
+        self._free: dict[int, list[int]] = {}
+        self._variables: dict[str, Region] = {}
+        self._window_end = 0
+
+    @property
+    def used(self) -> int:
+        """Bytes that are allocated."""
+        return sum(region.size for region in self._regions.values())
+
+    def close(self) -> None:
+        """Give the memory back; views of it stay usable until they are dropped."""
+        os.close(self.descriptor)
+
+    # ------------------------------------------------------------------------- the program's calls
+
+    def allocate(self, size: int, name: str = "") -> int:
+        """The address of new zeroed memory, 0 when there is none."""
+        room = _rounded(size)
+        again = self._free.get(room)
+        if again:
+            start = again.pop()
+        elif self._top + room > START + self.size:
+            return 0
+        else:
+            start, self._top = self._top, self._top + room
+        self.data[start : start + size] = 0
+        self._regions[start] = Region(name or "memory", start, size, Space.GLOBAL)
+        self._mark(start, start + size, True)
+        return start
+
+    def release(self, address: int) -> bool:
+        """Free one allocation. False: nothing was allocated there."""
+        region = self._regions.pop(address, None)
+        if region is None:
+            return False
+        self._mark(region.start, region.start + region.size, False)
+        self._free.setdefault(_rounded(region.size), []).append(address)
+        return True
+
+    def declare(self, module: PtxModule) -> None:
+        """Give the module's global and constant variables their places, once for all builds of a module."""
+        new = [v for v in module.variables.values() if v.space in ("global", "const") and self._is_new(v)]
+        for variable in new:
+            start = self.allocate(variable.size or 8, variable.name)
+            if not start:
+                raise TooMuchMemory("the program's variables need more memory than the emulator grants")
+            self._variables[variable.name] = self._regions[start]
+        addresses = self._addresses()
+        for variable in new:
+            if variable.initialiser:
+                initialise(self.data, addresses, variable, addresses[variable.name])
+
+    def variable(self, name: str) -> Region | None:
+        """Where a variable of some module lies."""
+        return self._variables.get(name)
+
+    def _is_new(self, variable: PtxVariable) -> bool:
+        known = self._variables.get(variable.name)
+        return known is None or known.size < variable.size
+
+    def _addresses(self) -> dict[str, int]:
+        return {name: region.start for name, region in self._variables.items()}
+
+    # --------------------------------------------------------------------------------- one launch
+
+    def memory(self, needs: Needs) -> Memory:
+        """The memory as one launch sees it; an earlier launch's windows are gone. Raises TooMuchMemory."""
+        self._mark(0, self._window_end, False)
+        symbols = self._addresses()
+        regions: list[Region] = []
+        shared_size = window(
+            [*needs.variables, *needs.module.variables.values()], "shared", symbols, regions,
+            needs.dynamic_shared,
+        )  # fmt: skip
+        local_size = window(needs.variables, "local", symbols, [], 0)
+        params = GAP
+        shared_start = after(params + max(len(needs.parameters), 8))
+        shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
+        local_start = shared_start + needs.blocks * shared_stride + GAP
+        threads = needs.blocks * needs.per_block
+        local_end = local_start + threads * local_stride
+        if local_end + GAP > START:
+            raise TooMuchMemory(f"a launch needs {local_end >> 20} MiB of shared and local memory")
+        self._window_end = local_end
+        self.data[shared_start:local_end] = 0
+        self.data[params : params + len(needs.parameters)] = np.frombuffer(needs.parameters, np.uint8)
+        self._mark(params, params + max(len(needs.parameters), 8), True)
+        for b in range(needs.blocks):
+            start = shared_start + b * shared_stride
+            self._mark(start, start + shared_size, True)
+        self._mark(local_start, local_end, True)
+        block = np.arange(threads) // needs.per_block
+        return Memory(
+            self.data,
+            self._valid,
+            self._views,
+            [*regions, *self._named(needs.names)],
+            symbols,
+            params,
+            shared_start + block * shared_stride,
+            (shared_start, shared_start + needs.blocks * shared_stride),
+            shared_stride,
+            local_start + np.arange(threads) * local_stride,
+            (local_start, local_end),
+        )
+
+    def _named(self, names: Mapping[int, str]) -> Iterable[Region]:
+        for region in self._regions.values():
+            name = names.get(region.start)
+            yield Region(name, region.start, region.size, region.space) if name else region
+
+    def snapshot(self) -> Array:
+        """The contents of all allocations, to run a launch twice."""
+        return self.data[START : self._top].copy()
+
+    def restore(self, contents: Array) -> None:
+        """What ``snapshot`` gave."""
+        self.data[START : START + len(contents)] = contents
+
+    def _mark(self, start: int, end: int, exists: bool) -> None:
+        for size, valid in self._valid.items():
+            valid[-(-start // size) : end // size] = exists
+
+
+def _rounded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT

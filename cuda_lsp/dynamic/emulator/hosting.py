@@ -1,0 +1,285 @@
+"""Launches of a whole program on the emulator: every block is executed, some are checked.
+
+The program keeps its memory in one ``Heap``. A launch that is checked runs its sampled blocks first, from the
+O0 build with the detector; then come all other blocks from the O3 build, many at a time. Blocks of one
+group run together, groups one after the other: what spins on a later block is told as stuck.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic.compile import CompiledModule
+from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch
+from cuda_lsp.dynamic.emulator.heap import Heap, Needs
+from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.translate import Program
+from cuda_lsp.dynamic.program_job import ProgramKernel
+from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
+from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.model import Dim3, LaunchConfig
+
+SUCCESS, FAILED, TIMEOUT, UNSUPPORTED = 0, 719, 702, 801  # cudaError_t
+_CHECKED = frozenset({1, 2, 4, 8, 32, 128})  # which launches of a kernel are checked
+_TOGETHER = 1 << 14  # threads of the groups that are not checked
+_SAMPLED = 2048  # threads of a checked group
+_SNAPSHOT = 1 << 26  # bytes beyond which a launch is not run twice
+
+
+@frozen
+class Call:
+    """A launch as the program asks for it. ``arguments``: parameter after parameter, unpadded."""
+
+    entry: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+    arguments: bytes
+    together: bool = False  # a cooperative launch: all blocks at once
+
+
+@frozen
+class Checked:
+    """A launch that was checked."""
+
+    launch: LaunchConfig
+    races: RunOutcome
+    banks: RunOutcome | None
+    number: int
+
+
+@define
+class Host:
+    """Executes the calls of one program. ``modules``: the O0 and the O3 build of each of its sources."""
+
+    heap: Heap
+    modules: Sequence[tuple[CompiledModule, CompiledModule]]
+    kernels: Sequence[ProgramKernel]
+    detail: Detail = Detail.PAIRS
+    all_blocks: bool = False
+    deadline: float = 0.0  # monotonic
+    checked: dict[str, list[Checked]] = field(factory=lambda: defaultdict[str, list[Checked]](list))
+    problems: OrderedDict[str, str] = field(factory=OrderedDict[str, str])  # kernel → why it did not run
+    launches: int = 0
+    before_launch: Callable[[], None] = lambda: None
+    _engine: EmulatorEngine = field(factory=EmulatorEngine)
+    _counts: dict[str, int] = field(factory=lambda: defaultdict[str, int](int))
+    _wanted: dict[str, ProgramKernel] = field(factory=dict[str, ProgramKernel])
+    _homes: dict[str, tuple[CompiledModule, CompiledModule]] = field(
+        factory=dict[str, tuple[CompiledModule, CompiledModule]]
+    )
+    _sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
+        factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
+    )
+
+    def __attrs_post_init__(self) -> None:
+        for pair in self.modules:
+            for compiled in pair:
+                self.heap.declare(compiled.module)
+            for entry in pair[0].module.entries:
+                self._homes.setdefault(entry, pair)
+        for kernel in self.kernels:
+            for entry in self._entries(kernel):
+                self._wanted[entry] = kernel
+
+    def _entries(self, kernel: ProgramKernel) -> Iterator[str]:
+        for plain, _ in self.modules:
+            for entry in plain.entries_of(kernel.range, kernel.base_name):
+                if not kernel.mangled or entry == kernel.mangled:
+                    yield entry
+
+    # ------------------------------------------------------------------------ what the program asks
+
+    def parameters(self, entry: str) -> tuple[int, ...]:
+        """Bytes of each parameter of a kernel; nothing when it is unknown."""
+        home = self._homes.get(self._known(entry))
+        if home is None:
+            return ()
+        return tuple(p.size or 8 for p in home[0].module.entries[self._known(entry)].params)
+
+    def variable(self, name: str) -> int:
+        """Address of a variable, 0 when no module has it."""
+        region = self.heap.variable(name) or self.heap.variable(_alike(name, self._variable_names()) or "")
+        return region.start if region else 0
+
+    def _variable_names(self) -> Iterator[str]:
+        for plain, _ in self.modules:
+            yield from plain.module.variables
+
+    def _known(self, entry: str) -> str:
+        return entry if entry in self._homes else _alike(entry, self._homes) or entry
+
+    def launch(self, call: Call) -> tuple[int, str]:
+        """Execute one launch. The runtime's error number, and what the kernel printed."""
+        self.launches += 1
+        self.before_launch()
+        entry = self._known(call.entry)
+        home = self._homes.get(entry)
+        if home is None:
+            self.problems[entry] = f"{entry} is in no source that was given"
+            return UNSUPPORTED, ""
+        call = evolve(call, entry=entry)
+        self._counts[entry] += 1
+        kernel = self._wanted.get(entry)
+        name = kernel.kernel if kernel else entry
+        try:
+            done, printed, error = (), "", SUCCESS
+            if kernel is not None and self._counts[entry] in _CHECKED:
+                done, printed, error = self._check(call, home[0], home[1], kernel)
+            if error == SUCCESS:
+                more, error = self._rest(call, home[1], frozenset(done), kernel)
+                printed += more
+        except EngineUnavailable as problem:
+            self.problems[name] = str(problem)
+            return UNSUPPORTED, ""
+        return error, printed
+
+    # ---------------------------------------------------------------------------------- execution
+
+    def _check(
+        self, call: Call, plain: CompiledModule, optimised: CompiledModule, kernel: ProgramKernel
+    ) -> tuple[tuple[int, ...], str, int]:
+        """Run the blocks to check. Which they were, what they printed, the error."""
+        blocks = self._sample(call)
+        before = self.heap.snapshot() if self.heap.used <= _SNAPSHOT else None
+        banks = None
+        if before is not None:
+            banks = self._run(call, optimised, blocks, kernel, banks=True)
+            self.heap.restore(before)
+        races = self._run(call, plain, blocks, kernel, races=kernel.watch)
+        if races.races and before is not None and races.failure is None:
+            self.heap.restore(before)
+            races = _with(races, self._run(call, plain, blocks, kernel, races=True, backwards=True))
+        if races.failure is not None:
+            self.problems.setdefault(kernel.kernel, races.failure)
+        number = self._counts[call.entry]
+        self.checked[kernel.kernel].append(Checked(_config(call), races, banks, number))
+        return blocks, races.output, _error(races)
+
+    def _rest(
+        self, call: Call, optimised: CompiledModule, done: frozenset[int], kernel: ProgramKernel | None
+    ) -> tuple[str, int]:
+        x, y, z = call.grid
+        left = [b for b in range(x * y * z) if b not in done]
+        threads = call.block[0] * call.block[1] * call.block[2]
+        size = len(left) if call.together else max(1, _TOGETHER // threads)
+        printed = ""
+        for start in range(0, len(left), max(size, 1)):
+            outcome = self._run(call, optimised, tuple(left[start : start + size]), kernel)
+            printed += outcome.output
+            if outcome.failure is not None:
+                self.problems.setdefault(kernel.kernel if kernel else call.entry, outcome.failure)
+                return printed, _error(outcome)
+        return printed, SUCCESS
+
+    def _sample(self, call: Call) -> tuple[int, ...]:
+        """The first blocks, the last and one in the middle; all of a cooperative launch."""
+        x, y, z = call.grid
+        total, threads = x * y * z, call.block[0] * call.block[1] * call.block[2]
+        room = max(2, _SAMPLED // threads)
+        if self.all_blocks or call.together or total <= room:
+            return tuple(range(total))
+        wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
+        return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
+
+    def _run(
+        self,
+        call: Call,
+        compiled: CompiledModule,
+        blocks: tuple[int, ...],
+        kernel: ProgramKernel | None,
+        races: bool = False,
+        banks: bool = False,
+        backwards: bool = False,
+    ) -> RunOutcome:
+        sites = self._sites_of(compiled, call.entry) if races or banks else ()
+        request = KernelRun(
+            ptx=compiled.ptx,
+            entry=call.entry,
+            launch=_config(call),
+            arguments=(),
+            sites=sites,
+            blocks=blocks,
+            detail=self.detail,
+            races=races,
+            banks=banks,
+            deadline=max(0.1, self.deadline - time.monotonic()),
+            lock_step=kernel.lock_step if kernel else False,
+        )
+        program = self._engine.translated(compiled.ptx, call.entry)
+        names = _names(program, call, kernel)
+
+        def lay(program: Program, request: KernelRun, count: int) -> Memory:
+            flat = program.kernel
+            return self.heap.memory(Needs(
+                _packed(program, call.arguments), tuple(flat.variables.values()), program.module, count,
+                request.launch.threads, call.shared, names,
+            ))  # fmt: skip
+
+        return Launch(program, request, backwards, lay, len(blocks)).outcome()
+
+    def _sites_of(self, compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
+        key = (entry, compiled is self._homes[entry][0])
+        if key not in self._sites:
+            self._sites[key] = sites_of(compiled, entry)
+        return self._sites[key]
+
+    def sites(self, kernel: str, banks: bool = False) -> tuple[PtxSite, ...]:
+        """The sites that a kernel's outcomes name."""
+        entry = next(e for e, k in self._wanted.items() if k.kernel == kernel and self._counts[e])
+        return self._sites.get((entry, not banks), ())
+
+
+def _config(call: Call) -> LaunchConfig:
+    return LaunchConfig(call.block, call.grid, call.shared)
+
+
+def _error(outcome: RunOutcome) -> int:
+    if outcome.failure is None:
+        return SUCCESS
+    return TIMEOUT if "deadline" in outcome.failure else FAILED
+
+
+def _packed(program: Program, arguments: bytes) -> bytes:
+    """Each argument at its offset."""
+    packed, given = bytearray(program.kernel.param_bytes), 0
+    for start, size in program.kernel.params.values():
+        packed[start : start + size] = arguments[given : given + size]
+        given += size
+    return bytes(packed)
+
+
+def _names(program: Program, call: Call, kernel: ProgramKernel | None) -> Mapping[int, str]:
+    """What the kernel calls the allocations that its arguments point to."""
+    if kernel is None:
+        return {}
+    packed, names = _packed(program, call.arguments), dict[int, str]()
+    for parameter, (start, _) in zip(kernel.parameters, program.kernel.params.values(), strict=False):
+        for piece in parameter.pieces:
+            if piece.pointer:
+                at = start + piece.offset
+                names.setdefault(int.from_bytes(packed[at : at + 8], "little"), piece.name)
+    return names
+
+
+def _alike(name: str, known: Mapping[str, object] | Iterator[str]) -> str | None:
+    """A name of internal linkage differs between builds only in a hash of the file's path."""
+    plain = _without_hash(name)
+    return next((other for other in known if _without_hash(other) == plain), None)
+
+
+def _without_hash(name: str) -> str:
+    return re.sub(r"(?:_INTERNAL|_GLOBAL__N_)_?[0-9a-f]+_\w*?_[0-9a-f]{8}(?:_\d+)?", "", name)
+
+
+def _with(first: RunOutcome, second: RunOutcome) -> RunOutcome:
+    known = {race.sites for race in first.races}
+    return evolve(first, races=(*first.races, *(r for r in second.races if r.sites not in known)))
+
+
+__all__ = ["DEVICE", "Call", "Checked", "Host"]

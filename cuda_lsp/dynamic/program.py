@@ -1,0 +1,136 @@
+"""A check of a whole program: built, run to its end with its own inputs, its kernels checked on the way.
+
+Without a GPU the program is linked with the stand-in runtime and its kernels are emulated. Runs in the
+process that may be killed (``worker``): what goes wrong becomes a ``problem`` or ``errors`` of the result.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.emulator.engine import DEVICE
+from cuda_lsp.dynamic.emulator.heap import START, Heap
+from cuda_lsp.dynamic.emulator.hosting import Host
+from cuda_lsp.dynamic.job import CheckResult, Trial, TrialResult
+from cuda_lsp.dynamic.program_build import build
+from cuda_lsp.dynamic.program_channel import serve
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.runs import EngineUnavailable, Level
+from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
+
+Progress = Callable[[str], None]
+
+_SOURCES = (".cu", ".cuh")
+_LONGEST_OUTPUT = 1 << 16
+
+
+def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
+    """Build and run one program."""
+    started = time.perf_counter()
+    try:
+        result = _emulated(job, progress)
+    except CompileError as error:
+        result = ProgramResult(errors=error.errors, problem=f"{job.path.name} does not build")
+    except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
+        result = ProgramResult(problem=str(error))
+    except OSError as error:
+        result = ProgramResult(problem=f"{error.filename or job.cache}: {os.strerror(error.errno or 0)}")
+    return evolve(result, seconds=time.perf_counter() - started)
+
+
+def _emulated(job: ProgramJob, progress: Progress) -> ProgramResult:
+    toolkit = find_toolkit(job.nvcc)
+    progress("compiling kernels")
+    modules = [
+        (_compiled(path, text, job, Level.O0, toolkit), _compiled(path, text, job, Level.O3, toolkit))
+        for path, text in _sources(job)
+    ]
+    progress("building the program")
+    program = build(job, toolkit)
+    heap = Heap(job.memory)
+    try:
+        host = Host(heap, modules, job.kernels, job.detail, job.all_blocks)
+        return _run(job, program, host, progress)
+    finally:
+        heap.close()
+
+
+def _sources(job: ProgramJob) -> Iterator[tuple[Path, str]]:
+    yield job.path, job.text
+    for path in job.sources:
+        if path.suffix in _SOURCES:
+            yield path, path.read_text(errors="replace")
+
+
+def _compiled(path: Path, text: str, job: ProgramJob, level: Level, toolkit: Toolkit) -> CompiledModule:
+    return compile_module(path, text, job.options, level, toolkit, job.cache)
+
+
+def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:
+    mine, its = socket.socketpair()
+    host.deadline = time.monotonic() + job.deadline
+    memory = f"{its.fileno()},{host.heap.descriptor},{START},{host.heap.size}"
+    with tempfile.TemporaryFile() as output, mine:
+        child = subprocess.Popen(
+            [str(program), *job.arguments], cwd=job.folder, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=subprocess.STDOUT, env={**os.environ, "CUDA_LSP_PROGRAM": memory},
+            pass_fds=(its.fileno(), host.heap.descriptor),
+        )  # fmt: skip
+        its.close()
+        told = 0.0
+
+        def goes_on() -> bool:
+            return time.monotonic() < host.deadline and child.poll() is None
+
+        def shown() -> None:
+            nonlocal told
+            if time.monotonic() - told > 0.2:
+                told = time.monotonic()
+                progress(f"running ({host.launches} launches)")
+
+        host.before_launch = shown
+        serve(mine, host, goes_on)
+        problem = _ended(child, host.deadline)
+        size = output.seek(0, os.SEEK_END)
+        output.seek(max(0, size - _LONGEST_OUTPUT))
+        text = output.read().decode(errors="replace")
+    return ProgramResult(
+        status=child.returncode,
+        output=text,
+        checks={name: _check(host, name) for name in host.checked},
+        launches=host.launches,
+        device=DEVICE,
+        problem=problem,
+        notes=tuple(f"{name}: {why}" for name, why in host.problems.items()),
+    )
+
+
+def _ended(child: subprocess.Popen[bytes], deadline: float) -> str | None:
+    """Wait for the program. Why it did not end as it should."""
+    try:
+        child.wait(max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        return "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
+    if child.returncode < 0:
+        return f"the program crashed ({signal.Signals(-child.returncode).name})"
+    return None
+
+
+def _check(host: Host, name: str) -> CheckResult:
+    results = tuple(
+        TrialResult(Trial(c.launch, {}, f"launch {c.number} of the program"), c.races, c.banks)
+        for c in host.checked[name]
+    )
+    return CheckResult(name, DEVICE, results, host.sites(name), host.sites(name, banks=True))

@@ -1,0 +1,143 @@
+"""A program's host side for a machine without a GPU: its objects linked with the stand-in runtime.
+
+The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
+headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs
+which name themselves when they are called, so that code which never calls them still links.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from attrs import define
+
+from cuda_lsp.dynamic.compile import CompileError, build_errors
+from cuda_lsp.dynamic.program_job import ProgramJob
+from cuda_lsp.dynamic.stages import Cancelled, run
+from cuda_lsp.dynamic.toolkit import Toolkit
+from cuda_lsp.model import ToolError
+
+_FORMAT = 1
+_SECONDS = 300.0
+_UNDEFINED = re.compile(r"undefined reference to [`'](.+)'")
+_LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
+_DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
+
+
+def build(job: ProgramJob, toolkit: Toolkit, cancelled: Cancelled = lambda: False) -> Path:
+    """The program's executable. Raises CompileError, Interrupted, OSError."""
+    folder = job.cache / "programs" / _key(job, toolkit)
+    program = folder / "program"
+    if _is_current(folder):
+        return program
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix="work-"))
+    try:
+        made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled)
+        made.run()
+        shutil.rmtree(folder, ignore_errors=True)
+        work.rename(folder)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return program
+
+
+@define
+class _Build:
+    job: ProgramJob
+    toolkit: Toolkit
+    work: Path
+    deadline: float
+    cancelled: Callable[[], bool]
+
+    def run(self) -> None:
+        job = self.job
+        copy = self.work / job.path.name
+        copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
+        sources = [copy, *(path.absolute() for path in job.sources)]
+        objects = [self._object(source, number) for number, source in enumerate(sources)]
+        self._link([*objects, self._compiled(_runtime(), "runtime.cpp")])
+        (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
+
+    def _object(self, source: Path, number: int) -> str:
+        name = f"part{number}.o"
+        digits = "".join(c for c in self.job.options.arch if c.isdigit())
+        flags = [flag for flag in self.job.options.flags() if not flag.startswith("-arch=")]
+        command = [
+            str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{self.job.path.absolute().parent}",
+            "-gencode", f"arch=compute_{digits},code=compute_{digits}", "-Xcompiler=-fPIE", "-MMD",
+            *(("-x", "cu") if source.suffix == ".cuh" else ()), *flags,
+        ]  # fmt: skip
+        self._do(command)
+        return name
+
+    def _compiled(self, text: str, name: str) -> str:
+        """A source of ours, with the toolkit's headers."""
+        (self.work / name).write_text(text)
+        target = Path(name).with_suffix(".o").name
+        nvcc = str(self.toolkit.nvcc)  # it knows where its headers are
+        self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIE", "-c", name, "-o", target])
+        return target
+
+    def _link(self, objects: Sequence[str]) -> None:
+        options = ["-o", "program", *self.job.link, "-lpthread", "-lm", "-ldl"]
+        done = run(["g++", "-pie", *objects, *options], self.work, None, self.deadline, self.cancelled)
+        if not done.status:
+            return
+        missing = sorted(set(_UNDEFINED.findall(done.output)))
+        foreign = [name for name in missing if not _LIBRARY.fullmatch(name)]
+        if not missing or foreign:
+            what = f"nothing defines {', '.join(foreign[:3])}" if foreign else done.output.strip()[-300:]
+            raise CompileError([ToolError(f"the program does not link: {what}; name its other sources")])
+        stubs = "".join(
+            f'extern "C" int {name}() {{ return __cuda_lsp_missing("{name}"); }}\n' for name in missing
+        )
+        declared = 'extern "C" int __cuda_lsp_missing(const char*);\n'
+        stand_ins = self._compiled(declared + stubs, "stubs.cpp")
+        self._do(["g++", "-pie", *objects, stand_ins, *options])
+
+    def _do(self, command: Sequence[str]) -> None:
+        done = run(command, self.work, None, self.deadline, self.cancelled)
+        if done.status:
+            raise CompileError(build_errors(done.output, self.job.path.absolute()))
+
+    def _inputs(self, copy: Path) -> dict[str, str]:
+        """Digests of the files that the compiler read, but its own and the copy."""
+        read: set[str] = set()
+        for listing in self.work.glob("*.d"):
+            read |= {name.replace("\\ ", " ") for name in _DEPENDENCY.findall(listing.read_text())}
+        paths = [Path(name) for name in read if name.startswith("/")]
+        own = (str(self.toolkit.root), "/usr/", str(copy))
+        return {str(p): _digest(p) for p in paths if p.exists() and not str(p).startswith(own)}
+
+
+def _runtime() -> str:
+    return (resources.files("cuda_lsp.dynamic") / "standin" / "runtime.cpp").read_text()
+
+
+def _key(job: ProgramJob, toolkit: Toolkit) -> str:
+    others = [(str(path), _digest(path)) for path in job.sources]
+    parts = (_FORMAT, str(job.path), job.text, job.options.flags(), others, job.link, str(toolkit.nvcc),
+             toolkit.version, _runtime())  # fmt: skip
+    return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _is_current(folder: Path) -> bool:
+    try:
+        inputs: dict[str, str] = json.loads((folder / "inputs.json").read_text())
+        return (folder / "program").exists() and all(_digest(Path(p)) == d for p, d in inputs.items())
+    except (OSError, ValueError):
+        return False
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"

@@ -1,0 +1,606 @@
+// A stand-in for the CUDA runtime: what a program's host code calls, for a machine without a GPU.
+//
+// Linked into the user's program in the place of cudart. Memory is one mapping that the emulator's process
+// shares, at a fixed place: a device pointer is an address in it, for host and kernels alike, so copies are
+// plain copies and managed or pinned memory needs nothing. Everything happens in the order of the calls;
+// streams and events only keep time. Launches go to the emulator over a socket and return when it is done.
+//
+// Protocol (see `program_channel.py`): request u32 kind, u32 length, body; answer the same. One at a time.
+
+#include <cuda_runtime_api.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#define API extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+enum Kind : unsigned { ALLOCATE = 1, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT };
+
+std::recursive_mutex turn;
+thread_local cudaError_t last = cudaSuccess;
+int channel = -1;
+char* low = nullptr;
+char* high = nullptr;
+
+struct Configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+};
+struct Variable {
+    std::string name;
+    size_t size;
+};
+struct Kernel {
+    std::string name;
+    std::vector<unsigned> sizes;
+    bool known = false;
+};
+thread_local std::vector<Configuration> configurations;
+
+std::map<const void*, Variable>& variables() {
+    static std::map<const void*, Variable> all;
+    return all;
+}
+std::map<const void*, Kernel>& kernels() {
+    static std::map<const void*, Kernel> all;
+    return all;
+}
+
+[[noreturn]] void lost(const char* what) {
+    fprintf(stderr, "cuda-lsp: %s\n", what);
+    _exit(70);
+}
+
+void transfer(void* data, size_t size, bool out) {
+    char* at = static_cast<char*>(data);
+    while (size) {
+        ssize_t done = out ? send(channel, at, size, MSG_NOSIGNAL) : recv(channel, at, size, 0);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) lost("the emulator is gone");
+        at += done;
+        size -= done;
+    }
+}
+
+void connect() {
+    if (channel >= 0) return;
+    const char* given = getenv("CUDA_LSP_PROGRAM");  // socket,memory,start,bytes
+    int memory = -1;
+    unsigned long start = 0, bytes = 0;
+    int socket = -1;
+    if (!given || sscanf(given, "%d,%d,%lu,%lu", &socket, &memory, &start, &bytes) != 4)
+        lost("this program was built for a check without a GPU: run it with `cuda-lsp run --program`");
+    void* wanted = reinterpret_cast<void*>(start);
+    void* got = mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, memory, start);
+    if (got != wanted) lost("the program's own memory lies where the device's should: link it with -pie");
+    low = static_cast<char*>(got);
+    high = low + bytes;
+    channel = socket;
+}
+
+std::string asked(unsigned kind, const void* body, unsigned length) {
+    std::lock_guard<std::recursive_mutex> guard(turn);
+    connect();
+    unsigned head[2] = {kind, length};
+    transfer(head, sizeof head, true);
+    transfer(const_cast<void*>(body), length, true);
+    transfer(head, sizeof head, false);
+    std::string answer(head[1], '\0');
+    transfer(&answer[0], answer.size(), false);
+    return answer;
+}
+
+cudaError_t said(cudaError_t error) {
+    if (error != cudaSuccess) last = error;
+    return error;
+}
+
+void* allocated(size_t size) {
+    unsigned long long bytes = size;
+    std::string answer = asked(ALLOCATE, &bytes, sizeof bytes);
+    unsigned long long address;
+    memcpy(&address, answer.data(), sizeof address);
+    return reinterpret_cast<void*>(address);
+}
+
+cudaError_t allocate(void** target, size_t size) {
+    if (!target) return said(cudaErrorInvalidValue);
+    *target = size ? allocated(size) : nullptr;
+    return said(size && !*target ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+
+cudaError_t release(void* pointer) {
+    if (!pointer) return cudaSuccess;
+    unsigned long long address = reinterpret_cast<unsigned long long>(pointer);
+    std::string answer = asked(RELEASE, &address, sizeof address);
+    return said(answer[0] ? cudaErrorInvalidValue : cudaSuccess);
+}
+
+bool on_device(const void* pointer) { return low && pointer >= low && pointer < high; }
+
+char* address_of(const void* symbol, size_t* size = nullptr) {
+    auto found = variables().find(symbol);
+    if (found == variables().end()) return on_device(symbol) ? (char*)symbol : nullptr;
+    if (size) *size = found->second.size;
+    std::string answer = asked(VARIABLE, found->second.name.data(), found->second.name.size());
+    unsigned long long address;
+    memcpy(&address, answer.data(), sizeof address);
+    return reinterpret_cast<char*>(address);
+}
+
+cudaError_t copy(void* target, const void* source, size_t size) {
+    if (size && (!target || !source)) return said(cudaErrorInvalidValue);
+    memmove(target, source, size);
+    return cudaSuccess;
+}
+
+cudaError_t copy_rows(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t width,
+                      size_t height) {
+    if (width > target_pitch || width > source_pitch) return said(cudaErrorInvalidPitchValue);
+    for (size_t row = 0; row < height; ++row)
+        memmove((char*)target + row * target_pitch, (const char*)source + row * source_pitch, width);
+    return cudaSuccess;
+}
+
+double now() {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1e3 + time.tv_nsec * 1e-6;
+}
+
+Kernel* kernel_of(const void* function) {
+    auto found = kernels().find(function);
+    if (found == kernels().end()) return nullptr;
+    Kernel& kernel = found->second;
+    if (!kernel.known) {
+        std::string answer = asked(PARAMETERS, kernel.name.data(), kernel.name.size());
+        kernel.sizes.resize(answer.size() / sizeof(unsigned));
+        memcpy(kernel.sizes.data(), answer.data(), kernel.sizes.size() * sizeof(unsigned));
+        kernel.known = true;
+    }
+    return &kernel;
+}
+
+cudaError_t launched(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, bool together) {
+    Kernel* kernel = kernel_of(function);
+    if (!kernel) return said(cudaErrorInvalidDeviceFunction);
+    unsigned long long threads = (unsigned long long)block.x * block.y * block.z;
+    if (!threads || threads > 1024 || block.z > 64 || !grid.x || !grid.y || !grid.z || grid.y > 65535 || grid.z > 65535)
+        return said(cudaErrorInvalidConfiguration);
+    unsigned head[9] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, together,
+                        (unsigned)kernel->name.size()};
+    std::string body((const char*)head, sizeof head);
+    body += kernel->name;
+    for (size_t k = 0; k < kernel->sizes.size(); ++k) body.append((const char*)arguments[k], kernel->sizes[k]);
+    fflush(stdout);
+    std::string answer = asked(LAUNCH, body.data(), body.size());
+    int error;
+    memcpy(&error, answer.data(), sizeof error);
+    fwrite(answer.data() + sizeof error, 1, answer.size() - sizeof error, stdout);  // what the kernel printed
+    return said((cudaError_t)error);
+}
+
+}  // namespace
+
+// ------------------------------------------------------------------- what the compiler's code calls
+
+API void** __cudaRegisterFatBinary(void*) {
+    static void* handle;
+    return &handle;
+}
+API void __cudaRegisterFatBinaryEnd(void**) {}
+API void __cudaUnregisterFatBinary(void**) {}
+API char __cudaInitModule(void**) { return 1; }
+API void __cudaRegisterFunction(void**, const char* host, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                                int*) {
+    kernels()[host].name = name;
+}
+API void __cudaRegisterVar(void**, char* host, char*, const char* name, int, size_t size, int, int) {
+    variables()[host] = Variable{name, size};
+}
+API void __cudaRegisterManagedVar(void**, void** host, char*, const char* name, int, size_t size, int, int) {
+    variables()[host] = Variable{name, size};
+    *host = address_of(host);
+}
+API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, struct CUstream_st* stream) {
+    configurations.push_back(Configuration{grid, block, shared, stream});
+    return 0;
+}
+API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+    if (configurations.empty()) return said(cudaErrorMissingConfiguration);
+    Configuration top = configurations.back();
+    configurations.pop_back();
+    *grid = top.grid, *block = top.block, *shared = top.shared, *(cudaStream_t*)stream = top.stream;
+    return cudaSuccess;
+}
+API cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+    *kernel = (cudaKernel_t)function;
+    return cudaSuccess;
+}
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                   cudaStream_t) {
+    return launched((const void*)kernel, grid, block, arguments, shared, false);
+}
+API cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                        cudaStream_t) {
+    return launched((const void*)kernel, grid, block, arguments, shared, false);
+}
+
+// ---------------------------------------------------------------------------------------- launches
+
+API cudaError_t cudaLaunchKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t) {
+    return launched(f, grid, block, arguments, shared, false);
+}
+API cudaError_t cudaLaunchCooperativeKernel(const void* f, dim3 grid, dim3 block, void** arguments, size_t shared,
+                                            cudaStream_t) {
+    return launched(f, grid, block, arguments, shared, true);
+}
+API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* f, void** arguments) {
+    bool together = false;
+    for (unsigned k = 0; k < config->numAttrs; ++k)
+        if (config->attrs[k].id == cudaLaunchAttributeCooperative) together = config->attrs[k].val.cooperative;
+        else if (config->attrs[k].id == cudaLaunchAttributeClusterDimension) return said(cudaErrorNotSupported);
+    return launched(f, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, together);
+}
+API cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t f, void* data) {
+    f(data);
+    return cudaSuccess;
+}
+API cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }
+API cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) { return cudaSuccess; }
+API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* out, const void* f) {
+    if (!kernel_of(f)) return said(cudaErrorInvalidDeviceFunction);
+    memset(out, 0, sizeof *out);
+    out->maxThreadsPerBlock = 1024;
+    out->numRegs = 32;
+    out->maxDynamicSharedSizeBytes = 48 << 10;
+    out->ptxVersion = out->binaryVersion = 90;
+    return cudaSuccess;
+}
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* out, const void*, int block, size_t) {
+    *out = block > 0 ? 2048 / block : 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* out, const void*, int block, size_t,
+                                                                       unsigned) {
+    *out = block > 0 ? 2048 / block : 0;
+    return cudaSuccess;
+}
+
+// ------------------------------------------------------------------------------------------ memory
+
+API cudaError_t cudaMalloc(void** p, size_t size) { return allocate(p, size); }
+API cudaError_t cudaMallocHost(void** p, size_t size) { return allocate(p, size); }
+API cudaError_t cudaHostAlloc(void** p, size_t size, unsigned) { return allocate(p, size); }
+API cudaError_t cudaMallocManaged(void** p, size_t size, unsigned) { return allocate(p, size); }
+API cudaError_t cudaMallocAsync(void** p, size_t size, cudaStream_t) { return allocate(p, size); }
+API cudaError_t cudaMallocPitch(void** p, size_t* pitch, size_t width, size_t height) {
+    *pitch = (width + 511) / 512 * 512;
+    return allocate(p, *pitch * height);
+}
+API cudaError_t cudaMalloc3D(cudaPitchedPtr* out, cudaExtent extent) {
+    void* p = nullptr;
+    size_t pitch = (extent.width + 511) / 512 * 512;
+    cudaError_t error = allocate(&p, pitch * extent.height * extent.depth);
+    out->ptr = p, out->pitch = pitch, out->xsize = extent.width, out->ysize = extent.height;
+    return error;
+}
+API cudaError_t cudaFree(void* p) { return release(p); }
+API cudaError_t cudaFreeHost(void* p) { return release(p); }
+API cudaError_t cudaFreeAsync(void* p, cudaStream_t) { return release(p); }
+API cudaError_t cudaHostGetDevicePointer(void** out, void* host, unsigned) {
+    *out = host;
+    return said(on_device(host) ? cudaSuccess : cudaErrorInvalidValue);
+}
+API cudaError_t cudaHostGetFlags(unsigned* flags, void*) {
+    *flags = 0;
+    return cudaSuccess;
+}
+// Memory of the host's own allocator is not in the mapping: kernels cannot reach it.
+API cudaError_t cudaHostRegister(void*, size_t, unsigned) { return said(cudaErrorNotSupported); }
+API cudaError_t cudaHostUnregister(void*) { return said(cudaErrorNotSupported); }
+
+API cudaError_t cudaMemcpy(void* t, const void* s, size_t n, cudaMemcpyKind) { return copy(t, s, n); }
+API cudaError_t cudaMemcpyAsync(void* t, const void* s, size_t n, cudaMemcpyKind, cudaStream_t) { return copy(t, s, n); }
+API cudaError_t cudaMemcpyPeer(void* t, int, const void* s, int, size_t n) { return copy(t, s, n); }
+API cudaError_t cudaMemcpyPeerAsync(void* t, int, const void* s, int, size_t n, cudaStream_t) { return copy(t, s, n); }
+API cudaError_t cudaMemcpy2D(void* t, size_t tp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind) {
+    return copy_rows(t, tp, s, sp, w, h);
+}
+API cudaError_t cudaMemcpy2DAsync(void* t, size_t tp, const void* s, size_t sp, size_t w, size_t h, cudaMemcpyKind,
+                                  cudaStream_t) {
+    return copy_rows(t, tp, s, sp, w, h);
+}
+API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
+    if (p->srcArray || p->dstArray) return said(cudaErrorNotSupported);
+    const cudaPitchedPtr &s = p->srcPtr, &t = p->dstPtr;
+    for (size_t z = 0; z < p->extent.depth; ++z)
+        copy_rows((char*)t.ptr + ((p->dstPos.z + z) * t.ysize + p->dstPos.y) * t.pitch + p->dstPos.x, t.pitch,
+                  (char*)s.ptr + ((p->srcPos.z + z) * s.ysize + p->srcPos.y) * s.pitch + p->srcPos.x, s.pitch,
+                  p->extent.width, p->extent.height);
+    return cudaSuccess;
+}
+API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t) { return cudaMemcpy3D(p); }
+API cudaError_t cudaMemset(void* t, int value, size_t n) {
+    if (n && !on_device(t)) return said(cudaErrorInvalidValue);
+    memset(t, value, n);
+    return cudaSuccess;
+}
+API cudaError_t cudaMemsetAsync(void* t, int value, size_t n, cudaStream_t) { return cudaMemset(t, value, n); }
+API cudaError_t cudaMemset2D(void* t, size_t pitch, int value, size_t w, size_t h) {
+    for (size_t row = 0; row < h; ++row) memset((char*)t + row * pitch, value, w);
+    return cudaSuccess;
+}
+API cudaError_t cudaMemset2DAsync(void* t, size_t pitch, int value, size_t w, size_t h, cudaStream_t) {
+    return cudaMemset2D(t, pitch, value, w, h);
+}
+API cudaError_t cudaGetSymbolAddress(void** out, const void* symbol) {
+    *out = address_of(symbol);
+    return said(*out ? cudaSuccess : cudaErrorInvalidSymbol);
+}
+API cudaError_t cudaGetSymbolSize(size_t* out, const void* symbol) {
+    return said(address_of(symbol, out) ? cudaSuccess : cudaErrorInvalidSymbol);
+}
+API cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* s, size_t n, size_t offset, cudaMemcpyKind) {
+    char* t = address_of(symbol);
+    return t ? copy(t + offset, s, n) : said(cudaErrorInvalidSymbol);
+}
+API cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* s, size_t n, size_t offset,
+                                        cudaMemcpyKind kind, cudaStream_t) {
+    return cudaMemcpyToSymbol(symbol, s, n, offset, kind);
+}
+API cudaError_t cudaMemcpyFromSymbol(void* t, const void* symbol, size_t n, size_t offset, cudaMemcpyKind) {
+    char* s = address_of(symbol);
+    return s ? copy(t, s + offset, n) : said(cudaErrorInvalidSymbol);
+}
+API cudaError_t cudaMemcpyFromSymbolAsync(void* t, const void* symbol, size_t n, size_t offset, cudaMemcpyKind kind,
+                                          cudaStream_t) {
+    return cudaMemcpyFromSymbol(t, symbol, n, offset, kind);
+}
+API cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+    connect();
+    *total = high - low;
+    std::string answer = asked(EXTENT, nullptr, 0);
+    unsigned long long used;
+    memcpy(&used, answer.data(), sizeof used);
+    *free = *total - used;
+    return cudaSuccess;
+}
+API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* out, const void* p) {
+    memset(out, 0, sizeof *out);
+    out->type = on_device(p) ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered;
+    out->devicePointer = on_device(p) ? (void*)p : nullptr;
+    out->hostPointer = (void*)p;
+    return cudaSuccess;
+}
+#if CUDART_VERSION >= 13000
+API cudaError_t cudaMemPrefetchAsync(const void*, size_t, cudaMemLocation, unsigned, cudaStream_t) { return cudaSuccess; }
+API cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, cudaMemLocation) { return cudaSuccess; }
+#else
+API cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t) { return cudaSuccess; }
+API cudaError_t cudaMemAdvise(const void*, size_t, cudaMemoryAdvise, int) { return cudaSuccess; }
+#endif
+API cudaError_t cudaStreamAttachMemAsync(cudaStream_t, void*, size_t, unsigned) { return cudaSuccess; }
+
+// ------------------------------------------------------------------------------------------ device
+
+namespace {
+int attribute(cudaDeviceAttr which) {
+    switch (which) {
+        case cudaDevAttrMaxThreadsPerBlock: case cudaDevAttrMaxBlockDimX: case cudaDevAttrMaxBlockDimY: return 1024;
+        case cudaDevAttrMaxBlockDimZ: return 64;
+        case cudaDevAttrMaxGridDimX: return 2147483647;
+        case cudaDevAttrMaxGridDimY: case cudaDevAttrMaxGridDimZ: return 65535;
+        case cudaDevAttrMaxSharedMemoryPerBlock: return 48 << 10;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: return 227 << 10;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return 228 << 10;
+        case cudaDevAttrReservedSharedMemoryPerBlock: return 1024;
+        case cudaDevAttrTotalConstantMemory: return 64 << 10;
+        case cudaDevAttrWarpSize: return 32;
+        case cudaDevAttrMaxRegistersPerBlock: case cudaDevAttrMaxRegistersPerMultiprocessor: return 65536;
+        case cudaDevAttrClockRate: case cudaDevAttrMemoryClockRate: return 1000000;
+        case cudaDevAttrMultiProcessorCount: return 4;  // few: programs size their grids by it
+        case cudaDevAttrMaxThreadsPerMultiProcessor: return 2048;
+        case cudaDevAttrMaxBlocksPerMultiprocessor: return 32;
+        case cudaDevAttrComputeCapabilityMajor: return 9;
+        case cudaDevAttrComputeCapabilityMinor: return 0;
+        case cudaDevAttrL2CacheSize: return 4 << 20;
+        case cudaDevAttrGlobalMemoryBusWidth: return 128;
+        case cudaDevAttrUnifiedAddressing: case cudaDevAttrManagedMemory: case cudaDevAttrCanMapHostMemory:
+        case cudaDevAttrConcurrentManagedAccess: case cudaDevAttrCooperativeLaunch: case cudaDevAttrIntegrated:
+        case cudaDevAttrConcurrentKernels: case cudaDevAttrStreamPrioritiesSupported:
+        case cudaDevAttrMemoryPoolsSupported: return 1;
+        default: return 0;
+    }
+}
+}  // namespace
+
+API cudaError_t cudaDeviceGetAttribute(int* out, cudaDeviceAttr which, int) {
+    *out = attribute(which);
+    return cudaSuccess;
+}
+API cudaError_t cudaGetDeviceProperties(cudaDeviceProp* out, int device) {
+    if (device) return said(cudaErrorInvalidDevice);
+    connect();
+    memset(out, 0, sizeof *out);
+    strcpy(out->name, "cuda-lsp CPU emulator");
+    out->totalGlobalMem = high - low;
+    out->sharedMemPerBlock = 48 << 10;
+    out->sharedMemPerBlockOptin = 227 << 10;
+    out->sharedMemPerMultiprocessor = 228 << 10;
+    out->regsPerBlock = out->regsPerMultiprocessor = 65536;
+    out->warpSize = 32;
+    out->memPitch = 2147483647;
+    out->maxThreadsPerBlock = out->maxThreadsDim[0] = out->maxThreadsDim[1] = 1024;
+    out->maxThreadsDim[2] = 64;
+    out->maxGridSize[0] = 2147483647, out->maxGridSize[1] = out->maxGridSize[2] = 65535;
+    out->totalConstMem = 64 << 10;
+    out->major = 9;
+    out->textureAlignment = 512;
+    out->multiProcessorCount = attribute(cudaDevAttrMultiProcessorCount);
+    out->maxThreadsPerMultiProcessor = 2048;
+    out->maxBlocksPerMultiProcessor = 32;
+    out->l2CacheSize = 4 << 20;
+    out->memoryBusWidth = 128;
+    out->unifiedAddressing = out->managedMemory = out->canMapHostMemory = out->concurrentManagedAccess = 1;
+    out->cooperativeLaunch = out->concurrentKernels = out->integrated = 1;
+#if CUDART_VERSION < 13000
+    out->clockRate = out->memoryClockRate = 1000000;
+#endif
+    return cudaSuccess;
+}
+API cudaError_t cudaGetDeviceCount(int* out) {
+    *out = 1;
+    return cudaSuccess;
+}
+API cudaError_t cudaGetDevice(int* out) {
+    *out = 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaSetDevice(int device) { return said(device ? cudaErrorInvalidDevice : cudaSuccess); }
+API cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp*) { return cudaGetDevice(out); }
+API cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+API cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
+API cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
+API cudaError_t cudaDeviceReset() { return cudaSuccess; }
+API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+API cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+API cudaError_t cudaDeviceGetLimit(size_t* out, cudaLimit) {
+    *out = 8 << 20;
+    return cudaSuccess;
+}
+API cudaError_t cudaDeviceCanAccessPeer(int* out, int, int) {
+    *out = 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+    *least = *greatest = 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaDriverGetVersion(int* out) {
+    *out = CUDART_VERSION;
+    return cudaSuccess;
+}
+API cudaError_t cudaRuntimeGetVersion(int* out) { return cudaDriverGetVersion(out); }
+API cudaError_t cudaProfilerStart() { return cudaSuccess; }
+API cudaError_t cudaProfilerStop() { return cudaSuccess; }
+
+// ------------------------------------------------------------------------------- streams and events
+
+struct CUstream_st {
+    int unused;
+};
+struct CUevent_st {
+    double time;
+};
+
+API cudaError_t cudaStreamCreate(cudaStream_t* out) {
+    *out = new CUstream_st();
+    return cudaSuccess;
+}
+API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) { return cudaStreamCreate(out); }
+API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* out, unsigned, int) { return cudaStreamCreate(out); }
+API cudaError_t cudaStreamGetPriority(cudaStream_t, int* out) {
+    *out = 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaStreamGetFlags(cudaStream_t, unsigned* out) {
+    *out = 0;
+    return cudaSuccess;
+}
+API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    delete stream;
+    return cudaSuccess;
+}
+API cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
+API cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t f, void* data, unsigned) {
+    f(stream, cudaSuccess, data);
+    return cudaSuccess;
+}
+API cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* out) {
+    *out = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
+API cudaError_t cudaEventCreate(cudaEvent_t* out) {
+    *out = new CUevent_st{now()};
+    return cudaSuccess;
+}
+API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) { return cudaEventCreate(out); }
+API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+    event->time = now();
+    return cudaSuccess;
+}
+API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned) { return cudaEventRecord(event, 0); }
+API cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+API cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+API cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t start, cudaEvent_t end) {
+    *out = (float)(end->time - start->time);
+    return cudaSuccess;
+}
+API cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    delete event;
+    return cudaSuccess;
+}
+
+// ------------------------------------------------------------------------------------------ errors
+
+API cudaError_t cudaGetLastError() {
+    cudaError_t error = last;
+    last = cudaSuccess;
+    return error;
+}
+API cudaError_t cudaPeekAtLastError() { return last; }
+API const char* cudaGetErrorName(cudaError_t error) {
+    switch (error) {
+        case cudaSuccess: return "cudaSuccess";
+        case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+        case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+        case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+        case cudaErrorInvalidSymbol: return "cudaErrorInvalidSymbol";
+        case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+        case cudaErrorInvalidDeviceFunction: return "cudaErrorInvalidDeviceFunction";
+        case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+        case cudaErrorAssert: return "cudaErrorAssert";
+        case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+        case cudaErrorLaunchTimeout: return "cudaErrorLaunchTimeout";
+        case cudaErrorNotSupported: return "cudaErrorNotSupported";
+        default: return "cudaErrorUnknown";
+    }
+}
+API const char* cudaGetErrorString(cudaError_t error) {
+    switch (error) {
+        case cudaSuccess: return "no error";
+        case cudaErrorInvalidValue: return "invalid argument";
+        case cudaErrorMemoryAllocation: return "out of memory";
+        case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+        case cudaErrorInvalidSymbol: return "invalid device symbol";
+        case cudaErrorInvalidDevice: return "invalid device ordinal";
+        case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+        case cudaErrorAssert: return "device-side assert triggered";
+        case cudaErrorLaunchFailure: return "unspecified launch failure";
+        case cudaErrorNotSupported: return "not available without a GPU";
+        default: return "unknown error";
+    }
+}
+
+// A function of the runtime that is missing here; generated stubs name it.
+API int __cuda_lsp_missing(const char* name) {
+    fprintf(stderr, "cuda-lsp: %s is not available without a GPU\n", name);
+    last = cudaErrorNotSupported;
+    return cudaErrorNotSupported;
+}

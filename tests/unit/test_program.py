@@ -1,0 +1,177 @@
+"""Whole programs without a GPU: they run to their end, print what they should; their kernels are checked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import needs_nvcc
+
+from cuda_lsp.cli import main
+
+pytestmark = needs_nvcc
+
+HISTOGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+__device__ int launches;
+__managed__ int step = 2;
+__constant__ int weights[2] = {1, 10};
+__global__ void count(int* bins, const int* data, int n) {
+    __shared__ int local[64];
+    local[threadIdx.x] = 0;
+    BARRIER
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&local[data[i] & 63], weights[i & 1]);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
+    if (i == 0) { atomicAdd(&launches, step); printf("first of %u blocks, %s\n", gridDim.x, "hello"); }
+}
+int main(int argc, char** argv) {
+    int n = argc > 1 ? atoi(argv[1]) : 1000;
+    int *data, *bins, host[64], total = 0, seen = 0;
+    cudaMallocManaged(&data, n * sizeof(int));
+    cudaMalloc(&bins, 64 * sizeof(int));
+    cudaMemset(bins, 0, 64 * sizeof(int));
+    for (int i = 0; i < n; ++i) data[i] = i * 7;
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int k = 0; k < 3; ++k) count<<<(n + 63) / 64, 64, 0, stream>>>(bins, data, n);
+    cudaStreamSynchronize(stream);
+    cudaMemcpy(host, bins, sizeof host, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&seen, launches, sizeof seen);
+    for (int b : host) total += b;
+    printf("total %d, launches %d, %s\n", total, seen, cudaGetErrorString(cudaGetLastError()));
+    return total == 3 * (n / 2 * 11) ? 0 : 1;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def run(folder: Path, text: str, *arguments: str, options: tuple[str, ...] = ()):
+    source = folder / "program.cu"
+    source.write_text(text)
+    given = ["run", str(source), "--program", "--engine", "emulator", *options, "--", *arguments]
+    return CliRunner().invoke(main, given)
+
+
+def test_a_program_runs_to_its_end_and_its_kernel_is_clean(tmp_path):
+    done = run(tmp_path, HISTOGRAM.replace("BARRIER", "__syncthreads();"), "640")
+    assert done.stderr.splitlines()[:4] == [
+        *["first of 10 blocks, hello"] * 3,
+        "total 10560, launches 6, no error",
+    ]
+    assert "3 launches on CPU emulator, exit status 0" in done.stderr
+    assert "shared-race" not in done.stdout
+    assert done.exit_code == 0
+
+
+def test_a_missing_barrier_is_confirmed_with_the_programs_own_data(tmp_path):
+    done = run(tmp_path, HISTOGRAM.replace("BARRIER", ""), "640")
+    assert "[confirmed]" in done.stdout
+    assert "local[data[i] & 63]" in done.stdout
+    assert done.exit_code == 1
+
+
+def test_functions_that_are_missing_link_and_name_themselves_when_called(tmp_path):
+    text = """
+#include <cuda_runtime.h>
+#include <cstdio>
+__global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }
+int main(int argc, char**) {
+    cudaGraph_t graph;
+    if (argc > 1 && cudaGraphCreate(&graph, 0) != cudaSuccess) return 3;
+    int* p;
+    cudaMalloc(&p, 128);
+    k<<<1, 32>>>(p);
+    return 0;
+}
+"""
+    assert "exit status 0" in run(tmp_path, text).stderr
+    refused = run(tmp_path, text, "x").stderr
+    assert "cudaGraphCreate is not available without a GPU" in refused
+    assert "exit status 3" in refused
+
+
+def test_other_sources_are_built_and_their_kernels_checked(tmp_path):
+    other = tmp_path / "other.cu"
+    other.write_text(
+        "__global__ void shift(int* p) { __shared__ int s[64]; s[threadIdx.x] = p[threadIdx.x];\n"
+        "    p[threadIdx.x] = s[(threadIdx.x + 1) % 64]; }\n"
+        "void start(int* p) { shift<<<1, 64>>>(p); }\n"
+    )
+    text = "void start(int*); int main() { int* p; cudaMalloc(&p, 256); start(p); return 0; }\n"
+    done = run(tmp_path, text, options=("--with", str(other)))
+    assert "other.cu:2" in done.stdout
+    assert "[confirmed]" in done.stdout
+    missing = run(tmp_path, text)
+    assert "nothing defines start(int*)" in missing.stdout
+    assert "name its other sources" in missing.stdout
+
+
+def test_a_program_that_crashes_or_does_not_end_is_told(tmp_path):
+    crash = run(tmp_path, "int main() { volatile int* p = 0; return *p; }\n")
+    assert "the program crashed (SIGSEGV)" in crash.stdout
+    text = "int main() { for (;;) {} }\n"
+    endless = run(tmp_path, text, options=("--deadline", "1"))
+    assert "did not end before its deadline" in endless.stdout
+
+
+def test_a_kernel_that_hangs_ends_with_the_runtimes_error(tmp_path):
+    text = """
+#include <cstdio>
+__global__ void wait(volatile int* p) { while (*p == 0) {} }
+int main() {
+    int* p;
+    cudaMalloc(&p, 4);
+    cudaMemset(p, 0, 4);
+    wait<<<1, 32>>>(p);
+    printf("%s\\n", cudaGetErrorName(cudaGetLastError()));
+}
+"""
+    done = run(tmp_path, text, options=("--deadline", "2"))
+    assert "did not finish before the deadline" in done.stdout
+
+
+def test_errors_of_the_build_stand_on_the_users_lines(tmp_path):
+    done = run(tmp_path, "int main() {\n    return missing;\n}\n")
+    assert "program.cu:2" in done.stdout
+    assert "does not build" not in done.stdout
+    assert done.exit_code != 0
+
+
+def test_calls_through_pointers_and_virtual_calls_are_executed(tmp_path):
+    text = """
+#include <cstdio>
+typedef int (*Op)(int);
+__device__ int twice(int x) { return 2 * x; }
+__device__ int square(int x) { return x * x; }
+__device__ Op table[2] = {twice, square};
+struct Shape { __device__ virtual int area(int x) { return x; } };
+struct Box : Shape { __device__ int area(int x) override { return 3 * x; } };
+__global__ void k(int* out, int which) {
+    Box box;
+    Shape plain;
+    Shape* shape = which ? &box : &plain;
+    out[threadIdx.x] = table[threadIdx.x & 1](threadIdx.x) + 1000 * shape->area(threadIdx.x);
+}
+int main() {
+    int *out, bad = 0;
+    cudaMallocManaged(&out, 128);
+    for (int which = 0; which < 2; ++which) {
+        k<<<1, 32>>>(out, which);
+        cudaDeviceSynchronize();
+        for (int i = 0; i < 32; ++i) bad += out[i] != (i & 1 ? i * i : 2 * i) + (which ? 3000 : 1000) * i;
+    }
+    return bad;
+}
+"""
+    assert "2 launches on CPU emulator, exit status 0" in run(tmp_path, text).stderr
