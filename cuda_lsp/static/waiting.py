@@ -2,7 +2,8 @@
 
 What such loops order is not followed; accesses that they may order are not decided. A lock is taken by a
 compare-and-swap or exchange in a loop, and given back by any other store or atomic to its array. A thread
-waits in a loop that stores nothing and whose end depends on one place of memory that the kernel writes.
+waits in a loop that stores nothing, counts nothing, and ends when one place of memory that the kernel writes
+holds the right thing.
 """
 
 from __future__ import annotations
@@ -62,6 +63,9 @@ def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
         return False
     changing = {v.id for s in inside if (v := assigned(s)) is not None}
     needed = _deciding(loop, inside)
+    counted = (s for s in inside if isinstance(s, Assign) and s.var.id in needed)
+    if any(v.id == s.var.id for s in counted for v in variables(s.value)):
+        return False  # it ends by itself
     for s in inside:
         if not isinstance(s, (Load, Atomic)) or s.var is None or s.var.id not in needed:
             continue
