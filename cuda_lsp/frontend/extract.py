@@ -35,6 +35,7 @@ from cuda_lsp.ir.program import (
     BinaryOp,
     Block,
     Const,
+    Expr,
     If,
     Incomplete,
     Kernel,
@@ -377,7 +378,7 @@ def _if(low: Lowering, node: Node) -> None:
 
 
 def _test(low: Lowering, node: Node, test_node: Node) -> Expr:
-    """The condition of an ``if``; libclang shows that of ``if constexpr`` inside a node that only evaluates."""
+    """The condition of an ``if``; that of ``if constexpr`` stands inside a node that only evaluates."""
     _, file, start, _ = low.ast.extent(node)
     if low.ast.contents(file)[start : start + 40].replace(b" ", b"").startswith(b"ifconstexpr"):
         known = low.ast.evaluate(test_node.cursor)

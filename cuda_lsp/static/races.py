@@ -143,9 +143,10 @@ def _within_block(
         groups[merge.get((block, interval), interval)].append(a)
     seen: set[object] = set()
     for members in groups.values():
-        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        distinct = _distinct(members)
         signature = tuple([a.signature for a in distinct])
-        if signature in seen or not any(a.mode.writes for a in distinct):
+        again = signature in seen and all(a.drawn is None for a in distinct)
+        if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
         if time.perf_counter() > deadline:
@@ -166,12 +167,19 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: 
     for a in accesses:
         intervals[a.grid_clock].append(a)
     for members in intervals.values():
-        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        distinct = _distinct(members)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         every = slice(0, trace.lanes)
         group = Group(known, every, agent, True, trace.threads, False, deadline=deadline)
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
+
+
+def _distinct(members: list[Access]) -> list[Access]:
+    """Accesses that differ in what they can race with, in order; numbers drawn order the same one twice."""
+    drawn = any(a.drawn is not None for a in members)
+    found = {(a.signature, a.sequence if drawn else 0): a for a in reversed(members)}
+    return list(found.values())[::-1]
 
 
 def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:

@@ -70,7 +70,8 @@ class Access:
     def signature(self) -> tuple[object, ...]:
         """Equal for accesses of one site that touch the same bytes with the same lanes."""
         offset = self.offset if isinstance(self.offset, int) else id(self.offset)
-        return (id(self.site), self.array.id, offset, id(self.must), id(self.may), self.guards, id(self.warp))
+        where = (id(self.site), self.array.id, offset, id(self.must), id(self.may))
+        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn))
 
 
 @frozen(eq=False)
