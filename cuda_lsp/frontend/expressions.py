@@ -310,6 +310,8 @@ def stepped(low: Lowering, old: Expr, info: TypeInfo, up: bool) -> Expr:
 
 def _binary(low: Lowering, node: Node) -> Value:
     op: int = low.ast.operator(node)
+    if len(node.children) == 1:  # around a constant expression there is one more node of the same kind
+        return value(low, node.children[0])
     if len(node.children) != 2:
         raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
     left, right = node.children

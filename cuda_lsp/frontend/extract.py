@@ -35,6 +35,7 @@ from cuda_lsp.ir.program import (
     BinaryOp,
     Block,
     Const,
+    Expr,
     If,
     Incomplete,
     Kernel,
@@ -361,12 +362,7 @@ def _if(low: Lowering, node: Node) -> None:
     test_node, then = children[0], children[1]
     if len(children) > 2:
         otherwise = children[2]
-    try:
-        test = expressions.condition(low, test_node)
-    except Untranslatable as missing:
-        low.incomplete(missing.construct, missing.reason, missing.node or test_node)
-        test = low.unknown("a condition that is not covered", zero(INT64).type)
-        test = cast(test, TRUE.type)
+    test = _test(low, node, test_node)
     if isinstance(test, Const):
         chosen = then if test.value else otherwise
         if chosen is not None:
@@ -379,6 +375,21 @@ def _if(low: Lowering, node: Node) -> None:
             statement(low, otherwise)
     if first or second:
         low.emit(If(test, tuple(first), tuple(second), low.site(test_node)))
+
+
+def _test(low: Lowering, node: Node, test_node: Node) -> Expr:
+    """The condition of an ``if``; that of ``if constexpr`` stands inside a node that only evaluates."""
+    _, file, start, _ = low.ast.extent(node)
+    if low.ast.contents(file)[start : start + 40].replace(b" ", b"").startswith(b"ifconstexpr"):
+        known = low.ast.evaluate(test_node.cursor)
+        if known is not None:
+            return Const(int(bool(known)), TRUE.type)
+    try:
+        return expressions.condition(low, test_node)
+    except Untranslatable as missing:
+        low.incomplete(missing.construct, missing.reason, missing.node or test_node)
+        test = low.unknown("a condition that is not covered", zero(INT64).type)
+        return cast(test, TRUE.type)
 
 
 def _is_else(low: Lowering, then: Node, otherwise: Node) -> bool:

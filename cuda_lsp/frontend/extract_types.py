@@ -16,7 +16,7 @@ from cuda_lsp.frontend.tree import Ast, Declaration, FieldVisitor, Node, RawCurs
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
 _SIGNED = {13: 8, 14: 8, 16: 16, 17: 32, 18: 64, 19: 64, 20: 128}  # Char_S SChar Short Int Long LongLong
-_UNSIGNED = {4: 8, 5: 8, 6: 16, 7: 32, 8: 32, 9: 32, 10: 64, 11: 64, 12: 128, 15: 32}
+_UNSIGNED = {4: 8, 5: 8, 6: 16, 7: 32, 8: 16, 9: 32, 10: 64, 11: 64, 12: 128, 15: 32}
 _FLOATS = {21: 32, 22: 64, 23: 64, 30: 128, 31: 16, 32: 16, 39: 16}
 _VOID, _BOOL, _NULLPTR = 2, 3, 24
 _POINTER, _LVALUE_REFERENCE, _RVALUE_REFERENCE = 101, 103, 104

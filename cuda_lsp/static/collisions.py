@@ -77,15 +77,15 @@ class Group:
 
     @kinds.default  # type: ignore[misc]
     def _kinds(self) -> Ints:
-        tickets = any(a.last_of is not None for a in self.accesses)
-        names = [(a.guards, a.last_of, id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
+        tickets = any(a.drawn is not None for a in self.accesses)
+        names = [(a.guards, id(a.drawn), id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
         first = {name: i for i, name in reversed(list(enumerate(names)))}
         return np.array([first[name] for name in names], np.int64)
 
     @property
     def ordered(self) -> bool:
         """Some pairs may be ordered or exclude each other."""
-        plain = all(not a.guards and a.last_of is None for a in self.accesses)
+        plain = all(not a.guards and a.drawn is None for a in self.accesses)
         return not (plain and len({id(a.warp) for a in self.accesses}) == 1)
 
 

@@ -48,6 +48,8 @@ def _distinct(a: Access, b: Access, within: Spread) -> bool:
     one, other = _ticket(a), _ticket(b)
     if one is None or other is None or one.within < within:
         return False
+    if within is Spread.BLOCK and (one.by_block or other.by_block):
+        return False
     same = one.family == other.family and one.base == other.base
     return same and min(one.gap, other.gap) >= max(a.size, b.size)
 

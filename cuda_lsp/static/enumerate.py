@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
+from cuda_lsp.static import tickets, waiting
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.machine import Machine, OutOfBudget
 from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
@@ -61,6 +62,7 @@ def facts_of(kernel: Kernel) -> Slice:
     known = _facts.get(kernel)
     if known is None:
         known = _facts[kernel] = slice_kernel(kernel)
+        waiting.find(known)
     return known
 
 
@@ -86,4 +88,6 @@ def _execute_path(
         machine.run(trace.kernel.body, machine.everyone)
     except OutOfBudget as limit:
         trace.not_decided(f"the execution was cut: {limit}")
+    else:
+        tickets.settle(machine.path)
     return machine.path

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes
 from cuda_lsp.ir.program import (
@@ -32,8 +33,9 @@ from cuda_lsp.ir.program import (
 )
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.static import tickets
 from cuda_lsp.static.exchange import exchange
-from cuda_lsp.static.ranges import fits_type, outcome_by_bounds, result_bounds
+from cuda_lsp.static.ranges import fits_type, outcome_by_bounds, result_bounds, truth_bounds
 from cuda_lsp.static.slicing import Slice
 from cuda_lsp.static.values import (
     Address,
@@ -225,34 +227,24 @@ class Evaluator:
         if decided is not None:
             return decided
         low, high = result_bounds(op, a, b)
-        ticket, last = self._ticket(op, a, b)
-        return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, last_of=last)
+        ticket = self._ticket(op, a, b)
+        test = tickets.tested(op, a, b, len(self.blocks))
+        return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
 
-    def _ticket(self, op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Ticket | None, int | None]:
+    def _ticket(self, op: BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
         """How ``op`` carries over that values of a counter are distinct."""
         for drawn, other in ((a, b), (b, a)):
             ticket = drawn.ticket if isinstance(drawn, Data) else None
-            if ticket is None or (isinstance(other, Data) and other.spread < ticket.within):
-                last = drawn.last_of if isinstance(drawn, Data) else None
-                implied = isinstance(other, int) and (
-                    (op is BinaryOp.NE and other == 0) or (op is BinaryOp.EQ and other != 0)
-                )
-                if last is not None and (op is BinaryOp.AND or implied):
-                    return None, last
-                continue
-            uniform = not isinstance(other, Data) and spread_of(other, len(self.blocks)) >= ticket.within
-            uniform = uniform or (isinstance(other, Data) and other.spread >= ticket.within)
-            if not uniform:
+            if ticket is None or spread_of(other, len(self.blocks)) < ticket.within:
                 continue
             if op in (BinaryOp.ADD, BinaryOp.SUB):
-                base = (*ticket.base, op, identity(other))
-                return Ticket(ticket.family, ticket.gap, base, ticket.within), None
+                base = (*ticket.base, op, identity(other), drawn is a)
+                return evolve(ticket, base=base, line=tickets.moved(ticket, op, other, drawn is a))
             if op is BinaryOp.MUL and isinstance(other, int) and other:
                 base = (*ticket.base, op, other)
-                return Ticket(ticket.family, ticket.gap * abs(other), base, ticket.within), None
-            if op is BinaryOp.EQ:
-                return None, ticket.family
-        return None, None
+                line = tickets.moved(ticket, op, other, True)
+                return evolve(ticket, gap=ticket.gap * abs(other), base=base, line=line)
+        return None
 
     def _pointers(self, op: BinaryOp, a: Value, b: Value) -> Value:
         if isinstance(a, Address) and isinstance(b, Address) and a.array is b.array:
@@ -265,7 +257,9 @@ class Evaluator:
         operand = e.operand.type
         if isinstance(a, Data) or not isinstance(operand, Int):
             if e.op is UnaryOp.NOT:
-                return self._derived(e.op, (a,), low=0, high=1)
+                test = tickets.negated(a) if isinstance(a, Data) else None
+                low, high = truth_bounds(a)
+                return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
             return self._derived(e.op, (a,))
         return UNARY[e.op].python(a, operand) if isinstance(a, int) else UNARY[e.op].numpy(a, operand)
 
@@ -281,11 +275,11 @@ class Evaluator:
             fits = fits_type(low, high, type)
             if fits or type.bits >= 32:
                 # Widths of 32 and more: unknown values are taken not to wrap, as indices do not.
-                rest: dict[str, Any] = {"ticket": value.ticket, "last_of": value.last_of}
+                rest: dict[str, Any] = {"ticket": value.ticket, "drawn": value.drawn}
                 bounds: dict[str, Any] = {"low": low, "high": high} if fits else {}
                 return self._derived(("cast", type), (value,), **rest, **bounds)
             if type.boolean:
-                return self._derived(("cast", type), (value,), low=0, high=1, last_of=value.last_of)
+                return self._derived(("cast", type), (value,), low=0, high=1, drawn=value.drawn)
             return self._derived(("cast", type), (value,), low=type.minimum, high=type.maximum)
         return self._derived(("cast", type), (value,))
 
@@ -346,14 +340,20 @@ class Evaluator:
             return Choice(tuple(taken))
         a, b = self.as_scalar(then), self.as_scalar(otherwise)
         (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
-        low = None if al is None or bl is None else np.minimum(al, bl)
-        high = None if ah is None or bh is None else np.maximum(ah, bh)
+        if lanes is not None:
+            low = None if al is None or bl is None else np.where(lanes, al, bl)
+            high = None if ah is None or bh is None else np.where(lanes, ah, bh)
+        else:
+            low = None if al is None or bl is None else np.minimum(al, bl)
+            high = None if ah is None or bh is None else np.maximum(ah, bh)
         if condition is None and lanes is None:
             condition = self.fresh("data")  # which of the two is anybody's guess
         chooser: Value = condition if condition is not None else np.asarray(lanes)
-        # "condition ? x : 0" that is not 0 tells that the condition held
-        last = condition.last_of if condition is not None and type(b) is int and b == 0 else None
-        return self._derived("one of", (chooser, a, b), low=low, high=high, last_of=last)
+        if condition is not None:
+            test = tickets.chosen(condition, a, b)
+        else:
+            test = tickets.selected(lanes, a, b) if lanes is not None else None
+        return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)

@@ -30,12 +30,12 @@ def execute_loop(machine: Machine, loop: Loop, mask: Mask) -> Mask | None:
     """Execute ``loop`` by the lanes of ``mask``; the lanes that go on after it."""
     shape = machine.facts.loops[id(loop)]
     outer, since = machine.loops, len(machine.leave_log)
-    if shape.locks:
-        machine.path.locks.append((machine.sequence, machine.clock, loop.site.range.start.line))
     done = shape.straight and shape.affine and _vectorised(machine, loop, shape, mask)
     if not done:
         _round_by_round(machine, loop, shape, mask)
     machine.loops = outer
+    if id(loop) in machine.facts.waiting:
+        machine.path.waits.append((machine.sequence, loop.site.range.start.line))
     return machine.rejoin(mask, since, loop.label, loop.continue_label)
 
 
@@ -157,7 +157,8 @@ def _live_rounds(
     if rounds:
         may = may[:rounds]
         must = may if mask.sure else (going & mask.must)[:rounds]
-        chunk = Mask(must, may, mask.guards, mask.last_of, mask.doubt)
+        given = None if mask.given is None else (going & mask.given)[:rounds]
+        chunk = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given)
     result = (rounds, chunk, rounds < size)
     machine.round_masks[key] = (result, mask, condition)
     return result
@@ -172,9 +173,9 @@ def _data_rounds(
     rounds = min([_DATA_ROUNDS, *(len(n) for n in numbers if isinstance(n, np.ndarray))])
     cut = {var: _first_rounds(machine, v, rounds) for var, v in stack.items()}
     machine.eval.env.update(cut)
-    possible = machine.unsure(mask, condition, True)
+    possible = machine.unsure(mask, condition, True) or mask
     lanes = np.broadcast_to(possible.may, (rounds, *possible.may.shape))
-    chunk = Mask(np.zeros(lanes.shape, bool), lanes, possible.guards, possible.last_of, possible.doubt)
+    chunk = Mask(np.zeros(lanes.shape, bool), lanes, possible.guards, possible.drawn, possible.doubt)
     machine.run(loop.body, chunk)
     machine.left.pop(loop.continue_label, None)
     for var in shape.carried:

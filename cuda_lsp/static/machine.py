@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from cuda_lsp.ir.ops import pretty
 from cuda_lsp.ir.program import (
@@ -39,14 +40,17 @@ from cuda_lsp.ir.program import (
 )
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import tickets
 from cuda_lsp.static.barrier_steps import synchronise
 from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.contents import SharedContents
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.loops import execute_loop
 from cuda_lsp.static.masks import Mask, without
+from cuda_lsp.static.ranges import truth_bounds
+from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice, tracked
-from cuda_lsp.static.trace import Access, Budget, Path, Ticketing, Trace, array_bytes
+from cuda_lsp.static.trace import Access, Budget, FenceEvent, LockEvent, Path, Ticketing, Trace, array_bytes
 from cuda_lsp.static.values import (
     Address,
     Choice,
@@ -80,6 +84,7 @@ class Machine:
         self.path = Path()
         self.planned = list(choices)
         self.blocks = len(trace.blocks)
+        self.grid = trace.launch.grid or assumed_grid(trace.launch)
         self.clock: tuple[int, ...] = (0,) * self.blocks
         self.grid_clock = 0
         self.warp: WarpClock | None = None
@@ -88,12 +93,12 @@ class Machine:
         self.sequence = 0
         self.tracked_sequence = 0
         self.synced: object = None
-        self.fence: int | None = None
         self.loops: tuple[tuple[str, Value], ...] = ()
         self.left: dict[int, Mask] = {}
         self.leave_log: list[int] = []
         self.versions: dict[int, int] = {}
         self.plain_stores: dict[int, int] = {}
+        self.atomic_ops: dict[int, set[str]] = {}
         self._masks: dict[object, tuple[Mask | None, Mask, Lanes]] = {}
         self.shared: dict[int, SharedContents] = {}
         self.local: dict[int, dict[int, Value]] = {}
@@ -146,30 +151,41 @@ class Machine:
         may = mask.may & flags
         result = None
         if may.any():
-            result = Mask(may if mask.sure else mask.must & flags, may, mask.guards, mask.last_of, mask.doubt)
+            must = may if mask.sure else mask.must & flags
+            given = None if mask.given is None else mask.given & flags
+            result = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given)
         self._masks[key] = (result, mask, condition)
         return result
 
-    def unsure(self, mask: Mask, condition: Data, outcome: bool) -> Mask:
-        """The lanes of ``mask`` that an unknown condition may select."""
+    def unsure(self, mask: Mask, condition: Data, outcome: bool) -> Mask | None:
+        """The lanes of ``mask`` that an unknown condition may select; None: no lane."""
         key = ("unsure", id(mask), condition.serial, outcome)
         cached = self._masks.get(key)
-        if cached is not None and cached[0] is not None:
+        if cached is not None:
             return cached[0]
         guards = mask.guards
         if condition.spread >= Spread.BLOCK:
             guards = (*guards, (condition.serial, outcome))
-        last = condition.last_of if outcome else None
+        drawn = tickets.if_outcome(condition, outcome)
+        given = None if drawn is None or mask.drawn is not None else mask.must & drawn.holds
         none = np.zeros_like(mask.must)
-        result = Mask(none, mask.may, guards, last if last is not None else mask.last_of, condition)
+        may = mask.may & self._selectable(mask, condition, outcome)
+        result = Mask(none, may, guards, drawn or mask.drawn, condition, given) if may.any() else None
         self._masks[key] = (result, mask, none)
         return result
+
+    def _selectable(self, mask: Mask, condition: Data, outcome: bool) -> bool | Flags:
+        """Lanes in which the condition is not known to come out otherwise."""
+        low, high = truth_bounds(condition)
+        other = ~np.equal(high, 0) if outcome else np.equal(low, 0)
+        return other if np.asarray(other).shape in ((), mask.may.shape) else True
 
     def choose(self, condition: Data, text: str) -> bool:
         """Decide a block-uniform unknown condition for this path."""
         made = len(self.path.choices)
         outcome = self.planned[made] if made < len(self.planned) else True
         self.path.choices.append((outcome, f"{text} ({condition.reason})"))
+        self.path.chosen.append(condition.drawn)
         return outcome
 
     def _if(self, s: If, mask: Mask) -> Mask | None:
@@ -179,11 +195,7 @@ class Machine:
         if isinstance(condition, Data):
             around_barriers = id(s) in self.facts.with_barrier or self._diverts(s)
             if condition.spread >= Spread.BLOCK and around_barriers:
-                outcome = self.choose(condition, f"if ({pretty(s.condition)})")
-                last = self._last(mask, condition, outcome)
-                inside = Mask(mask.must, mask.may, mask.guards, last, mask.doubt)
-                rest = self.run(s.then if outcome else s.otherwise, inside)
-                return mask if rest is inside else rest
+                return self._chosen(s, condition, mask)
             self.doubt = condition.reason
             then: Mask | None = self.unsure(mask, condition, True)
             otherwise: Mask | None = self.unsure(mask, condition, False) if s.otherwise else None
@@ -195,10 +207,28 @@ class Machine:
             self.run(s.then, then)
         if otherwise is not None:
             self.run(s.otherwise, otherwise)
+        if isinstance(condition, Data):
+            for outcome, skipped in ((True, s.otherwise), (False, s.then)):
+                if tickets.if_outcome(condition, outcome) is not None and self._returns(skipped):
+                    return self.unsure(mask, condition, outcome)
         return self.rejoin(mask, since) if id(s) in self.facts.leaving else mask
 
-    def _last(self, mask: Mask, condition: Data, outcome: bool) -> int | None:
-        return condition.last_of if outcome and condition.last_of is not None else mask.last_of
+    def _chosen(self, s: If, condition: Data, mask: Mask) -> Mask | None:
+        """A condition that all threads of a block agree on, decided for this path."""
+        outcome = self.choose(condition, f"if ({pretty(s.condition)})")
+        taken, skipped = (s.then, s.otherwise) if outcome else (s.otherwise, s.then)
+        drawn = tickets.if_outcome(condition, outcome) or mask.drawn
+        inside = Mask(mask.must, mask.may, mask.guards, drawn, mask.doubt, mask.given)
+        rest = self.run(taken, inside)
+        if rest is None or self._returns(skipped):
+            return rest
+        # behind it, the blocks that did not draw the number go on too
+        return mask if rest is inside else evolve(rest, drawn=mask.drawn)
+
+    def _returns(self, statements: tuple[Stmt, ...]) -> bool:
+        """The kernel ends behind these statements."""
+        last = statements[-1] if statements else None
+        return isinstance(last, Leave) and last.label == self.facts.outermost
 
     def _diverts(self, s: Stmt) -> bool:
         """Lanes may leave past a barrier."""
@@ -233,7 +263,9 @@ class Machine:
     def _block(self, s: Block, mask: Mask) -> Mask | None:
         since = len(self.leave_log)
         rest = self.run(s.body, mask)
-        return rest if len(self.leave_log) == since else self.rejoin(mask, since, s.label)
+        if len(self.leave_log) != since:
+            return self.rejoin(mask, since, s.label)
+        return rest if rest is None or rest.drawn is mask.drawn else evolve(rest, drawn=mask.drawn)
 
     def contents_state(self) -> object:
         """Hashable state of the modelled memory (loops compare it between rounds)."""
@@ -332,7 +364,7 @@ class Machine:
             for lanes, address in value.options:
                 if lanes is None:
                     none = np.zeros_like(mask.must)
-                    possible = Mask(none, mask.may, mask.guards, mask.last_of, mask.doubt)
+                    possible = Mask(none, mask.may, mask.guards, mask.drawn, mask.doubt)
                     result.append((None, address, possible))
                 else:
                     result.append((lanes, address, self.narrowed(mask, lanes)))
@@ -367,11 +399,12 @@ class Machine:
 
     def _broadcast(self, term: Data) -> Data:
         """One thread's value, read by the whole block."""
-        ticket = term.ticket
+        ticket, drawn = term.ticket, term.drawn
         return self.eval.data(
             ("broadcast", term.serial), term.reason, max(term.spread, Spread.BLOCK),
-            weak=term.weak, low=term.low, high=term.high, last_of=term.last_of,
-            ticket=None if ticket is None else Ticket(ticket.family, ticket.gap, ticket.base, Spread.BLOCK),
+            weak=term.weak, low=term.low, high=term.high,
+            drawn=None if drawn is None else evolve(drawn, by_block=True, holds=drawn.holds is True),
+            ticket=None if ticket is None else evolve(ticket, by_block=True),
         )  # fmt: skip
 
     def _shared(self, array: Array) -> SharedContents:
@@ -408,7 +441,15 @@ class Machine:
                 self._record(s.site, address, Mode.WRITE, s.type.size, part, stored=stored)
             if array.id in self.facts.modelled:
                 self._remember_store(s, address, stored, part)
+            if array in self.facts.lock_arrays:
+                self._lock(s, array, part, False)
         return mask
+
+    def _lock(self, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
+        if isinstance(s, Atomic) and s.op == "load":
+            return
+        line = s.site.range.start.line
+        self.path.locks.append(LockEvent(self.sequence, self.clock, array, takes, mask.must, line))
 
     def _stored(self, e: Expr, array: Array) -> Value | None:
         """The stored value where it matters: modelled contents, or whether two stores agree."""
@@ -455,34 +496,52 @@ class Machine:
             if array.id in self.facts.modelled and array.space is Space.SHARED and s.op != "load":
                 unknown = self.eval.fresh("an atomic")
                 self._shared(array).store(address.offset, unknown, s.type, part.must, part.may)
+            if id(s) in self.facts.acquiring or array in self.facts.lock_arrays:
+                self._lock(s, array, part, id(s) in self.facts.acquiring)
+            ticket = self._number_drawn(s, address, part)
             if s.var is not None and s.var.id in self.facts.relevant:
-                result = self._old_value(s, address)
+                reason = f"the old value that {s.site.text or 'an atomic'} returns"
+                result = self.eval.fresh(reason, ticket=ticket)
             self.versions[array.id] = self.versions.get(array.id, 0) + (s.op != "load")
         if s.var is not None and s.var.id in self.facts.relevant:
             self.define(s, s.var, self.eval.fresh("an atomic", weak=True) if result is None else result, mask)
         return mask
 
-    def _old_value(self, s: Atomic, address: Address) -> Data:
-        ticket = None
-        gap = self.eval.scalar(s.operands[0]) if s.operands else 0
+    def _number_drawn(self, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
+        """The numbers that a counter hands out here; None: they need not be distinct."""
+        if s.op not in ("add", "sub", "inc") or not self._only_counts(s.op, address.array):
+            return None
+        gap = self.eval.scalar(s.operands[0])
         within = min(spread_of(address.offset, self.blocks), Spread.GRID)
         if address.array.space is Space.SHARED:
             within = min(within, Spread.BLOCK)
-        counts = isinstance(gap, int) and gap > 0 and s.op in ("add", "sub")
-        if (counts or s.op == "inc") and within > Spread.THREAD and self._only_counts(s.op, address.array):
-            # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
-            gap = gap if counts and isinstance(gap, int) else 0
-            # Plain stores to the counter (a reset) start a new family; atomics do not.
-            resets = self.plain_stores.get(address.array.id, 0)
-            family = hash((address.array.id, identity(address.offset), resets))
-            ticket = Ticket(family, gap, (), within)
-            self.path.tickets.append(Ticketing(family, self.sequence, self.fence))
-        return self.eval.fresh(f"the old value that {s.site.text or 'an atomic'} returns", ticket=ticket)
+        # Plain stores to the counter (a reset) start a new family; atomics do not.
+        resets = self.plain_stores.get(address.array.id, 0)
+        family = hash((address.array.id, identity(address.offset), resets))
+        counts = s.op == "inc" or (isinstance(gap, int) and gap > 0)
+        x, y, z = self.grid if within is Spread.GRID else (1, 1, 1)
+        draws = tickets.draws_of_grid(mask.must, mask.may, self.blocks, x * y * z)
+        limit = (gap if isinstance(gap, int) else -1) if s.op == "inc" else None
+        self.path.tickets.append(
+            Ticketing(
+                family, address.array.id, self.sequence, self.clock, mask.must, draws if counts else None,
+                1 if s.op == "inc" or not isinstance(gap, int) else gap, isinstance(address.offset, int),
+                s.op == "sub", limit,
+            )
+        )  # fmt: skip
+        if not counts or within is Spread.THREAD:
+            return None
+        # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
+        return Ticket(family, gap if s.op != "inc" and isinstance(gap, int) else 0, (), within)
 
     def _only_counts(self, op: str, array: Array) -> bool:
         """All atomics of the kernel on this counter move it the same way."""
-        ops = {s.op for s in self.facts.statements
-               if isinstance(s, Atomic) and array in (self.facts.roots(s.pointer) or {array})}  # fmt: skip
+        ops = self.atomic_ops.get(array.id)
+        if ops is None:
+            ops = self.atomic_ops[array.id] = {
+                s.op for s in self.facts.statements
+                if isinstance(s, Atomic) and array in (self.facts.roots(s.pointer) or {array})
+            }  # fmt: skip
         return ops <= {op, "load"}
 
     def _copy(self, s: Copy, mask: Mask) -> Mask:
@@ -521,8 +580,8 @@ class Machine:
         self.path.accesses.append(
             Access(
                 site, address.array, mode, size, address.offset, mask.must, mask.may, self.clock, self.warp,
-                self.sequence, self.loops, mask.guards, scope, stored, self.grid_clock, mask.last_of,
-                len(self.path.choices), copied, mask.doubt,
+                self.sequence, self.loops, mask.guards, scope, stored, self.grid_clock, mask.drawn,
+                len(self.path.choices), copied, mask.doubt, mask.given,
             )
         )  # fmt: skip
 
@@ -535,7 +594,8 @@ class Machine:
     def _fence(self, s: Fence, mask: Mask) -> Mask:
         self.sequence += 1
         if s.scope is not Scope.BLOCK:
-            self.fence = self.sequence
+            fence = FenceEvent(self.sequence, self.clock, mask.must, mask.may, mask.doubt)
+            self.path.fences.append(fence)
         return mask
 
     def not_modelled(self, what: str) -> None:

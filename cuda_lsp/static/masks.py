@@ -8,18 +8,19 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.static.values import Data, Flags
+from cuda_lsp.static.values import Data, Drawn, Flags
 
 
 @frozen(eq=False)
 class Mask:
-    """Executing lanes; ``guards`` as in ``Access``; ``last_of``: below a "drew the last ticket" test."""
+    """Executing lanes; ``guards``, ``drawn`` and ``given`` as in ``Access``."""
 
     must: Flags
     may: Flags
     guards: tuple[tuple[int, bool], ...] = ()
-    last_of: int | None = None
+    drawn: Drawn | None = None
     doubt: Data | None = None  # the unknown condition below which must and may differ
+    given: Flags | None = None
 
     @property
     def sure(self) -> bool:
@@ -28,10 +29,11 @@ class Mask:
 
 def without(mask: Mask, gone: list[Mask]) -> Mask | None:
     """``mask`` without the lanes that have left; None when none remains."""
-    must, may = mask.must, mask.may
+    must, may, given = mask.must, mask.may, mask.given
     for left in gone:
         may = may & ~left.must
         must = must & ~left.may
+        given = None if given is None else given & ~left.may
     if not may.any():
         return None
-    return Mask(may if np.array_equal(must, may) else must, may, mask.guards, mask.last_of, mask.doubt)
+    return Mask(may if np.array_equal(must, may) else must, may, mask.guards, mask.drawn, mask.doubt, given)

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages
+from cuda_lsp.static import messages, tickets, waiting
 from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.trace import Access, Path, Trace, spread_out
@@ -33,6 +33,11 @@ class Race:
     collision: Collision | None = None
     reason: str | None = None
     decided: int = 0
+
+    @property
+    def decided_first(self) -> int:
+        """Choices on unknown conditions made before the first of the two accesses."""
+        return min(self.first.decided, self.second.decided)
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -74,9 +79,9 @@ Intervals = dict[tuple[int, int], int]
 def _unmodelled_between(path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
-    for at, clock, line in path.locks:
-        if at < early and (race.between_blocks or clock == race.first.clock):
-            return f"a lock taken in the loop of line {line}"
+    ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
+    if ordered is not None:
+        return ordered
     return next((what for at, what in path.unmodelled if early < at < late), None)
 
 
@@ -89,8 +94,10 @@ def _rank(race: Race) -> tuple[object, ...]:
 def _settled(trace: Trace, race: Race, paths: int) -> Race:
     """A race on one way through an unknown condition only is possible, on all of them it is proved."""
     if race.status is Status.PROVED and race.decided and paths < len(trace.paths):
-        choices = next((p.choices for p in trace.paths if any(a is race.first for a in p.accesses)), None)
-        reason = choices[race.decided - 1][1] if choices else "a condition that depends on data"
+        path = next((p for p in trace.paths if any(a is race.first for a in p.accesses)), None)
+        if path is not None and tickets.inevitable(path, race.decided) and not race.decided_first:
+            return race
+        reason = path.choices[race.decided - 1][1] if path else "a condition that depends on data"
         return evolve(race, status=Status.POSSIBLE, reason=reason)
     return race
 
@@ -107,7 +114,7 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) 
         if not any(a.mode.writes for a in accesses):
             continue
         for block in range(len(trace.blocks)):
-            yield from _within_block(trace, accesses, block, merge, deadline)
+            yield from _within_block(trace, path, accesses, block, merge, deadline)
         if accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1:
             yield from _between_blocks(trace, path, accesses, deadline)
 
@@ -126,7 +133,7 @@ def _interval_map(path: Path, merged: Site | None) -> Intervals:
 
 
 def _within_block(
-    trace: Trace, accesses: list[Access], block: int, merge: Intervals, deadline: float
+    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, deadline: float
 ) -> Iterator[Race]:
     threads = trace.threads
     lanes = slice(block * threads, (block + 1) * threads)
@@ -136,9 +143,10 @@ def _within_block(
         groups[merge.get((block, interval), interval)].append(a)
     seen: set[object] = set()
     for members in groups.values():
-        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        distinct = _distinct(members)
         signature = tuple([a.signature for a in distinct])
-        if signature in seen or not any(a.mode.writes for a in distinct):
+        again = signature in seen and all(a.drawn is None for a in distinct)
+        if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
         if time.perf_counter() > deadline:
@@ -149,8 +157,8 @@ def _within_block(
             known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
             trace.gpu.warp_size, deadline,
         )  # fmt: skip
-        yield from _known(trace, group, None)
-        yield from _unknown(trace, distinct, group, None)
+        yield from _known(trace, group, path)
+        yield from _unknown(trace, distinct, group, path)
 
 
 def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: float) -> Iterator[Race]:
@@ -159,7 +167,7 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: 
     for a in accesses:
         intervals[a.grid_clock].append(a)
     for members in intervals.values():
-        distinct = list({a.signature: a for a in reversed(members)}.values())[::-1]
+        distinct = _distinct(members)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         every = slice(0, trace.lanes)
         group = Group(known, every, agent, True, trace.threads, False, deadline=deadline)
@@ -167,18 +175,26 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: 
         yield from _unknown(trace, distinct, group, path)
 
 
-def _known(trace: Trace, group: Group, path: Path | None) -> Iterator[Race]:
+def _distinct(members: list[Access]) -> list[Access]:
+    """Accesses that differ in what they can race with, in order; numbers drawn order the same one twice."""
+    drawn = any(a.drawn is not None for a in members)
+    found = {(a.signature, a.sequence if drawn else 0): a for a in reversed(members)}
+    return list(found.values())[::-1]
+
+
+def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
     if not group.accesses:
         return
     try:
-        found = collide(group, lambda a, b: compatible(a, b, path))
+        found = collide(group, lambda a, b: _compatible(trace, path, a, b, group.between_blocks))
     except TooManyPairs as reason:
         trace.not_decided(f"array {group.accesses[0].array.name}: {reason}")
         return
     for c in found:
         doubts = [d for d in (c.first.doubt, c.second.doubt) if d is not None]
         decided = max(c.first.decided, c.second.decided)
-        if c.sure:
+        both = c.first.drawn is not None and c.second.drawn is not None
+        if c.sure and (group.between_blocks or not both):  # one block need not draw both numbers
             yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided)
         elif any(d.weak for d in doubts):
             trace.not_decided(_unsure_pair(c.first, c.second, next(d.reason for d in doubts if d.weak)))
@@ -187,7 +203,7 @@ def _known(trace: Trace, group: Group, path: Path | None) -> Iterator[Race]:
             yield Race(c.first, c.second, Status.POSSIBLE, group.between_blocks, c, reason, decided)
 
 
-def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path | None) -> Iterator[Race]:
+def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
     """Pairs of which one address is data; each pair of sites once."""
     settled: set[object] = set()
     between = group.between_blocks
@@ -196,7 +212,7 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path | No
         if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
             continue
         sites = frozenset((a.site.range, b.site.range))
-        if sites in settled or not _conflict(a, b, between) or not compatible(a, b, path):
+        if sites in settled or not _conflict(a, b, between) or not _compatible(trace, path, a, b, between):
             continue
         if time.perf_counter() > group.deadline:
             trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
@@ -225,26 +241,21 @@ def _conflict(a: Access, b: Access, between: bool) -> bool:
     return not both or block
 
 
-def compatible(a: Access, b: Access, path: Path | None) -> bool:
+def _compatible(trace: Trace, path: Path, a: Access, b: Access, between: bool) -> bool:
     """Whether two accesses can both happen with nothing of the ticket pattern ordering them.
 
-    ``path`` is given for pairs of different blocks: guards are per block, and the block that drew the last
-    ticket runs after every other block's fence (*last block done*, CUDA C++ Programming Guide, memory
-    fence functions).
+    Guards are per block.
     """
-    if path is None:
+    if not between:
         outcomes = dict(a.guards)
-        return all(outcomes.get(serial, outcome) == outcome for serial, outcome in b.guards)
-    if a.last_of is not None and a.last_of == b.last_of:
-        return False
-    for last, other in ((a, b), (b, a)):
-        if last.last_of is None:
-            continue
-        for ticket in path.tickets:
-            fenced = ticket.fence_sequence is not None and other.sequence < ticket.fence_sequence
-            if ticket.family == last.last_of and fenced:
-                return False
-    return True
+        if not all(outcomes.get(serial, outcome) == outcome for serial, outcome in b.guards):
+            return False
+    if a.drawn is None and b.drawn is None:
+        return True
+    apart = tickets.keeps_apart(path, a, b, between)
+    if apart and between:
+        trace.ticketed.add(frozenset((a.site.range, b.site.range)))
+    return not apart
 
 
 # -------------------------------------------------------------------------------------- findings

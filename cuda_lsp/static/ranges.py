@@ -13,7 +13,7 @@ import numpy as np
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.types import Int
-from cuda_lsp.static.values import Lanes, Scalar, bounds_of
+from cuda_lsp.static.values import Data, Lanes, Scalar, bounds_of
 
 
 def fits_type(low: int | Lanes | None, high: int | Lanes | None, type: Int) -> bool:
@@ -25,7 +25,9 @@ def fits_type(low: int | Lanes | None, high: int | Lanes | None, type: Int) -> b
 
 def result_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
     """Sound bounds of an unknown result, where cheap (no wraparound assumed)."""
-    if BINARY[op].comparison or BINARY[op].logical:
+    if BINARY[op].logical:
+        return _logical_bounds(op, a, b)
+    if BINARY[op].comparison:
         return 0, 1
     if isinstance(b, int) and b >= 0 and op is BinaryOp.BAND:
         return 0, b
@@ -50,6 +52,26 @@ def result_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
     if isinstance(b, int) and 0 <= b < 63 and op is BinaryOp.SHR:
         return np.right_shift(al, b), np.right_shift(ah, b)
     return None, None
+
+
+def _logical_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
+    """Per lane 0 or 1 where one operand decides."""
+    (al, ah), (bl, bh) = truth_bounds(a), truth_bounds(b)
+    if op is BinaryOp.AND:
+        return np.minimum(al, bl), np.minimum(ah, bh)
+    return np.maximum(al, bl), np.maximum(ah, bh)
+
+
+def truth_bounds(value: Scalar) -> tuple[Any, Any]:
+    """Bounds of ``value != 0``: numbers 0 and 1, or lanes of them."""
+    if not isinstance(value, Data):
+        known = np.not_equal(value, 0).astype(np.int64)
+        return known, known
+    low, high = value.low, value.high
+    if low is None or high is None:
+        return 0, 1
+    zero = np.equal(low, 0) & np.equal(high, 0)
+    return (np.greater(low, 0) | np.less(high, 0)).astype(np.int64), (~zero).astype(np.int64)
 
 
 def outcome_by_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> int | None:

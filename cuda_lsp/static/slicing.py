@@ -121,8 +121,7 @@ class LoopShape:
 
     ``carried``: relevant variables whose value one round hands to the next.  ``updates``: their
     assignments, in order, when each has exactly one, at the top level of body or step; else None.
-    ``straight``: no barrier inside and no lane leaves the loop but by its condition. ``locks``: it holds
-    a compare-and-swap or exchange whose result is looked at, as spin locks do.
+    ``straight``: no barrier inside and no lane leaves the loop but by its condition.
     """
 
     carried: tuple[Var, ...]
@@ -130,7 +129,6 @@ class LoopShape:
     affine: bool
     straight: bool
     has_barrier: bool
-    locks: bool
     steady: frozenset[int]  # carried variables that reach more than this loop's own condition
 
 
@@ -163,6 +161,15 @@ class Slice:
     leave_labels: dict[int, set[int]] = field(factory=dict[int, set[int]])  # by id() of the statement
     dependencies: dict[int, Dependencies] = field(factory=dict[int, Dependencies])
     warp_barriers: bool = False
+    acquiring: set[int] = field(factory=set[int])  # id() of atomics that may take a lock, by ``waiting``
+    lock_arrays: set[Array] = field(factory=set[Array])
+    waiting: set[int] = field(factory=set[int])  # id() of loops
+
+    @property
+    def outermost(self) -> int | None:
+        """The label that leaves the kernel."""
+        body = self.kernel.body
+        return body[0].label if len(body) == 1 and isinstance(body[0], Block) else None
 
     def roots(self, pointer: Expr) -> set[Array]:
         """The arrays that ``pointer`` may point into; empty: not resolved."""
@@ -260,7 +267,8 @@ def _closure(result: Slice, without: Loop | None) -> set[int]:
                 roots = result.roots(s.pointer)
                 if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
                     need(s.pointer)
-                changed |= _model(s, roots, wanted, modelled, need)
+                more = _model(s, roots, wanted, modelled, need)  # may set changed itself
+                changed = changed or more
             elif s is not without:
                 for e in used(s):
                     need(e)
@@ -396,15 +404,8 @@ def _shape(result: Slice, loop: Loop) -> LoopShape:
         and not (barrier or escapes or loop.test)
         and not _self_feeding(result, inside),
         has_barrier=id(loop) in result.with_barrier,
-        locks=any(_takes_lock(result, s) for s in inside),
         steady=steady,
     )
-
-
-def _takes_lock(result: Slice, s: Stmt) -> bool:
-    if not isinstance(s, Atomic) or s.var is None or s.var.id not in result.relevant:
-        return False
-    return s.op in ("cas", "exch")
 
 
 def _labels(s: Stmt) -> set[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from threading import Lock
 
 from attrs import define, field, frozen
@@ -19,12 +20,14 @@ from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRa
 from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query
 from cuda_lsp.static.solve_rows import mask_cases, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
-from cuda_lsp.static.symbolic_intervals import Pair, TooManyPairs, barriers, pairs, relations
+from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
 from cuda_lsp.static.symbolic_terms import Term
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
@@ -180,7 +183,7 @@ def _attempt(
     try:
         summary = summarise(kernel, where.axes, where.arguments, unroll, deadline)
         attempt.reasons.update(dict.fromkeys(summary.reasons))
-        problems = _problems(kernel, summary, where, gpu, stats, deadline)
+        problems = _problems(kernel, summary, where, gpu, stats, deadline, _ticketed(kernel, launch, gpu))
     except (TooLarge, TooManyPairs) as error:
         attempt.reasons[str(error)] = None
         return attempt
@@ -220,9 +223,25 @@ def _refutable(p: Problem, facts: Term, query: Query) -> bool:
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
 
+def _ticketed(kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel) -> Ticketed:
+    """Places that only the numbers drawn from a counter kept apart when the kernel was executed.
+
+    The order that they give is a matter of the whole grid, which two generic threads do not show.
+    """
+
+    @cache
+    def shown() -> frozenset[frozenset[SourceRange]]:
+        trace = execute(kernel, launch, launch.arguments, gpu)
+        races = {frozenset(race.key[1:]) for race in find_races(trace) if race.between_blocks}
+        return frozenset(trace.ticketed - races)
+
+    return lambda a, b: frozenset((a.range, b.range)) in shown()
+
+
 def _problems(
-    kernel: ir.Kernel, summary: Summary, where: Setting, gpu: GpuModel, stats: Stats, deadline: float
-) -> list[tuple[Problem, Term]]:
+    kernel: ir.Kernel, summary: Summary, where: Setting, gpu: GpuModel, stats: Stats, deadline: float,
+    ticketed: Ticketed = lambda a, b: False,
+) -> list[tuple[Problem, Term]]:  # fmt: skip
     """What arithmetic leaves open, most suspicious first, with the relation's constraints.
 
     Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (perf_counter).
@@ -234,7 +253,7 @@ def _problems(
         facts = related(where, relation)
         if facts is t.FALSE:
             continue
-        for pair in pairs(summary, relation, gpu.warp_size):
+        for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
             if time.perf_counter() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")

@@ -10,12 +10,12 @@ Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faia
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
-from cuda_lsp.model import Mode, Scope, Space
+from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, LoopEvent, Summary, TicketEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
@@ -102,11 +102,17 @@ def group_size(barrier: BarrierEvent, warp_size: int) -> int:
     return barrier.size or warp_size if barrier.scope is BarrierScope.TILE else 0
 
 
-def pairs(summary: Summary, relation: Relation, warp_size: int) -> list[Pair]:
+Ticketed = Callable[[Site, Site], bool]
+"""Whether an execution showed that the numbers drawn from a counter keep two places apart."""
+
+
+def pairs(
+    summary: Summary, relation: Relation, warp_size: int, ticketed: Ticketed = lambda a, b: False
+) -> list[Pair]:
     """Every pair of accesses that a barrier does not certainly order. Raises ``TooManyPairs``."""
     if relation.lock_step:
         return _same_instruction(summary.events, relation)
-    pairing = _Pairing(relation, warp_size, summary.tainted)
+    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed)
     pairing.process(summary.events, {}, [], True)
     return pairing.found
 
@@ -127,6 +133,7 @@ class _Pairing:
     relation: Relation
     warp_size: int
     tainted: frozenset[str]
+    ticketed: Ticketed
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
 
@@ -177,7 +184,8 @@ class _Pairing:
         if any(_certain(s, earlier, later) for s in entry.separators):
             return
         across_blocks = not self.relation.same_block and self._is_tainted(later.guard)
-        if across_blocks and (entry.published or self._is_tainted(earlier.guard)):
+        drew = across_blocks and (entry.published or self._is_tainted(earlier.guard))
+        if drew and self.ticketed(earlier.site, later.site):
             return  # the last block done: only it passes the ticket's test
         self.found.append(Pair(earlier, later, entry.separators, self.relation))
         if len(self.found) > MAX_PAIRS:

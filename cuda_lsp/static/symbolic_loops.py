@@ -25,6 +25,7 @@ Header = Mapping[Var, Value]
 
 def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     """Adds the loop's events and moves the walker's state behind the loop."""
+    walker.locks = walker.locks or id(loop) in walker.waiting
     if walker.unroll and _has_barrier((*loop.test, *loop.body, *loop.step)) and _unrolled(walker, loop):
         return
     entry = walker.state.copy()

@@ -20,6 +20,7 @@ from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static.enumerate import facts_of
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, LoopEvent, Summary, TicketEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import (
@@ -78,6 +79,7 @@ class Walker:
     written: frozenset[Array] = frozenset()
     fenced: bool = False
     locks: bool = False
+    waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
     counter: int = 0
     statements: int = 0
     depth: int = 0
@@ -460,7 +462,8 @@ def summarise(
     written = written_arrays(kernel.body)
     if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
-    walker = Walker(axes, arguments, unroll, written=written, deadline=deadline)
+    waits = frozenset(facts_of(kernel).waiting)
+    walker = Walker(axes, arguments, unroll, written=written, waiting=waits, deadline=deadline)
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     stored = {

@@ -14,9 +14,9 @@ from attrs import define, field, frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site
+from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site, SourceRange
 from cuda_lsp.static.clocks import WarpClock
-from cuda_lsp.static.values import Data, Flags, Lanes, Value
+from cuda_lsp.static.values import Data, Drawn, Flags, Lanes, Value
 
 
 @frozen
@@ -41,8 +41,8 @@ class Access:
 
     ``offset``: bytes from the array's start: int, ``(…, lanes)``, or Data. ``must``/``may``: lanes that
     surely/possibly execute it, ``(…, lanes)``. ``clock``: block barriers passed, per block. ``guards``:
-    serials of block-uniform unknown conditions it is under, with their outcome. ``last_of``: only the
-    thread or block that drew this counter's last number executes it.
+    serials of block-uniform unknown conditions it is under, with their outcome. ``drawn``: only who drew this
+    number from a counter executes it; ``given``: the lanes that then surely do.
     """
 
     site: Site
@@ -60,16 +60,18 @@ class Access:
     scope: Scope | None = None
     stored: Value | None = None
     grid_clock: int = 0
-    last_of: int | None = None
+    drawn: Drawn | None = None
     decided: int = 0  # choices on unknown conditions made before it
     copied: bool = False
     doubt: Data | None = None  # the unknown condition it is under
+    given: Flags | None = None
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for accesses of one site that touch the same bytes with the same lanes."""
         offset = self.offset if isinstance(self.offset, int) else id(self.offset)
-        return (id(self.site), self.array.id, offset, id(self.must), id(self.may), self.guards, id(self.warp))
+        where = (id(self.site), self.array.id, offset, id(self.must), id(self.may))
+        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn))
 
 
 @frozen(eq=False)
@@ -97,11 +99,47 @@ class Divergence:
 
 @frozen(eq=False)
 class Ticketing:
-    """An atomic that hands out numbers, and whether a fence precedes it in program order."""
+    """One execution of an atomic that hands out numbers, by the lanes ``must``.
+
+    ``family``: equal for one counter between resets; ``array`` holds it, at a ``fixed`` place or one that
+    differs among threads. ``draws``: how many numbers the whole grid takes there, None when not known.
+    ``step``: from one number to the next. ``down``: it counts down. ``limit``: of ``atomicInc``, beyond which
+    it starts again at 0.
+    """
 
     family: int
+    array: int
     sequence: int
-    fence_sequence: int | None
+    clock: tuple[int, ...]
+    must: Flags
+    draws: int | None
+    step: int
+    fixed: bool
+    down: bool = False
+    limit: int | None = None
+
+
+@frozen(eq=False)
+class FenceEvent:
+    """One execution of a fence of device scope or wider."""
+
+    sequence: int
+    clock: tuple[int, ...]
+    must: Flags
+    may: Flags
+    doubt: Data | None
+
+
+@frozen(eq=False)
+class LockEvent:
+    """A lock in ``array`` that may be taken here, or is given back by the lanes ``must``."""
+
+    sequence: int
+    clock: tuple[int, ...]
+    array: Array
+    takes: bool
+    must: Flags
+    line: int
 
 
 @define(eq=False)
@@ -112,11 +150,15 @@ class Path:
     barriers: list[BarrierEvent] = field(factory=list[BarrierEvent])
     divergences: list[Divergence] = field(factory=list[Divergence])
     tickets: list[Ticketing] = field(factory=list[Ticketing])
+    fences: list[FenceEvent] = field(factory=list[FenceEvent])
     choices: list[tuple[bool, str]] = field(factory=list[tuple[bool, str]])
+    chosen: list[Drawn | None] = field(factory=list["Drawn | None"])
+    """For every choice: the number that was drawn when it is true."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
-    locks: list[tuple[int, tuple[int, ...], int]] = field(factory=list[tuple[int, tuple[int, ...], int]])
-    """Loops that may take a lock: sequence, clock, source line."""
+    locks: list[LockEvent] = field(factory=list[LockEvent])
+    waits: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
+    """Loops that wait for what other threads store: the sequence at their end, source line."""
     reads: dict[tuple[object, ...], tuple[Load, Array, int | Lanes, Flags]] = field(
         factory=dict[tuple[object, ...], tuple[Load, Array, "int | Lanes", Flags]]
     )
@@ -140,6 +182,8 @@ class Trace:
     excluded: str | None = None
     warp_synchronous: bool = False
     whole: bool = True
+    ticketed: set[frozenset[SourceRange]] = field(factory=set[frozenset[SourceRange]])
+    """Pairs of places that only the numbers drawn from a counter keep apart."""
 
     @property
     def threads(self) -> int:

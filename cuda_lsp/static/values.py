@@ -41,12 +41,34 @@ class Ticket:
     Values are ``scale`` times a number distinct for every execution of the atomic, plus ``base`` (the
     identity of what was added, the same in all threads).  ``family`` identifies counter and reset.
     ``gap``: bytes or units by which two values surely differ.  ``within``: among which threads.
+    ``by_block``: one thread drew it, its block learnt of it.  ``line``: (factor, summand) from the number
+    drawn to the value, None when not known.
     """
 
     family: int
     gap: int
     base: tuple[object, ...] = ()
     within: Spread = Spread.GRID
+    by_block: bool = False
+    line: tuple[int, int] | None = (1, 0)
+
+
+@frozen(eq=False)
+class Drawn:
+    """A test that is true only for the thread that drew one certain number from a counter.
+
+    ``number``: what was drawn when known, otherwise the identity of what it is compared with. ``within``:
+    among which threads the counter is shared. ``by_block``: one thread drew, its block learnt of it.
+    ``negated``: the test is false for that thread and true for all others. ``holds``: where the test
+    surely comes out so for who drew the number: everywhere, nowhere known, or in these lanes.
+    """
+
+    family: int
+    number: object
+    within: Spread
+    by_block: bool = False
+    negated: bool = False
+    holds: bool | Lanes = True
 
 
 @frozen(eq=False)
@@ -55,8 +77,8 @@ class Data:
 
     ``serial`` identifies it.  ``reason`` says to people where it comes from.  ``weak``: unknown only
     because the analysis gave up (an untranslated construct, a widened loop), not as program input.
-    ``low``/``high``: inclusive bounds where known.  ``last_of``: true in at most one thread or block of the
-    grid, the one that drew the last number from counter ``last_of``.
+    ``low``/``high``: inclusive bounds where known.  ``drawn``: for a truth value
+    that says who drew a number.
     """
 
     serial: int
@@ -66,7 +88,7 @@ class Data:
     low: int | Lanes | None = None
     high: int | Lanes | None = None
     ticket: Ticket | None = None
-    last_of: int | None = None
+    drawn: Drawn | None = None
 
 
 @frozen(eq=False)

@@ -1,7 +1,8 @@
 """Small labelled kernels, correct and broken: the exact verdict, and every race by kind and line pair.
 
 A kernel is labelled in the comment above it: ``//= racy | race-free | undecided | diverges``. Races stand
-beside the later line as in ``fixture_cases``: ``//~ RAW @name; WAW @self``. ``undecided`` kernels hold a
+beside the later line as in ``fixture_cases``: ``//~ RAW @name; WAW @self``; where both lines are in functions
+that the kernel calls, in the kernel with both names: ``//~ RAW @name @other``. ``undecided`` kernels hold a
 construct or data that nobody can decide: they must say so, and show nothing as certain.
 """
 
@@ -62,9 +63,9 @@ def expected_races(text: str, kernel: KernelReport) -> frozenset[Race]:
     for number in range(kernel.range.start.line, kernel.range.end.line + 1):
         match = _EXPECT.search(lines[number - 1])
         for part in match[1].split(";") if match else ():
-            kind, _, name = part.strip().partition(" @")
-            other = number if name == "self" else names[name]
-            found.add(Race(kind, (min(number, other), max(number, other))))
+            kind, *ends = part.replace("@", "").split()
+            a, b = sorted(number if name == "self" else names[name] for name in (*ends, "self")[:2])
+            found.add(Race(kind, (a, b)))
     return frozenset(found)
 
 
