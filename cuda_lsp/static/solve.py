@@ -19,6 +19,7 @@ from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRa
 from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.digits import digits_of
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query
@@ -212,10 +213,22 @@ def _holds_for_every_launch(
     return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
 
 
+def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | None:
+    """Threads with one address are one thread, by its digits; the parameters taken to be positive for it."""
+    digits = digits_of(p, facts, query.where.axes, query.where.free)
+    if digits is None:
+        return None
+    if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
+        return digits.positive
+    return None
+
+
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
+    if _digits_differ(p, facts, query) is not None:
+        return True
     pitch = pitch_of(p, query.where.free, grid_known=False)
     if pitch is not None and query.ask_rows(p, facts, pitch):
-        assumed = pitch.assumable and not query.rows_broken(p, facts, pitch)
+        assumed = pitch.assumable and not pitch.bounded and query.rows_broken(p, facts, pitch) is False
         return assumed or query.rows_hold(p, facts, pitch)
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
@@ -270,12 +283,16 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
+    positive = _digits_differ(p, facts, query)
+    if positive is not None:
+        attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
+        return
     pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
-    broken = False
+    broken: bool | None = False
     if pitch is not None and query.ask_rows(p, facts, pitch):
         holds = query.rows_hold(p, facts, pitch)
-        broken = not holds and pitch.assumable and query.rows_broken(p, facts, pitch)
-        if holds or (pitch.assumable and not broken):
+        broken = query.rows_broken(p, facts, pitch) if pitch.assumable and not holds else False
+        if holds or (pitch.assumable and broken is False and not pitch.bounded):
             if not holds:
                 attempt.assumptions[pitch.text] = None
             return

@@ -89,8 +89,11 @@ class Query:
         formula = t.and_(facts, p.guards, t.not_(pitch.rows))
         return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
 
-    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """Columns leave their rows however wide these are: the program bounds them wrongly."""
+    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
+        """Columns leave their rows however wide these are: the program bounds them wrongly.
+
+        None: not decided.
+        """
         if not pitch.parameters:
             return False
         shared = shared_level(p.pair.relation)
@@ -98,7 +101,7 @@ class Query:
         symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
         formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
-        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.MODEL
+        return self.satisfiable(self.complete(formula, p, shared))
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
