@@ -65,6 +65,7 @@ class Query:
     limit: float
     deadline: float
     stats: Counter
+    known: dict[Term, Answer] = field(factory=dict[Term, Answer])
 
     def ask(self, p: Problem, facts: Term) -> Answer:
         """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
@@ -132,8 +133,15 @@ class Query:
         return facts
 
     def solve(self, formula: Term) -> Answer:
+        """The answer for a complete formula; a formula asked before is not asked again."""
         if formula is t.FALSE:
             return REFUTED
+        answer = self.known.get(formula)
+        if answer is None:
+            answer = self.known[formula] = self._solve(formula)
+        return answer
+
+    def _solve(self, formula: Term) -> Answer:
         answer, inexact = self._check(formula, None)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             if answer.outcome is Outcome.MODEL and not inexact:
