@@ -168,6 +168,8 @@ def call(low: Lowering, node: Node) -> Value | Place:
         raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
     declaration = low.ast.referenced(node)
     if declaration is None or (not declaration.name and declaration.kind != K.CONSTRUCTOR):
+        declaration = _named_function(low, node)
+    if declaration is None:
         return _indirect(low, node)
     if declaration.kind in (K.VAR, K.PARAMETER, K.FIELD):
         return _indirect(low, node)
@@ -207,6 +209,18 @@ def _object(low: Lowering, callee: Node) -> Place | None:
     if info.is_pointer:
         return lvalues.pointed(low, expressions.value(low, bases[0]), info.target or info, bases[0])
     return lvalues.place(low, bases[0])
+
+
+def _named_function(low: Lowering, node: Node) -> Declaration | None:
+    """The function that the callee names in parentheses or as a template's argument (``reduce(x)`` for
+    ``template <Function reduce>``), where clang's call itself refers to nothing."""
+    callee = lvalues.strip(node.children[0]) if node.children else None
+    while callee is not None and callee.children and callee.kind in (K.DECL_REF, K.UNARY):
+        if callee.kind == K.UNARY and low.ast.operator(callee) not in (K.ADDRESS_OF, K.DEREF):
+            return None
+        callee = lvalues.strip(callee.children[-1])
+    named = low.ast.referenced(callee) if callee is not None and callee.kind == K.DECL_REF else None
+    return named if named is not None and named.kind == K.FUNCTION else None
 
 
 def _indirect(low: Lowering, node: Node) -> Value:
