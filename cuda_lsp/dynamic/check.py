@@ -165,9 +165,14 @@ def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] 
     x, y, z = grid
     total = x * y * z
     if not isinstance(engine, EmulatorEngine):
-        return None if total <= _GPU_BLOCKS else tuple(range(0, total, total // _GPU_BLOCKS))
+        return spread_blocks(total)
     room = max(2, _EMULATED_THREADS // threads)
     if total <= room:
         return None
     wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
     return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
+
+
+def spread_blocks(total: int) -> tuple[int, ...] | None:
+    """About one block for each multiprocessor of a large GPU; None: all."""
+    return None if total <= _GPU_BLOCKS else tuple(range(0, total, total // _GPU_BLOCKS))

@@ -33,6 +33,48 @@ _SPENT: list[Launch] = []
 def open_engine() -> GpuEngine:
     """The engine on device 0. Raises EngineUnavailable with the next step."""
     try:
+        toolkit = find_toolkit()
+    except ToolkitMissing as error:
+        raise EngineUnavailable(str(error)) from error
+    device = open_device()
+    atexit.register(device.context.pop)
+    return GpuEngine(device, toolkit)
+
+
+def device_architecture() -> int:
+    """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
+    cuda = _driver()
+    try:
+        return _capability(cuda.Device(0))
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+
+
+def open_device() -> Device:
+    """Device 0 with a context of its own, current. Raises EngineUnavailable with the next step."""
+    return _opened(lambda handle: handle.make_context())
+
+
+def open_primary() -> Device:
+    """Device 0 with the context that the runtime uses in this process, not current yet."""
+    return _opened(lambda handle: handle.retain_primary_context())
+
+
+def _opened(enter: Callable[[Any], Any]) -> Device:
+    cuda = _driver()
+    try:
+        handle = cuda.Device(0)
+        architecture = _capability(handle)
+        context = enter(handle)
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    return Device(cuda, handle, context, str(handle.name()), architecture, int(limit))
+
+
+def _driver() -> Any:
+    """PyCUDA's driver module, once it sees a device."""
+    try:
         import pycuda.driver as driver  # type: ignore[import-not-found]
     except ModuleNotFoundError as error:
         raise EngineUnavailable(f"the GPU check needs PyCUDA: {INSTALL}") from error
@@ -44,23 +86,18 @@ def open_engine() -> GpuEngine:
         cuda.init()
         if cuda.Device.count() == 0:
             raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
-        toolkit = find_toolkit()
-        handle = cuda.Device(0)
-        major, minor = handle.compute_capability()
-        context = handle.make_context()
-        atexit.register(context.pop)
-    except ToolkitMissing as error:
-        raise EngineUnavailable(str(error)) from error
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    return cuda
+
+
+def _capability(handle: Any) -> int:
+    major, minor = handle.compute_capability()
     if major < 7:
         raise EngineUnavailable(
             f"the GPU check needs compute capability 7.0 or newer, this is {major}.{minor}"
         )
-    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-    return GpuEngine(
-        Device(cuda, handle, context, str(handle.name()), major * 10 + minor, int(limit)), toolkit
-    )
+    return int(major * 10 + minor)
 
 
 @define

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ from cuda_lsp.dynamic.instrument import (
     shared_variables,
 )
 from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
-from cuda_lsp.dynamic.ptx import PtxModule
+from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
 from cuda_lsp.dynamic.runs import (
     Buffer,
     Bytes,
@@ -44,6 +44,7 @@ from cuda_lsp.model import Mode, Space
 _GUARD = 512  # bytes of nothing behind every buffer
 _KNOWLEDGE_WORDS = 1024 + 512
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
+_ANYTHING = Extent("memory", 0, (1 << 64) - 1)  # what a program may touch besides its known allocations
 
 
 @frozen
@@ -56,14 +57,26 @@ class Device:
     shared_limit: int  # bytes a block may have
 
 
+@frozen
+class HostMemory:
+    """A program's memory on the device: its allocations, and its modules' variables (start, bytes)."""
+
+    allocations: tuple[Extent, ...] = ()
+    variables: Mapping[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
+
+
 @define
 class Launch:
-    """One launch: its device memory and the shape of its shadow."""
+    """One launch: its device memory and the shape of its shadow.
+
+    ``host``: the program that made the launch; without one the kernel runs on buffers of our own.
+    """
 
     device: Device
     toolkit: Toolkit
     request: KernelRun
     module: PtxModule
+    host: HostMemory | None = None
     hung: bool = False
     not_covered: list[str] = field(factory=list[str])
     blocks: list[int] = field(factory=list[int])
@@ -100,7 +113,7 @@ class Launch:
             races=self.request.races and self._watches_anything(),
             global_races=global_races,
             banks=self.request.banks,
-            bounds=not self._allocates(),
+            bounds=self.host is not None or not self._allocates(),
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
         )
@@ -117,7 +130,8 @@ class Launch:
     def _range_bound(self) -> int:
         buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
         variables = (v for v in self.module.variables.values() if v.space == "global" and v.size)
-        return len(buffers) + sum(1 for _ in variables)
+        known = len(self.host.allocations) + 1 if self.host is not None else 0
+        return min(len(buffers) + known + sum(1 for _ in variables), records.RANGES)
 
     def _for_device(self) -> PtxModule:
         """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""
@@ -203,6 +217,35 @@ class Launch:
                 except self.device.driver.LogicError:
                     continue  # the assembler dropped it: nothing uses it
                 self.extents.append(Extent(variable.name, int(start), int(start) + int(size)))
+        if self.host is not None:
+            self._take_over(self.host)
+
+    def _take_over(self, host: HostMemory) -> None:
+        """The program's memory: known allocations are watched, anything else is let be."""
+        room = records.RANGES - len(self.extents) - 1
+        self.extents.extend(host.allocations[:room])
+        if len(host.allocations) > room:
+            self.not_covered.append(f"races in {len(host.allocations) - room} further allocations")
+        self.extents.append(_ANYTHING)
+        for _, copy, size, original in self._variable_pairs(host):
+            self.device.driver.memcpy_dtod(copy, original, size)
+
+    def _variable_pairs(self, host: HostMemory) -> Iterator[tuple[PtxVariable, int, int, int]]:
+        """Variables of the module: our copy of them, bytes, the program's."""
+        for variable in self.module.variables.values():
+            if variable.space in ("global", "const") and variable.name in host.variables:
+                original, size = host.variables[variable.name]
+                try:
+                    copy, _ = self.code.get_global(variable.name)
+                except self.device.driver.LogicError:
+                    continue  # the assembler dropped it: nothing uses it
+                yield variable, int(copy), size, original
+
+    def return_variables(self) -> None:
+        """What the kernel wrote into its variables goes back to the program."""
+        for variable, copy, size, original in self._variable_pairs(self.host or HostMemory()):
+            if variable.space == "global":
+                self.device.driver.memcpy_dtod(original, copy, size)
 
     def _place_records(self, watch: Watch, partial: bool) -> None:
         assert self.made is not None
@@ -257,7 +300,7 @@ class Launch:
             entry = control["ranges"][0, number]
             entry["start"], entry["size"] = extent.start, extent.end - extent.start
             size = (((extent.end - extent.start) >> shift) + 1) * CELL_BYTES
-            if not (watch.races and watch.global_races):
+            if not (watch.races and watch.global_races) or extent is _ANYTHING:
                 continue
             if size > room:
                 self.not_covered.append(f"races in {extent.name}: its shadow does not fit into device memory")

@@ -1,7 +1,8 @@
 """A check of a whole program: built, run to its end with its own inputs, its kernels checked on the way.
 
-Without a GPU the program is linked with the stand-in runtime and its kernels are emulated. Runs in the
-process that may be killed (``worker``): what goes wrong becomes a ``problem`` or ``errors`` of the result.
+On a GPU the program runs in a process of its own (``gpu_program``). Without one it is linked with the
+stand-in runtime and its kernels are emulated here. Runs in the process that may be killed (``worker``): what
+goes wrong becomes a ``problem`` or ``errors`` of the result.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from cuda_lsp.dynamic.compile import CompiledModule, CompileError, Interrupted, 
 from cuda_lsp.dynamic.emulator.engine import DEVICE
 from cuda_lsp.dynamic.emulator.heap import START, Heap
 from cuda_lsp.dynamic.emulator.hosting import Host
-from cuda_lsp.dynamic.job import CheckResult, Trial, TrialResult
+from cuda_lsp.dynamic.gpu import device_architecture
+from cuda_lsp.dynamic.gpu_hosting import run_on_gpu
+from cuda_lsp.dynamic.job import CheckResult, EngineKind
 from cuda_lsp.dynamic.program_build import build
 from cuda_lsp.dynamic.program_channel import serve
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult, results_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 
 Progress = Callable[[str], None]
+
+Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
 _SOURCES = (".cu", ".cuh")
 _LONGEST_OUTPUT = 1 << 16
@@ -38,7 +43,7 @@ def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
     """Build and run one program."""
     started = time.perf_counter()
     try:
-        result = _emulated(job, progress)
+        result = _checked(job, progress)
     except CompileError as error:
         result = ProgramResult(errors=error.errors, problem=f"{job.path.name} does not build")
     except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
@@ -48,14 +53,34 @@ def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
     return evolve(result, seconds=time.perf_counter() - started)
 
 
-def _emulated(job: ProgramJob, progress: Progress) -> ProgramResult:
+def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     toolkit = find_toolkit(job.nvcc)
+    architecture, note = _gpu(job.engine)
     progress("compiling kernels")
-    modules = [
+    modules = tuple(
         (_compiled(path, text, job, Level.O0, toolkit), _compiled(path, text, job, Level.O3, toolkit))
         for path, text in _sources(job)
-    ]
+    )
     progress("building the program")
+    if architecture:
+        return run_on_gpu(job, build(job, toolkit, architecture), modules, toolkit, progress)
+    result = _emulated(job, modules, toolkit, progress)
+    return evolve(result, notes=(*result.notes, *note))
+
+
+def _gpu(engine: EngineKind) -> tuple[int, tuple[str, ...]]:
+    """The architecture of the GPU to use, 0: the emulator, and why. Raises EngineUnavailable."""
+    if engine is EngineKind.EMULATOR:
+        return 0, ()
+    try:
+        return device_architecture(), ()
+    except EngineUnavailable as problem:
+        if engine is EngineKind.GPU:
+            raise
+        return 0, (f"checked on the CPU: {problem}",)
+
+
+def _emulated(job: ProgramJob, modules: Modules, toolkit: Toolkit, progress: Progress) -> ProgramResult:
     program = build(job, toolkit)
     heap = Heap(job.memory)
     try:
@@ -129,8 +154,5 @@ def _ended(child: subprocess.Popen[bytes], deadline: float) -> str | None:
 
 
 def _check(host: Host, name: str) -> CheckResult:
-    results = tuple(
-        TrialResult(Trial(c.launch, {}, f"launch {c.number} of the program"), c.races, c.banks)
-        for c in host.checked[name]
-    )
+    results = results_of(host.checked[name])
     return CheckResult(name, DEVICE, results, host.sites(name), host.sites(name, banks=True))

@@ -1,4 +1,7 @@
-"""A program's host side for a machine without a GPU: its objects linked with the stand-in runtime.
+"""Building a program so that its launches can be checked.
+
+For the emulator its objects are linked with the stand-in runtime; for a GPU they become a shared object with
+hooks in front of the real one, which the process of ``gpu_program`` loads.
 
 The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
 headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs
@@ -29,19 +32,25 @@ _FORMAT = 1
 _SECONDS = 300.0
 _UNDEFINED = re.compile(r"undefined reference to [`'](.+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
+_WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
 _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
-def build(job: ProgramJob, toolkit: Toolkit, cancelled: Cancelled = lambda: False) -> Path:
-    """The program's executable. Raises CompileError, Interrupted, OSError."""
-    folder = job.cache / "programs" / _key(job, toolkit)
+def build(
+    job: ProgramJob, toolkit: Toolkit, architecture: int = 0, cancelled: Cancelled = lambda: False
+) -> Path:
+    """The program's executable; its shared object for a GPU of an ``architecture`` (90).
+
+    Raises CompileError, Interrupted, OSError.
+    """
+    folder = job.cache / "programs" / _key(job, toolkit, architecture)
     program = folder / "program"
     if _is_current(folder):
         return program
     folder.parent.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(dir=folder.parent, prefix="work-"))
     try:
-        made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled)
+        made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled, architecture)
         made.run()
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
@@ -58,6 +67,7 @@ class _Build:
     work: Path
     deadline: float
     cancelled: Callable[[], bool]
+    architecture: int
 
     def run(self) -> None:
         job = self.job
@@ -65,16 +75,20 @@ class _Build:
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
         sources = [copy, *(path.absolute() for path in job.sources)]
         objects = [self._object(source, number) for number, source in enumerate(sources)]
-        self._link([*objects, self._compiled(_runtime(), "runtime.cpp")])
+        if self.architecture:
+            self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
+        else:
+            self._link([*objects, self._compiled(_ours("runtime.cpp"), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
     def _object(self, source: Path, number: int) -> str:
         name = f"part{number}.o"
         digits = "".join(c for c in self.job.options.arch if c.isdigit())
+        code = f"sm_{self.architecture}" if self.architecture else f"compute_{digits}"
         flags = [flag for flag in self.job.options.flags() if not flag.startswith("-arch=")]
         command = [
             str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{self.job.path.absolute().parent}",
-            "-gencode", f"arch=compute_{digits},code=compute_{digits}", "-Xcompiler=-fPIE", "-MMD",
+            "-gencode", f"arch=compute_{self.architecture or digits},code={code}", "-Xcompiler=-fPIC", "-MMD",
             *(("-x", "cu") if source.suffix == ".cuh" else ()), *flags,
         ]  # fmt: skip
         self._do(command)
@@ -85,8 +99,13 @@ class _Build:
         (self.work / name).write_text(text)
         target = Path(name).with_suffix(".o").name
         nvcc = str(self.toolkit.nvcc)  # it knows where its headers are
-        self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIE", "-c", name, "-o", target])
+        self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIC", "-c", name, "-o", target])
         return target
+
+    def _share(self, objects: Sequence[str]) -> None:
+        nvcc = str(self.toolkit.nvcc)
+        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_ours("hooks.cpp"))]
+        self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *self.job.link, "-lpthread", "-ldl"])
 
     def _link(self, objects: Sequence[str]) -> None:
         options = ["-o", "program", *self.job.link, "-lpthread", "-lm", "-ldl"]
@@ -120,14 +139,14 @@ class _Build:
         return {str(p): _digest(p) for p in paths if p.exists() and not str(p).startswith(own)}
 
 
-def _runtime() -> str:
-    return (resources.files("cuda_lsp.dynamic") / "standin" / "runtime.cpp").read_text()
+def _ours(name: str) -> str:
+    return (resources.files("cuda_lsp.dynamic") / "standin" / name).read_text()
 
 
-def _key(job: ProgramJob, toolkit: Toolkit) -> str:
+def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     others = [(str(path), _digest(path)) for path in job.sources]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), others, job.link, str(toolkit.nvcc),
-             toolkit.version, _runtime())  # fmt: skip
+             toolkit.version, architecture, _ours("runtime.cpp"), _ours("hooks.cpp"))  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
 
 from cuda_lsp.dynamic.compile import CompileOptions
-from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape
-from cuda_lsp.dynamic.runs import Detail
-from cuda_lsp.model import SourceRange, ToolError
+from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
+from cuda_lsp.dynamic.runs import Detail, RunOutcome
+from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
 
 
 @frozen
@@ -53,6 +53,16 @@ class ProgramJob:
 
 
 @frozen
+class Checked:
+    """A launch that was checked, for races, bank conflicts or both. ``number``: of its kernel, from 1."""
+
+    launch: LaunchConfig
+    races: RunOutcome | None
+    banks: RunOutcome | None
+    number: int
+
+
+@frozen
 class ProgramResult:
     """What a program did. ``status``: its exit status, negative: the signal that ended it; None: not run.
 
@@ -69,3 +79,24 @@ class ProgramResult:
     problem: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+
+
+def argument_names(kernel: ProgramKernel, arguments: Sequence[bytes]) -> dict[int, str]:
+    """What the kernel calls the memory that its arguments point to, by address."""
+    names: dict[int, str] = {}
+    for parameter, value in zip(kernel.parameters, arguments, strict=False):
+        for piece in parameter.pieces:
+            if piece.pointer:
+                address = int.from_bytes(value[piece.offset : piece.offset + 8], "little")
+                names.setdefault(address, piece.name)
+    return names
+
+
+def results_of(launches: Sequence[Checked]) -> tuple[TrialResult, ...]:
+    """One result for each launch watched for races; the first also tells the bank conflicts seen."""
+    banks = next((c.banks for c in launches if c.banks is not None), None)
+    return tuple(
+        TrialResult(Trial(c.launch, {}, f"launch {c.number} of the program"), c.races, None if k else banks)
+        for k, c in enumerate(c for c in launches if c.races is not None)
+        if c.races is not None
+    )

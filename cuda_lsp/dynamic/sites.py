@@ -167,10 +167,11 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
         if words & set(_PRIVATE) or "%SP" in code.operands:
             return None
         space = next((_SPACES[w] for w in _SPACES if w in words), None)
+        strong = bool(words & {"relaxed", "acquire", "release"})
         scope = Scope.BLOCK if "cta" in words else Scope.SYSTEM if "sys" in words else Scope.DEVICE
         return PtxSite(
-            *place, SiteKind.ACCESS, code.opcode, None, _MODES[base], space, access_bytes(code),
-            scope if base in ("atom", "red") else None, "volatile" in words,
+            *place, SiteKind.ACCESS, code.opcode, None, Mode.ATOMIC if strong else _MODES[base], space,
+            access_bytes(code), scope if strong or base in ("atom", "red") else None, "volatile" in words,
         )  # fmt: skip
     if base in ("bar", "barrier"):
         if "cluster" in words:

@@ -169,6 +169,8 @@ def call(low: Lowering, node: Node) -> Value | Place:
         raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
     declaration = low.ast.referenced(node)
     if declaration is None or (not declaration.name and declaration.kind != K.CONSTRUCTOR):
+        declaration = _named_function(low, node)
+    if declaration is None:
         return _indirect(low, node)
     if declaration.kind in (K.VAR, K.PARAMETER, K.FIELD):
         return _indirect(low, node)
@@ -210,7 +212,19 @@ def _object(low: Lowering, callee: Node) -> Place | None:
     return lvalues.place(low, bases[0])
 
 
-def _named_function(low: Lowering, callee: Node) -> Declaration | None:
+def _named_function(low: Lowering, node: Node) -> Declaration | None:
+    """The function that the callee names in parentheses or as a template's argument (``reduce(x)`` for
+    ``template <Function reduce>``), where clang's call itself refers to nothing."""
+    callee = lvalues.strip(node.children[0]) if node.children else None
+    while callee is not None and callee.children and callee.kind in (K.DECL_REF, K.UNARY):
+        if callee.kind == K.UNARY and low.ast.operator(callee) not in (K.ADDRESS_OF, K.DEREF):
+            return None
+        callee = lvalues.strip(callee.children[-1])
+    named = low.ast.referenced(callee) if callee is not None and callee.kind == K.DECL_REF else None
+    return named if named is not None and named.kind == K.FUNCTION else None
+
+
+def _pointed_function(low: Lowering, callee: Node) -> Declaration | None:
     """The function that a pointer, known while lowering, points to."""
     while callee.kind in (K.UNEXPOSED, K.PAREN) or (callee.kind == K.DECL_REF and callee.children):
         inner = [c for c in callee.children if c.kind >= 100]
@@ -218,7 +232,7 @@ def _named_function(low: Lowering, callee: Node) -> Declaration | None:
             return None
         callee = inner[-1]
     if callee.kind == K.UNARY and callee.children:  # (*f)(…)
-        return _named_function(low, callee.children[-1])
+        return _pointed_function(low, callee.children[-1])
     if callee.kind not in (K.DECL_REF, K.MEMBER_EXPR):
         return None
     declaration = low.ast.referenced(callee)
@@ -233,7 +247,7 @@ def _named_function(low: Lowering, callee: Node) -> Declaration | None:
 
 def _indirect(low: Lowering, node: Node) -> Value | Place:
     """A call through a pointer, or one that clang could not resolve."""
-    function = _named_function(low, node.children[0]) if node.children else None
+    function = _pointed_function(low, node.children[0]) if node.children else None
     if function is not None:
         return _inline_or_say(low, node, function, argument_nodes(low, node), None)
     text = low.ast.text(node)

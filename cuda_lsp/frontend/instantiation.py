@@ -15,7 +15,8 @@ from cuda_lsp.frontend.tree import Ast, RawCursor
 
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
-_DEFAULT_TYPES = ("float", "int")
+_ENUM, _ENUM_CONSTANT = 5, 7
+_DEFAULT_TYPES = ("float", "int", "float2")
 
 # What a template parameter is called → a usual value; first match wins.
 _VALUES: tuple[tuple[str, str], ...] = (
@@ -62,10 +63,25 @@ def _value(ast: Ast, parameter: RawCursor, bounds: str | None) -> str:
     kind = ast.string(ast.lib.clang_getTypeSpelling(ast.lib.clang_getCursorType(parameter)))
     if "bool" in kind:
         return "true"
+    member = _enumerator(ast, parameter)
+    if member is not None:
+        return member
     for pattern, value in _VALUES:
         if re.match(pattern, name):
             return bounds if bounds and value == "256" else value
     return "16"
+
+
+def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:
+    """The first value of the parameter's enumeration, by its full name; None when it is no enumeration."""
+    lib = ast.lib
+    type = lib.clang_getCanonicalType(lib.clang_getCursorType(parameter))
+    declaration = lib.clang_getTypeDeclaration(type)
+    if declaration.kind != _ENUM:
+        return None
+    first = next((c for c in ast.children(declaration) if c.kind == _ENUM_CONSTANT), None)
+    value = lib.clang_getEnumConstantDeclValue(first) if first is not None else 0
+    return f"static_cast<{ast.string(lib.clang_getTypeSpelling(type))}>({value})"
 
 
 def _is_pack(ast: Ast, parameter: RawCursor, data: bytes) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from attrs import evolve, frozen
 
@@ -69,18 +70,24 @@ class KernelSources:
     device_functions: tuple[tuple[str, int, int], ...] = ()
 
 
-def find_kernels(ast: Ast, root: RawCursor, source: SourceText) -> KernelSources:
-    """Every kernel with a body in the main file of ``ast``, without digests."""
-    finder = _Finder(ast, source)
+def find_kernels(
+    ast: Ast, root: RawCursor, source: SourceText, preludes: Sequence[Path] = ()
+) -> KernelSources:
+    """Every kernel with a body in the main file of ``ast``, without digests.
+
+    ``preludes``: files in front of it, whose last scopes may still be open where it begins.
+    """
+    finder = _Finder(ast, source, frozenset(map(str, preludes)))
     finder.walk(root, "")
     return finder.result()
 
 
 class _Finder:
-    def __init__(self, ast: Ast, source: SourceText) -> None:
+    def __init__(self, ast: Ast, source: SourceText, preludes: frozenset[str] = frozenset()) -> None:
         self.ast = ast
         self.source = source
         self.path = str(source.path)
+        self.preludes = preludes
         self.by_end: dict[int, list[KernelSource]] = {}
         self.templates: dict[int, KernelSource] = {}
         self.device_functions: set[tuple[str, int, int]] = set()
@@ -90,7 +97,7 @@ class _Finder:
             kind = child.kind
             if kind in (_FUNCTION, _TEMPLATE, _METHOD):
                 self._function(child, scope)
-            elif kind in _SCOPES and self._offsets(child):
+            elif kind in _SCOPES and (self._offsets(child) or self._opened_before(child)):
                 name = self.ast.spelling(child) if kind != _LINKAGE else ""
                 self.walk(child, f"{scope}{name}::" if name and "(" not in name else scope)
 
@@ -103,6 +110,14 @@ class _Finder:
             return None
         end_file, _, _, end = self.ast.place(lib.clang_getRangeEnd(extent))
         return (start, min(end, len(self.source.data))) if end_file == file and end > start else None
+
+    def _opened_before(self, cursor: RawCursor) -> bool:
+        """A scope that a prelude leaves open (``extern "C" {`` above the ``#include``)."""
+        if not self.preludes:
+            return False
+        extent = self.ast.lib.clang_getCursorExtent(cursor)
+        file = self.ast.place(self.ast.lib.clang_getRangeStart(extent))[0]
+        return bool(file) and str(self.ast.path(file)) in self.preludes
 
     def _function(self, cursor: RawCursor, scope: str) -> None:
         offsets = self._offsets(cursor)

@@ -1,7 +1,7 @@
 """Classes of cub, libcu++ and wmma that kernels use: atomics are modelled, the rest is named.
 
-A cub collective synchronises its block or warp and touches its temporary storage; what it does there
-is not analysed (``Incomplete`` with that storage).  ``cuda::barrier`` and ``cuda::pipeline`` likewise.
+cub's collectives have a room of their own (``collectives``). What ``cuda::barrier`` and ``cuda::pipeline``
+do is not analysed (``Incomplete``).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.builtin_memory import emit_atomic
+from cuda_lsp.frontend.collectives import collective
 from cuda_lsp.frontend.extract_build import base_array, binary
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     Address,
     AtomicRef,
-    DataPlace,
     Handle,
     MemoryPlace,
     Place,
@@ -24,7 +24,7 @@ from cuda_lsp.frontend.extract_places import (
 )
 from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import Barrier, BarrierScope, BinaryOp, Const, Copy, Expr, Fence, Load, Store, Var
+from cuda_lsp.ir.program import BinaryOp, Const, Copy, Fence, Load, Store, Var
 from cuda_lsp.ir.types import INT64, Pointer
 from cuda_lsp.model import Scope, Space
 
@@ -81,7 +81,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
         if name.startswith("cuda::atomic<"):
             return _atomic(call, AtomicRef(this, _scope(name)))
         if name.startswith("cub::"):
-            return _collective(call, name.split("<")[0], this)
+            return collective(call, this)
         if name.startswith(("cuda::barrier", "cuda::pipeline")):
             return _named(call, f"{name.split('<')[0]}::{call.name}", this)
         return None
@@ -131,41 +131,6 @@ def _is_order(call: Call, node: object) -> bool:
     if call.name == "load" or (call.name.startswith("operator") and len(call.arguments) > 1):
         return True
     return index >= (2 if call.name.startswith("compare") else 1)
-
-
-def _collective(call: Call, name: str, this: Place) -> Value:
-    """A cub collective: synchronises, and works in its temporary storage."""
-    low = call.low
-    handle = this.value if isinstance(this, StaticPlace) and isinstance(this.value, Handle) else None
-    storage = handle.storage if handle is not None else None
-    for node in call.arguments:
-        info = type_of(low.ast, node)
-        if info.kind != "array":
-            expressions.value(low, node)
-    pointers: list[Expr] = [storage.pointer] if isinstance(storage, MemoryPlace) else []
-    low.incomplete(
-        f"{name}::{call.name}",
-        "what it does in its temporary storage is not analysed",
-        call.node,
-        pointers,
-        synchronises=True,
-    )
-    if name.startswith("cub::Block"):
-        low.emit(Barrier(BarrierScope.BLOCK, low.site(call.node), implied=True))
-    for node in call.arguments:
-        _written(call, node)
-    return call.unknown(f"result of {call.name}", varies=True)
-
-
-def _written(call: Call, node: object) -> None:
-    """Results come back through references to locals."""
-    from cuda_lsp.frontend.calls import scramble
-
-    place = lvalues.place(call.low, node)  # type: ignore[arg-type]
-    if not isinstance(place, MemoryPlace | StaticPlace | DataPlace):
-        try_owner = getattr(place, "constant", False)
-        if not try_owner:
-            scramble(call.low, place)
 
 
 def _named(call: Call, construct: str, this: Place) -> Value:

@@ -23,7 +23,7 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
-from cuda_lsp.frontend.fragments import Prelude, find_prelude
+from cuda_lsp.frontend.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
@@ -51,7 +51,7 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_BYTES = 8 << 20
-_ROUNDS = 3  # parses of one text: a guess for its templates, and one more when that guess does not compile
+_ROUNDS = 4  # parses of one text: a guess for its templates, and more when that guess does not compile
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 _KERNEL_NAME = re.compile(
     r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
@@ -71,7 +71,7 @@ class Translation:
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
-        self._prelude: Prelude | None = None
+        self._preludes: tuple[Prelude, ...] = ()
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
@@ -85,18 +85,31 @@ class Translation:
         return inside + len(self.unreadable)
 
     def _try_as_fragment(self, text: str) -> None:
-        """Parse behind what the including file says first, when that makes more of the kernels readable."""
-        prelude = find_prelude(self.path)
-        if prelude is None:
+        """Parse behind what the including files say first, when that makes more of the kernels readable."""
+        chain = find_preludes(self.path)
+        if not chain:
             return
-        alone = self._broken_kernels()
-        for self._prelude in (prelude, None):
-            self._unit = None
-            self._guesses.clear()
-            self._headers = (b"", b"")
-            self._read(text)
-            if self._broken_kernels() < alone:
+        fewest, best = self._broken_kernels(), ()
+        known = self._kernel_names()
+        for preludes in dict.fromkeys((chain[-1:], chain)):
+            self._read_behind(preludes, text)
+            broken = self._broken_kernels()
+            if broken < fewest and known <= self._kernel_names():
+                fewest, best = broken, preludes
+            if not fewest:
                 break
+        if self._preludes != best:
+            self._read_behind(best, text)
+
+    def _kernel_names(self) -> set[str]:
+        return {kernel.base_name for kernel in self._sources.kernels}
+
+    def _read_behind(self, preludes: tuple[Prelude, ...], text: str) -> None:
+        self._preludes = preludes
+        self._unit = None
+        self._guesses.clear()
+        self._headers = (b"", b"")
+        self._read(text)
 
     # --------------------------------------------------------------------------------- the text
 
@@ -137,11 +150,12 @@ class Translation:
 
     def _parse(self) -> bool:
         appended = instantiation.appended_text([request for _, request in self._guesses.values() if request])
+        appended += "}" * sum(prelude.open_braces for prelude in self._preludes)
         buffer = [(str(self.path), self._source.data.decode("utf-8", "replace") + appended)]
         flags = [*self._flags]
-        if self._prelude is not None:
-            buffer.append((str(self._prelude.path), self._prelude.text))
-            flags += ["-include", str(self._prelude.path)]
+        for prelude in self._preludes:
+            buffer.append((str(prelude.path), prelude.text))
+            flags += ["-include", str(prelude.path)]
         self._ast = None
         try:
             if self._unit is None:
@@ -165,7 +179,8 @@ class Translation:
             )
             return False
         self._ast = Ast(self._unit)
-        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source)
+        preludes = [prelude.path for prelude in self._preludes]
+        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes)
         self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data))
         return True
 
@@ -392,8 +407,8 @@ class Translation:
         return self._headers[1]
 
     def _header_digest(self) -> bytes:
-        sha = hashlib.sha256(repr((self._flags, self._prelude)).encode())
-        if self._unit is not None and (self._prelude or _INCLUDE.search(self._source.data)):
+        sha = hashlib.sha256(repr((self._flags, self._preludes)).encode())
+        if self._unit is not None and (self._preludes or _INCLUDE.search(self._source.data)):
             for inclusion in self._unit.get_includes():
                 path = Path(inclusion.include.name)
                 try:

@@ -326,7 +326,8 @@ class Barrier:
     """A barrier as written in the source (``text`` for messages: ``__syncthreads()``).
 
     WARP: ``mask`` is the lane mask. TILE: ``size`` threads. NAMED: ``id`` and ``count`` (None: all).
-    ``implied``: part of a lane exchange, not a barrier of its own.
+    ``implied``: part of a lane exchange, not a barrier of its own. ``assured``: False where a library
+    decides: nothing is proved by it, and nothing is accused across it.
     """
 
     scope: BarrierScope
@@ -337,6 +338,7 @@ class Barrier:
     id: Expr | None = None
     count: Expr | None = None
     implied: bool = False
+    assured: bool = True
 
 
 @frozen

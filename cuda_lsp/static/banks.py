@@ -40,12 +40,18 @@ class SiteBanks:
     access: Access
 
 
+MAX_BYTES = 16
+"""The widest instruction; what is wider is a library's doing, or several instructions."""
+
+
 def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
     """One report per shared-memory site and mode, in order of the text."""
     by_site: dict[object, dict[object, Access]] = {}
     for path in trace.paths:
         for a in path.accesses:
-            if a.array.space is Space.SHARED and not isinstance(a.offset, Data) and not a.copied:
+            if a.array.space is not Space.SHARED or a.size > MAX_BYTES:
+                continue
+            if not isinstance(a.offset, Data) and not a.copied:
                 by_site.setdefault((a.site.range, a.mode), {})[a.signature[:5], a.size] = a
     reports = [_report(trace, list(accesses.values())) for accesses in by_site.values()]
     return tuple(sorted(reports, key=lambda r: r.site.range.start))

@@ -13,23 +13,24 @@ from collections.abc import Sequence
 from functools import cache
 from threading import Lock
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
 from cuda_lsp.static import solve_report
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.digits import digits_of
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query
-from cuda_lsp.static.solve_rows import mask_cases, pitch_of
+from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
-from cuda_lsp.static.symbolic_terms import Term
+from cuda_lsp.static.symbolic_terms import Op, Term
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 
 UNROLL = 12
@@ -191,7 +192,7 @@ def _attempt(
         attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
         return attempt
     query = Query(kernel, where, summary, budget.query, deadline, stats)
-    for candidate, facts in problems:
+    for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
     if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
@@ -215,10 +216,24 @@ def _holds_for_every_launch(
     return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
 
 
+def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | None:
+    """Threads with one address are one thread, by its digits; the parameters taken to be positive for it."""
+    digits = digits_of(p, facts, query.where.axes, query.where.free)
+    if digits is None:
+        return None
+    if not digits.refuted and digits.equal is p.overlap:
+        return None
+    if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
+        return digits.positive
+    return None
+
+
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
+    if _digits_differ(p, facts, query) is not None:
+        return True
     pitch = pitch_of(p, query.where.free, grid_known=False)
     if pitch is not None and query.ask_rows(p, facts, pitch):
-        assumed = pitch.assumable and not query.rows_broken(p, facts, pitch)
+        assumed = pitch.assumable and not pitch.bounded and query.rows_broken(p, facts, pitch) is False
         return assumed or query.rows_hold(p, facts, pitch)
     return query.ask(p, facts).outcome is Outcome.REFUTED
 
@@ -284,37 +299,78 @@ def _sites(pair: Pair) -> Sites:
     return ranges[0], ranges[1]
 
 
+def _without_common_proofs(
+    problems: Sequence[tuple[Problem, Term]], query: Query, attempt: _Attempt, launch: LaunchConfig
+) -> list[tuple[Problem, Term]]:
+    """The problems that are left when those that differ in conditions on data only were proved at once."""
+    groups: dict[Term, list[tuple[Problem, Term]]] = {}
+    for p, facts in problems:
+        groups.setdefault(t.and_(facts, p.overlap, _without_data(p.guards)), []).append((p, facts))
+    done: set[Problem] = set()
+    for members in groups.values():
+        p, facts = members[0]
+        common = evolve(p, guards=_without_data(p.guards))
+        if len(members) > 1 and _proved(common, facts, query, attempt, launch)[0]:
+            done.update(member for member, _ in members)
+    return [(p, facts) for p, facts in problems if p not in done]
+
+
+def _without_data(guards: Term) -> Term:
+    """The conditions that no unknown predicate is part of."""
+    return t.and_(*(c for c in t.conjuncts(guards) if all(x.op is not Op.TEST for x in t.subterms(c))))
+
+
+def _proved(
+    p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig
+) -> tuple[bool, Pitch | None]:
+    """Whether the pair cannot race; what that takes for granted is noted. And rows known to overlap."""
+    positive = _digits_differ(p, facts, query)
+    if positive is not None:
+        attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
+        return True, None
+    pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
+    broken: bool | None = False
+    if pitch is not None and query.ask_rows(p, facts, pitch):
+        holds = query.rows_hold(p, facts, pitch)
+        broken = query.rows_broken(p, facts, pitch) if pitch.assumable and not holds else False
+        if holds or (pitch.assumable and broken is False and not pitch.bounded):
+            if not holds:
+                attempt.assumptions[pitch.text] = None
+            return True, None
+    masks = mask_cases(p.formula, query.where.free)
+    if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
+        attempt.assumptions[masks[1]] = None
+        return True, None
+    return query.ask(p, facts).outcome is Outcome.REFUTED, pitch if broken else None
+
+
 def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig) -> None:
     sites = _sites(p.pair)
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
-    pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
-    broken = False
-    if pitch is not None and query.ask_rows(p, facts, pitch):
-        holds = query.rows_hold(p, facts, pitch)
-        broken = not holds and pitch.assumable and query.rows_broken(p, facts, pitch)
-        if holds or (pitch.assumable and not broken):
-            if not holds:
-                attempt.assumptions[pitch.text] = None
-            return
-    masks = mask_cases(p.formula, query.where.free)
-    if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
-        attempt.assumptions[masks[1]] = None
+    proved, broken = _proved(p, facts, query, attempt, launch)
+    if proved:
         return
     answer = query.ask(p, facts)
-    if answer.outcome is Outcome.REFUTED:
-        return
     if answer.outcome is Outcome.UNKNOWN:
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
-    if finding is not None and broken and pitch is not None:
-        finding = solve_report.with_broken_rows(finding, pitch)
+    if finding is not None and broken is not None:
+        finding = solve_report.with_broken_rows(finding, broken)
     if finding is None:
-        attempt.doubts[sites] = _doubt(p, "the solver's candidate race could not be replayed")
+        attempt.doubts[sites] = _doubt(p, _not_replayed(query))
     elif known is None or finding.effective_severity <= known.effective_severity:
         attempt.findings[sites] = finding
+
+
+def _not_replayed(query: Query) -> str:
+    """Replays accuse nobody across a barrier that is up to a library; proofs do not rest on it."""
+    site = next((b.site for b in barriers(query.summary.events) if not b.assured), None)
+    if site is None:
+        return "the solver's candidate race could not be replayed"
+    return f"whether `{site.text}` is a barrier is up to the library"
 
 
 def _doubt(p: Problem, why: str) -> str:

@@ -65,6 +65,7 @@ class Query:
     limit: float
     deadline: float
     stats: Counter
+    known: dict[Term, Answer] = field(factory=dict[Term, Answer])
 
     def ask(self, p: Problem, facts: Term) -> Answer:
         """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
@@ -89,8 +90,11 @@ class Query:
         formula = t.and_(facts, p.guards, t.not_(pitch.rows))
         return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
 
-    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """Columns leave their rows however wide these are: the program bounds them wrongly."""
+    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
+        """Columns leave their rows however wide these are: the program bounds them wrongly.
+
+        None: not decided.
+        """
         if not pitch.parameters:
             return False
         shared = shared_level(p.pair.relation)
@@ -98,7 +102,7 @@ class Query:
         symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
         formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
-        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.MODEL
+        return self.satisfiable(self.complete(formula, p, shared))
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
@@ -129,8 +133,15 @@ class Query:
         return facts
 
     def solve(self, formula: Term) -> Answer:
+        """The answer for a complete formula; a formula asked before is not asked again."""
         if formula is t.FALSE:
             return REFUTED
+        answer = self.known.get(formula)
+        if answer is None:
+            answer = self.known[formula] = self._solve(formula)
+        return answer
+
+    def _solve(self, formula: Term) -> Answer:
         answer, inexact = self._check(formula, None)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             if answer.outcome is Outcome.MODEL and not inexact:

@@ -17,6 +17,7 @@ from cuda_lsp.ir.program import Axis, Var
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, Problem
+from cuda_lsp.static.digits import side, upper_bounds
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
 _AMPLE, _FEW = 1 << 15, 1 << 8
@@ -31,13 +32,15 @@ _OUTER_AXES = (
 class Pitch:
     """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
     that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
-    ``parameters``: the pitches that nothing fixes."""
+    ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
+    that nothing is left to assume."""
 
     rows: Term
     equal: Term
     names: tuple[str, ...]
     assumable: bool
     parameters: tuple[Term, ...] = ()
+    bounded: bool = False
 
     @property
     def text(self) -> str:
@@ -63,7 +66,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     equal: list[Term] = []
     names: list[str] = []
     parameters: list[Term] = []
-    assumable = True
+    assumable, bounded = True, False
     element = int(first.size.value)
     for _ in range(4):
         pitch = _symbol(a, b, free, uniform=in_global)
@@ -74,6 +77,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = f"`{pitch.args[0]}`"
             assumable = assumable and pitch.args[0] in free
+            bounded = bounded or _bounded(p, pitch, column_a, column_b)
             parameters += [pitch] if pitch.args[0] in free else []
         else:
             split = None if grid_known else _constant(a, b)
@@ -94,7 +98,22 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
         element = 1
     if not names:
         return None
-    return Pitch(t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable, tuple(parameters))
+    return Pitch(
+        t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable, tuple(parameters), bounded
+    )
+
+
+def _bounded(p: Problem, pitch: Term, *columns: Term) -> bool:
+    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess."""
+    bounds = upper_bounds(t.conjuncts(p.guards))
+    for column in columns:
+        varying = {m: c for m, c in t.monomials(column).items() if any(side(a) for a in m)}
+        unit = math.gcd(*varying.values()) or 1
+        varying = {m: c // unit for m, c in varying.items()}
+        within = [a for m in varying for a in m if a.op is not Op.SYMBOL]
+        if pitch in t.subterms(*within, *bounds.get(t.from_monomials(varying), ())):
+            return True
+    return False
 
 
 def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:

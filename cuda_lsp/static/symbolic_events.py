@@ -38,7 +38,10 @@ class Access:
 
 @frozen(eq=False)
 class BarrierEvent:
-    """A barrier that the generic thread passes when ``guard``. ``mask``: lane mask, None: all lanes."""
+    """A barrier that the generic thread passes when ``guard``. ``mask``: lane mask, None: all lanes.
+
+    ``assured``: False where it may be none; it separates nothing then.
+    """
 
     scope: BarrierScope
     phase: BarrierPhase
@@ -48,6 +51,7 @@ class BarrierEvent:
     size: int | None = None
     key: Term | None = None  # NAMED: which barrier
     everyone: bool = True  # NAMED: no count given
+    assured: bool = True
 
 
 @frozen(eq=False)

@@ -199,6 +199,8 @@ class _Pairing:
     # -- barriers
 
     def closes(self, barrier: BarrierEvent) -> bool:
+        if not barrier.assured:
+            return False
         if barrier.scope is BarrierScope.GRID:
             return True
         if not self.relation.same_block:

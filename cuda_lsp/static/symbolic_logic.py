@@ -7,7 +7,7 @@ contradictions are seen at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from cuda_lsp.static.symbolic_core import (
     FALSE,
@@ -40,6 +40,10 @@ def le_zero(difference: Term) -> Term:
         return FALSE
     sums = dict(monomials(difference))
     constant = sums.pop((), 0)
+    choice = _choice(sums)
+    if choice is not None:
+        condition, then, otherwise = choice
+        return bool_ite(condition, _truth(then + constant <= 0), _truth(otherwise + constant <= 0))
     shared = math.gcd(*sums.values())
     if shared > 1:  # tighten: g*p + c <= 0  <=>  p + ceil(c/g) <= 0
         sums = {m: c // shared for m, c in sums.items()}
@@ -56,6 +60,10 @@ def eq(a: Term, b: Term) -> Term:
         return FALSE
     sums = dict(monomials(difference))
     constant = sums.pop((), 0)
+    choice = _choice(sums)
+    if choice is not None:
+        condition, then, otherwise = choice
+        return bool_ite(condition, _truth(then + constant == 0), _truth(otherwise + constant == 0))
     shared = math.gcd(*sums.values())
     if constant % shared:
         return FALSE
@@ -63,6 +71,25 @@ def eq(a: Term, b: Term) -> Term:
     shared = -shared if sums[first] < 0 else shared
     difference = from_monomials({m: c // shared for m, c in {**sums, (): constant}.items()})
     return intern(Op.EQ, (difference,), (difference,), 0, 1)
+
+
+def _choice(sums: Mapping[tuple[Term, ...], int]) -> tuple[Term, int, int] | None:
+    """``(condition, then, otherwise)`` of a multiple of a choice between two constants."""
+    if len(sums) != 1:
+        return None
+    ((atoms, factor),) = sums.items()
+    if len(atoms) != 1 or atoms[0].op is not Op.ITE:
+        return None
+    condition, then, otherwise = atoms[0].args
+    return (condition, factor * then.value, factor * otherwise.value) if _constant(then, otherwise) else None
+
+
+def _constant(*terms: Term) -> bool:
+    return all(term.is_const for term in terms)
+
+
+def _truth(value: bool) -> Term:
+    return TRUE if value else FALSE
 
 
 def eq_zero(a: Term) -> Term:

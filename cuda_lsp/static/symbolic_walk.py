@@ -388,9 +388,9 @@ class Walker:
                 mask = t.const(mask.value % (1 << 32))
         key = self.evaluator().integer(s.id) if s.id is not None else None
         self.events.append(
-            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, s.count is None)
+            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, s.count is None, s.assured)
         )
-        wide = s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
+        wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
         level = Level.THREAD
         if wide and s.phase is not BarrierPhase.ARRIVE:
             level = Level.GRID if s.scope is BarrierScope.GRID else Level.BLOCK

@@ -182,12 +182,31 @@ def test_arithmetic_assembly_only_loses_its_value():
     )
 
 
-def test_cub_collective_is_named():
+def test_cub_collective_of_parts_of_a_warp_is_named():
     text = (
-        "#include <cub/cub.cuh>\n__global__ void k(int* a) { typedef cub::BlockReduce<int, 64> R;"
+        "#include <cub/cub.cuh>\n__global__ void k(int* a) { typedef cub::WarpReduce<int, 8> R;"
         " __shared__ typename R::TempStorage t; a[0] = R(t).Sum(a[1]); }"
     )
+    assert any("cub::WarpReduce" in c for c in constructs(lowered(text)))
+
+
+def test_cub_collective_with_private_storage_is_named():
+    text = (
+        "#include <cub/cub.cuh>\n__global__ void k(int* a) { a[0] = cub::BlockReduce<int, 64>().Sum(a[1]); }"
+    )
     assert any("cub::BlockReduce" in c for c in constructs(lowered(text)))
+
+
+def test_results_of_a_collective_are_new_values():
+    text = (
+        "#include <cub/cub.cuh>\n__global__ void k(int* a) { typedef cub::BlockScan<int, 64> S;"
+        " __shared__ typename S::TempStorage t; int v = 1; int w[2] = {2, 2};"
+        " S(t).ExclusiveSum(a[threadIdx.x], v); S(t).InclusiveSum(w, w); a[v] = 1; a[w[1]] = 1; }"
+    )
+    assert constructs(lowered(text)) == []
+    stores = accesses(text, "a")[-2:]
+    assert "1 * 4" not in stores[0]
+    assert any("w" in line and "store" in line for line in printed(text))
 
 
 def test_atomic_ref_is_atomic():

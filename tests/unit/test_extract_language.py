@@ -372,3 +372,13 @@ def test_local_whose_initialiser_is_not_understood_stays_private_to_its_thread()
         " __global__ void k(float* a) { a[threadIdx.x] = g<h>(a[threadIdx.x]); } void l(float* a) { k<<<1, 32>>>(a); }"
     )
     assert {array.name for array in kernel.arrays if array.space is Space.GLOBAL} == {"a"}
+
+
+def test_a_function_as_template_argument_is_inlined():
+    kernel = lowered(
+        "__device__ int twice(int v) { return 2 * v; }\n"
+        "using F = int (*)(int);\n"
+        "template <F f> __device__ int apply(int v) { return f(v) + (*f)(v); }\n"
+        "__global__ void k(int* a) { a[apply<twice>(threadIdx.x)] = 1; }\n"
+    )
+    assert constructs(kernel) == []

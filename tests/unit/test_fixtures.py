@@ -39,7 +39,9 @@ def conflicts(report: FileReport) -> tuple[tuple[int, int], ...]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_exactly_the_expected_races_and_conflicts_are_found(case: Case) -> None:
-    report = check_text(case.path, case.text, Settings(banks=case.banks))
+    report = check_text(
+        case.path, case.text, Settings(banks=case.banks, enumeration_budget=20_000, solver_budget=20_000)
+    )
     assert report.errors == ()
     assert races(report) == case.races
     assert conflicts(report) == case.conflicts
@@ -53,7 +55,9 @@ def test_exactly_the_expected_races_and_conflicts_are_found(case: Case) -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.races], ids=lambda case: case.name)
 def test_certain_races_name_two_threads_and_an_element(case: Case) -> None:
-    report = check_text(case.path, case.text, Settings(banks=case.banks))
+    report = check_text(
+        case.path, case.text, Settings(banks=case.banks, enumeration_budget=20_000, solver_budget=20_000)
+    )
     certain = [f for f in report.findings if f.kind and f.status in (Status.PROVED, Status.CONDITIONAL)]
     assert certain
     for finding in certain:

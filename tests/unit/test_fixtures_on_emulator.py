@@ -23,8 +23,8 @@ from cuda_lsp.static.analyze import Analyzer
 pytestmark = needs_nvcc
 ENGINES = Engines()
 CASES = [c for c in cases() if c.banks == 32]
-NOT_RUN = {"recursion": "deeper than 12 calls", "grid_wide": "trap"}
-"""Kernels that the emulator refuses or that need a cooperative launch, and what it says."""
+NOT_RUN = {"recursion": "deeper than 12 calls"}
+"""Kernels that the emulator refuses, and what it says."""
 OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
 
 

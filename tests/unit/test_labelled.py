@@ -53,7 +53,7 @@ def labelled() -> list[Labelled]:
 @lru_cache(maxsize=1)
 def checked(path: Path) -> tuple[str, FileReport]:
     text = path.read_text()
-    return text, check_text(path, text, Settings(solver_budget=20_000))
+    return text, check_text(path, text, Settings(enumeration_budget=20_000, solver_budget=20_000))
 
 
 def expected_races(text: str, kernel: KernelReport) -> frozenset[Race]:

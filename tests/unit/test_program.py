@@ -175,3 +175,33 @@ int main() {
 }
 """
     assert "2 launches on CPU emulator, exit status 0" in run(tmp_path, text).stderr
+
+
+def test_blocks_of_a_cooperative_launch_meet_and_memory_of_the_devices_heap_works(tmp_path):
+    text = """
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void reverse(int* data, int* out, int n) {
+    cg::grid_group grid = cg::this_grid();
+    int* own = (int*)malloc(8);
+    own[0] = own[1] = n;
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) data[i] = i + own[1] - n;
+    free(own);
+    MEET
+    for (int i = grid.thread_rank(); i < n; i += grid.size()) out[i] = data[n - 1 - i];
+}
+int main() {
+    int n = 3000, *data, *out, bad = 0;
+    cudaMallocManaged(&data, n * 4);
+    cudaMallocManaged(&out, n * 4);
+    void* given[] = {&data, &out, &n};
+    cudaLaunchCooperativeKernel((void*)reverse, dim3(4), dim3(128), given, 0, 0);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < n; ++i) bad += out[i] != n - 1 - i;
+    return bad ? 9 : 0;
+}
+"""
+    good = run(tmp_path, text.replace("MEET", "grid.sync();"))
+    assert "exit status 0" in good.stderr
+    assert "[confirmed]" not in good.stdout
+    assert "[confirmed]" in run(tmp_path, text.replace("MEET", "")).stdout

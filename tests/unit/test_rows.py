@@ -66,3 +66,28 @@ def test_a_row_that_others_write() -> None:
         + LAUNCH % ("float* v, int w", "v, w")
     )
     assert verdict(text) is not Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize("bound", ["x <= w", "x < w + 2"])
+def test_a_column_that_the_program_bounds_by_more_than_the_row_is_no_row(bound: str) -> None:
+    text = (
+        f"""__global__ void k(float* a, int w, int h) {{
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if ({bound} && y < h) a[y * w + x] = 1;
+    }}
+    """
+        + LAUNCH % ("float* a, int w, int h", "a, w, h")
+    )
+    assert verdict(text) is not Verdict.RACE_FREE
+
+
+def test_a_column_within_the_row_needs_no_assumption() -> None:
+    text = (
+        """__global__ void k(float* a, int w, int h) {
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (x < w && y < h) a[y * w + x] = 1;
+    }
+    """
+        + LAUNCH % ("float* a, int w, int h", "a, w, h")
+    )
+    assert verdict(text) is Verdict.RACE_FREE

@@ -217,6 +217,36 @@ def test_a_fragment_is_read_behind_what_its_includer_says_first(translate: Open,
     assert translation.diagnostics == ()
 
 
+def test_a_fragment_is_read_behind_its_includers_includer(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text('#define N 8\n#include "work.cu"\n')
+    (tmp_path / "work.cu").write_text('typedef float real;\n#include "./part.cu"\n')
+    assert translate("__global__ void k(real* a) { a[0] = N; }\n", name="part.cu").diagnostics == ()
+
+
+def test_a_fragment_may_begin_inside_a_scope_of_its_includer(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text('extern "C" {\ntypedef float real;\n#include "part.cu"\n}\n')
+    translation = translate("__global__ void k(real* a) { a[0] = 1; }\n", name="part.cu")
+    assert [kernel.name for kernel in translation.kernels()] == ["k"]
+    assert translation.diagnostics == ()
+
+
+def test_an_includer_that_hides_the_kernels_is_left_out(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "main.cu").write_text('#define HIDDEN\n#include "part.cu"\n')
+    translation = translate("#ifndef HIDDEN\n__global__ void k(real* a) {}\n#endif\n", name="part.cu")
+    assert [kernel.name for kernel in translation.kernels()] == ["k"]
+
+
+def test_an_enumeration_as_template_parameter_is_guessed(translate: Open) -> None:
+    translation = translate("enum class Kind { A = 3, B };\ntemplate <Kind k> __global__ void f(int* a) {}\n")
+    assert translation.diagnostics == ()
+    assert not translation.kernels()[0].dependent
+
+
+def test_a_template_of_vectors_is_guessed(translate: Open) -> None:
+    translation = translate("template <class T> __global__ void f(T* a) { a[0].x = a[1].y; }\n")
+    assert translation.diagnostics == ()
+
+
 def test_an_includer_that_does_not_help_is_left_out(translate: Open, tmp_path: Path) -> None:
     (tmp_path / "main.cu").write_text('int x;\n#include "part.cu"\n')
     translation = translate("__global__ void k(real* a) {}\n", name="part.cu")

@@ -25,7 +25,7 @@ from cuda_lsp.static.solve import Budget
 from cuda_lsp.static.tiers import enumerate_kernel, refined
 from cuda_lsp.static.witness import replay
 
-SETTINGS = Settings()
+SETTINGS = Settings(enumeration_budget=20_000, solver_budget=20_000)
 KINDS = ("fetch", "read", "write", "write", "atomic", "sync", "if", "if", "loop")
 SHAPES = (((8, 1, 1), (1, 1, 1)), ((4, 1, 1), (3, 1, 1)), ((8, 1, 1), (40, 1, 1)), ((4, 1, 1), None))
 

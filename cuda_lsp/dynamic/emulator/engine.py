@@ -103,7 +103,8 @@ class Launch:
         self.program, self.request = program, request
         grid = request.launch.grid or (1, 1, 1)
         self.total = int(np.prod(grid))
-        self.blocks = request.blocks if request.blocks is not None else tuple(range(self.total))
+        sampled = None if program.grid_wide else request.blocks
+        self.blocks = sampled if sampled is not None else tuple(range(self.total))
         allowed = most if most is not None else max(1, _MAX_THREADS // request.launch.threads)
         self.cut = len(self.blocks) > allowed
         self.blocks = self.blocks[:allowed]
@@ -244,6 +245,7 @@ def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
     return lay_out(
         request.arguments, kernel.params, kernel.param_bytes, program.module.variables.values(),
         kernel.variables.values(), blocks, request.launch.threads, request.launch.dynamic_shared or 0,
+        "malloc" in program.module.functions,
     )  # fmt: skip
 
 

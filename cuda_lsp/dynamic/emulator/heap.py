@@ -21,6 +21,7 @@ from attrs import frozen
 from cuda_lsp.dynamic.emulator.memory import (
     GAP,
     VIEWS,
+    WORKSPACE,
     Memory,
     Region,
     TooMuchMemory,
@@ -140,7 +141,8 @@ class Heap:
         )  # fmt: skip
         local_size = window(needs.variables, "local", symbols, [], 0)
         params = GAP
-        shared_start = after(params + max(len(needs.parameters), 8))
+        workspace = after(params + max(len(needs.parameters), 8))
+        shared_start = after(workspace + WORKSPACE)
         shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
         local_start = shared_start + needs.blocks * shared_stride + GAP
         threads = needs.blocks * needs.per_block
@@ -148,7 +150,8 @@ class Heap:
         if local_end + GAP > START:
             raise TooMuchMemory(f"a launch needs {local_end >> 20} MiB of shared and local memory")
         self._window_end = local_end
-        self.data[shared_start:local_end] = 0
+        self.data[workspace:local_end] = 0
+        self._mark(workspace, workspace + WORKSPACE, True)
         self.data[params : params + len(needs.parameters)] = np.frombuffer(needs.parameters, np.uint8)
         self._mark(params, params + max(len(needs.parameters), 8), True)
         for b in range(needs.blocks):
@@ -168,6 +171,9 @@ class Heap:
             shared_stride,
             local_start + np.arange(threads) * local_stride,
             (local_start, local_end),
+            workspace,
+            allocate=self.allocate,
+            release=self.release,
         )
 
     def _named(self, names: Mapping[int, str]) -> Iterable[Region]:

@@ -94,6 +94,10 @@ class Machine:
         self.executed = np.zeros(len(self.program.sites), bool)
         self.registers = [np.dtype(kind).type(0) for kind in self.program.registers]
         self._visited = np.zeros(len(self.program.blocks) + 1, bool)
+        if self.program.grid_wide:
+            workspace = self.memory.workspace
+            self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)
+            self.lanes.registers["%envreg2"] = np.uint32(workspace & 0xFFFFFFFF)
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -464,11 +468,16 @@ class Machine:
         if self.costly is not None:
             self.costly.setdefault(number, []).append((address, mask))
 
-    def load(self, number: int, address: Array, kind: str, mask: Mask) -> Array:
+    def load(
+        self, number: int, address: Array, kind: str, mask: Mask, strong: int = 0, release: bool = False
+    ) -> Array:
+        """``strong``: how the access is logged when it is no plain one (``detect``)."""
         address = self._addresses(address)
         size = int(kind[1:])
         allowed = self._allowed(number, address, size, mask)
-        self._log(number, address, allowed, size, 0)
+        self._log(number, address, allowed, size, strong)
+        if strong:
+            self.order.synchronise(address, allowed, reads=True, writes=False, release=release)
         values = self._view(kind).take(address >> _SHIFT[size], mode="clip")
         return values if allowed is mask else np.where(allowed, values, values.dtype.type(0))
 
@@ -486,12 +495,17 @@ class Machine:
         view = self._view(kind)
         return tuple(view.take(index + k, mode="clip") for k in range(count))
 
-    def store(self, number: int, address: Array, kind: str, mask: Mask, value: Array) -> None:
+    def store(
+        self, number: int, address: Array, kind: str, mask: Mask, value: Array, strong: int = 0,
+        release: bool = False,
+    ) -> None:  # fmt: skip
         address = self._addresses(address)
         size = int(kind[1:])
         allowed = self._allowed(number, address, size, mask)
         value = np.broadcast_to(np.asarray(value), (self.threads,))
-        self._log(number, address, allowed, size, 1, value)
+        self._log(number, address, allowed, size, strong or 1, value)
+        if strong:
+            self.order.synchronise(address, allowed, reads=False, writes=True, release=release)
         index = address >> _SHIFT[size]
         view = self._view(kind)
         if allowed is None:
@@ -517,13 +531,13 @@ class Machine:
 
     def atomic(
         self, number: int, address: Array, operation: str, kind: str, mask: Mask, value: Array,
-        second: Mask, returns: bool, block_scope: bool,
+        second: Mask, returns: bool, block_scope: bool, release: bool,
     ) -> Array:  # fmt: skip
         address = self._addresses(address)
         size = int(kind[1:])
         allowed = self._allowed(number, address, size, mask)
         self._log(number, address, allowed, size, 3 if block_scope else 2)
-        self.order.atomic(address, allowed)
+        self.order.synchronise(address, allowed, reads=True, writes=True, release=release)
         lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
         value = np.broadcast_to(np.asarray(value), (self.threads,))[lanes]
         other = None if second is None else np.broadcast_to(np.asarray(second), (self.threads,))[lanes]
@@ -570,6 +584,19 @@ class Machine:
 
     def unbound(self, what: str) -> None:
         self.images.add("surfaces" if what.startswith("su") else "textures")
+
+    def allocate(self, size: Array, mask: Mask) -> Array:
+        """``malloc`` of every active thread; 0 where the device's heap is used up."""
+        size, found = self._addresses(size), np.zeros(self.threads, np.uint64)
+        for lane in range(self.threads) if mask is None else np.flatnonzero(mask).tolist():
+            found[lane] = self.memory.allocate(int(size[lane]))
+        return found
+
+    def release(self, address: Array, mask: Mask) -> None:
+        """``free`` of every active thread."""
+        address = self._addresses(address)
+        for lane in range(self.threads) if mask is None else np.flatnonzero(mask).tolist():
+            self.memory.release(int(address[lane]))
 
     def print(self, form: Array, arguments: Array, mask: Mask) -> None:
         """``vprintf`` of every active thread, in order; long output is cut."""

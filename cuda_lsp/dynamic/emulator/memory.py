@@ -11,7 +11,7 @@ site and not carried out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,10 @@ from cuda_lsp.model import Space
 Array = Any
 
 GAP = 4096
+WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
+_OWN_HEAP = 8 << 20  # bytes, as CUDA's default
 
 
 class TooMuchMemory(Exception):
@@ -59,7 +61,10 @@ class Memory:
     shared_stride: int
     local_base: Array
     local: tuple[int, int]
+    workspace: int = 0  # of a cooperative launch, zeroed
     buffers: dict[str, Region] = field(factory=dict[str, Region])
+    allocate: Callable[[int], int] = lambda size: 0  # the kernel's own ``malloc``; 0: there is no more
+    release: Callable[[int], object] = lambda address: None
 
     def place(self, address: int) -> Place:
         """What an address is, for people."""
@@ -91,8 +96,9 @@ def lay_out(
     blocks: int,
     per_block: int,
     dynamic_shared: int,
+    allocates: bool = False,
 ) -> Memory:
-    """Build the arena. ``body``: the kernel's shared and local variables.
+    """Build the arena. ``body``: the kernel's shared and local variables; ``allocates``: it calls ``malloc``.
 
     Raises TooMuchMemory, and ValueError for a wrong number of arguments.
     """
@@ -105,6 +111,8 @@ def lay_out(
     top = GAP
     param_start = top
     top = after(top + max(param_bytes, 8))
+    workspace = top
+    top = after(top + WORKSPACE)
     for variable in outer:
         if variable.space in ("global", "const"):
             symbols[variable.name] = top
@@ -124,6 +132,8 @@ def lay_out(
                 buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
                 top = after(top + len(buffer.data))
     regions += buffers.values()
+    own_heap = top
+    top = after(top + (_OWN_HEAP if allocates else 0))
     end = top + GAP
     if end > _LIMIT:
         raise TooMuchMemory(f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}")
@@ -132,6 +142,7 @@ def lay_out(
     valid = np.zeros(end, bool)
     block = np.arange(blocks * per_block) // per_block
     valid[param_start : param_start + max(param_bytes, 8)] = True
+    valid[workspace : workspace + WORKSPACE] = True
     for region in regions:
         if region.space is Space.GLOBAL:
             valid[region.start : region.start + region.size] = True
@@ -151,14 +162,36 @@ def lay_out(
         shared_stride,
         local_start + np.arange(blocks * per_block) * local_stride,
         (local_start, local_end),
+        workspace,
         buffers,
     )
+    if allocates:
+        memory.allocate = _Bump(memory, own_heap, own_heap + _OWN_HEAP).allocate
     for variable in outer:
         if variable.name in symbols and variable.initialiser and variable.space != "shared":
             initialise(memory.data, memory.symbols, variable, symbols[variable.name])
     for argument, (start, size) in zip(given, params.values(), strict=True):
         _store_argument(memory, argument, param_start + start, size)
     return memory
+
+
+@define
+class _Bump:
+    """The device's heap of a kernel that runs by itself: what is freed is not used again."""
+
+    memory: Memory
+    top: int
+    end: int
+
+    def allocate(self, size: int) -> int:
+        start = self.top
+        if start + size > self.end:
+            return 0
+        self.top = start + -(-size // 16) * 16 + 16
+        for width, valid in self.memory.valid.items():
+            valid[-(-start // width) : (start + size) // width] = True
+        self.memory.regions.append(Region("malloc", start, size, Space.GLOBAL))
+        return start
 
 
 def after(address: int) -> int:

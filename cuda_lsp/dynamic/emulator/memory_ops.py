@@ -1,8 +1,8 @@
 """Loads, stores, atomics and address arithmetic: PTX instruction → calls of the machine.
 
 Source: PTX ISA 9.7.9 "Data movement", 9.7.13 "Atomics". Addresses become generic addresses (indices of the
-arena) before the machine sees them. ``volatile``, ``relaxed``, ``acquire`` and ``release`` accesses are
-executed as plain ones.
+arena) before the machine sees them. Strong accesses (``relaxed``, ``acquire``, ``release``; chapter 8) do not
+race with one another and order threads as atomics do; ``volatile`` ones are plain.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ def address(e: Emitter, text: str, space: str) -> str:
     return f"{expression} + S.local_base" if space == "local" else expression
 
 
+def strength(code: Instruction) -> str:
+    """Arguments of a load or store that say how strong it is; "" for a plain one."""
+    words = set(code.modifiers)
+    if not words & {"relaxed", "acquire", "release"}:
+        return ""
+    return f", {3 if 'cta' in words else 2}, {'release' in words}"
+
+
 def _registers(text: str) -> list[str]:
     return [part.strip() for part in text.strip("{} ").split(",")]
 
@@ -70,7 +78,9 @@ def _load(e: Emitter, code: Instruction, number: int) -> None:
         return
     where = address(e, code.arguments[1], "generic" if space in ("param", "const", "global") else space)
     if count == 1:
-        return e.write(code.arguments[0], f"S.load({number}, {where}, {name!r}, {e.mask})", kind)
+        return e.write(
+            code.arguments[0], f"S.load({number}, {where}, {name!r}, {e.mask}{strength(code)})", kind
+        )
     values = e.fresh(f"S.load_vector({number}, {where}, {name!r}, {count}, {e.mask})")
     for k, target in enumerate(_registers(code.arguments[0])):
         if target != "_":
@@ -84,7 +94,7 @@ def _store(e: Emitter, code: Instruction, number: int) -> None:
               for part in _registers(code.arguments[1])]  # fmt: skip
     name = numpy_name(kind)
     if count == 1:
-        e.lines.append(f"S.store({number}, {where}, {name!r}, {e.mask}, {values[0]})")
+        e.lines.append(f"S.store({number}, {where}, {name!r}, {e.mask}, {values[0]}{strength(code)})")
     else:
         e.lines.append(f"S.store_vector({number}, {where}, {name!r}, {e.mask}, ({', '.join(values)}))")
 
@@ -102,7 +112,8 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     values = [e.read(a, kind) for a in arguments[1:3]]
     second = values[1] if len(values) > 1 else "None"
     what = (
-        f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {values[0]}, {second}, {returns}, {'cta' in words}"
+        f"{operation!r}, {numpy_name(kind)!r}, {e.mask}, {values[0]}, {second}, {returns}, {'cta' in words}, "
+        f"{bool({'release', 'acq_rel'} & set(words))}"
     )
     call = f"S.atomic({number}, {where}, {what})"
     if not returns or code.arguments[0] == "_":
@@ -157,6 +168,13 @@ def _call(e: Emitter, code: Instruction, number: int) -> None:
         slot = f"%{returns}.0"
         if slot in e.kernel.registers:
             e.write(slot, e.read("0", e.kernel.registers[slot]), e.kernel.registers[slot])
+    elif name in ("malloc", "free"):
+        given = e.read(f"%{arguments[1].strip('() ')}.0", "s64")
+        if name == "free":
+            e.lines.append(f"S.release({given}, {e.mask})")
+        else:
+            slot = f"%{returns}.0"
+            e.write(slot, f"S.allocate({given}, {e.mask})", "b64")
     elif name == "__assertfail":
         e.lines.append(f"S.trap({number}, {e.mask}, 'an assertion failed')")
     else:

@@ -2,8 +2,8 @@
 
 Warp clocks tick for all lanes of a warp when the whole warp synchronises. Everything else is an *event* with
 the threads it releases from and the threads it orders after them; chains of events are followed. Between
-blocks a fence followed by an atomic publishes what its thread has seen, and an atomic on the same address
-picks it up: that is the "last block done" pattern.
+blocks a fence followed by an atomic (or a release) publishes what its thread has seen, and an atomic or an
+acquiring load at the same address picks it up: "last block done", flags, barriers of a whole grid.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -59,6 +59,7 @@ class Order:
     fenced: Array = None
     published: dict[int, list[Publication]] = field(factory=dict[int, list[Publication]])
     pickups: list[Pickup] = field(factory=list[Pickup])
+    met: set[tuple[Publication, int]] = field(factory=set[tuple[Publication, int]])  # only the first counts
     barriers: Array = None  # sequence of each thread's last block barrier
     barrier_log: list[tuple[int, Array]] = field(factory=list[tuple[int, Array]])
 
@@ -101,16 +102,23 @@ class Order:
     def fence(self, lanes: Array | None) -> None:
         self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
 
-    def atomic(self, address: Array, lanes: Array | None) -> None:
-        """Atomics publish after a fence, and pick up what others published at the same address."""
-        if not self.fenced.any() and not self.published:
+    def synchronise(
+        self, address: Array, lanes: Array | None, *, reads: bool, writes: bool, release: bool
+    ) -> None:
+        """A strong access. A write publishes (after a fence, or if it releases) what its thread has seen.
+
+        A read picks up what others published at the same address.
+        """
+        if not (self.published or (writes and (release or self.fenced.any()))):
             return
         for thread in range(self.lanes.count) if lanes is None else np.flatnonzero(lanes).tolist():
             at = int(address[thread])
-            for publication in self.published.get(at, ()):
-                if self.lanes.block[publication.thread] != self.lanes.block[thread]:
+            for publication in self.published.get(at, ()) if reads else ():
+                known = (publication, thread)
+                if self.lanes.block[publication.thread] != self.lanes.block[thread] and known not in self.met:
+                    self.met.add(known)
                     self.pickups.append(Pickup(publication, thread, self.sequence))
-            if self.fenced[thread]:
+            if writes and (release or self.fenced[thread]):
                 barrier = int(self.barriers[thread])
                 self.published.setdefault(at, []).append(Publication(at, thread, self.sequence, barrier))
 

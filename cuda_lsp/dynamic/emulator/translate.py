@@ -71,7 +71,10 @@ class Block:
 
 @define
 class Program:
-    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls."""
+    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
+
+    ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
+    """
 
     kernel: FlatKernel
     module: PtxModule
@@ -81,6 +84,7 @@ class Program:
     sites: list[tuple[str, int, tuple[tuple[str, int], ...]]] = field(
         factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
     )
+    grid_wide: bool = False
 
 
 def translate(module: PtxModule, entry: str) -> Program:
@@ -94,6 +98,7 @@ def translate(module: PtxModule, entry: str) -> Program:
     constants = _globals(kernel)
     program = Program(kernel, module, [], [stored_name(kernel.registers[r]) for r in numbers], numbers)
     program.sites = [(flat.function, flat.index, flat.calls) for flat in kernel.instructions]
+    program.grid_wide = any("%envreg2" in flat.code.operands for flat in kernel.instructions)
     sources: list[str] = []
     shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []
     unknown: dict[str, None] = {}

@@ -1,0 +1,125 @@
+"""Programs that verify their own results, run whole under check on either engine.
+
+``programs.py prepare FOLDER JOBS.pkl [NAME…]`` reads the programs of a folder of CMake projects, laid out as
+CUDA's samples are (those that need further libraries are left out), and analyses their kernels;
+``programs.py run JOBS.pkl RESULTS.json ENGINE [SECONDS [ALL]]`` builds and runs each, and tells its exit
+status and the races that were seen. Preparing needs libclang, running only what the dynamic check needs.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.runner import Runner
+
+_TARGET = re.compile(r"add_executable\((\w+)\s+([^)]*)\)")
+_LIBRARIES = re.compile(
+    r"CUDA::(cublas|cufft|curand|cusparse|cusolver|npp|nvrtc|cuda_driver|nvJ)|OPENGL|GLUT|Vulkan|MPI::|OpenMP"
+)
+
+
+def programs(folder: Path) -> Iterator[tuple[str, Path, list[Path]]]:
+    """Name, the source with ``main`` (or the first with kernels), and the other sources."""
+    for listing in sorted(folder.rglob("CMakeLists.txt")):
+        text = listing.read_text()
+        target = _TARGET.search(text)
+        if target is None or _LIBRARIES.search(text):
+            continue
+        named = [listing.parent / s for s in target[2].split() if s.endswith((".cu", ".cpp", ".c"))]
+        device = [s for s in named if s.suffix == ".cu" and s.exists()]
+        if not device or not all(s.exists() for s in named):
+            continue
+        holds_main = [s for s in device if re.search(r"\bmain\s*\(", s.read_text(errors="replace"))]
+        first = (holds_main or device)[0]
+        yield target[1], first, [s for s in named if s != first]
+
+
+def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
+    """A job for each program."""
+    from cuda_lsp.config import Settings
+    from cuda_lsp.confirm import CheckOptions
+    from cuda_lsp.confirm_program import Analysed, ProgramOptions, program_job
+    from cuda_lsp.static.analyze import Analyzer
+
+    jobs: dict[str, ProgramJob] = {}
+    for name, first, others in programs(folder):
+        if wanted and name not in wanted:
+            continue
+        settings = Settings(include_dirs=(str(folder / "Common"), str(first.parent)), arch="sm_90")
+        analyzer = Analyzer(settings)
+        files: list[Analysed] = []
+        for path in [first, *(p for p in others if p.suffix == ".cu")]:
+            text = path.read_text(errors="replace")
+            report = analyzer.update(path, text)
+            kernels = tuple(analyzer.kernel(path, k.name) for k in report.kernels)
+            files.append(Analysed(path, text, report, kernels))
+        analyzer.shutdown()
+        options = ProgramOptions(sources=tuple(others), folder=first.parent)
+        jobs[name] = program_job(files, settings, CheckOptions(watch_all=True), options)
+    return jobs
+
+
+def run(job: ProgramJob, engine: EngineKind, seconds: float) -> ProgramResult:
+    runner = Runner()
+    try:
+        cache = Path.home() / ".cache" / "cuda-lsp-programs"
+        return runner.run_program(evolve(job, engine=engine, cache=cache, deadline=seconds))
+    finally:
+        runner.close()
+
+
+def row(result: ProgramResult) -> dict[str, object]:
+    races = {
+        name: sorted({_lines(check, race.sites) for trial in check.results for race in trial.races.races})
+        for name, check in result.checks.items()
+    }
+    return {
+        "status": result.status,
+        "launches": result.launches,
+        "kernels checked": len(result.checks),
+        "races": {name: found for name, found in races.items() if found},
+        "seconds": round(result.seconds, 1),
+        "problem": result.problem,
+        "errors": [e.message[:200] for e in result.errors][:3],
+        "notes": list(result.notes),
+        "output": result.output[-300:],
+    }
+
+
+def _lines(check: object, sites: tuple[int, int]) -> tuple[int, ...]:
+    places = [check.sites[k].site for k in sites]  # type: ignore[attr-defined]
+    return tuple(p.range.start.line if p else 0 for p in places)
+
+
+def main() -> None:
+    if sys.argv[1] == "prepare":
+        jobs = prepare(Path(sys.argv[2]), set(sys.argv[4:]))
+        Path(sys.argv[3]).write_bytes(pickle.dumps(jobs))
+        print(f"{len(jobs)} programs")
+        return
+    jobs: dict[str, ProgramJob] = pickle.loads(Path(sys.argv[2]).read_bytes())
+    engine = EngineKind(sys.argv[4])
+    seconds = float(sys.argv[5]) if len(sys.argv) > 5 else 120.0
+    target, rows, limit = Path(sys.argv[3]), {}, float(sys.argv[6]) if len(sys.argv) > 6 else 1e9
+    started = time.monotonic()
+    for name, job in jobs.items():
+        if time.monotonic() - started > limit:
+            break
+        rows[name] = row(run(job, engine, seconds))
+        told = {k: v for k, v in rows[name].items() if k != "output"}
+        print(name, json.dumps(told)[:400], flush=True)
+        target.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

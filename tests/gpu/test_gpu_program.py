@@ -1,0 +1,127 @@
+"""Whole programs on the GPU: their own inputs, their own results, and what their kernels did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.gpu import device_architecture
+from cuda_lsp.dynamic.job import EngineKind, Parameter, Piece
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.dynamic.runs import EngineUnavailable
+from cuda_lsp.model import Position, SourceRange
+
+HISTOGRAM = r"""
+#include <cstdio>
+#include <cstdlib>
+__device__ int launches;
+__managed__ int step = 2;
+__constant__ int weights[2] = {1, 10};
+__global__ void count(int* bins, const int* data, int n) {
+    __shared__ int local[64];
+    local[threadIdx.x] = 0;
+    BARRIER
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) atomicAdd(&local[data[i] & 63], weights[i & 1]);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], local[threadIdx.x]);
+    if (i == 0) { atomicAdd(&launches, step); printf("first of %u blocks\n", gridDim.x); }
+}
+int main(int argc, char** argv) {
+    int n = atoi(argv[1]);
+    int *data, *bins, host[64], total = 0, seen = 0;
+    cudaMallocManaged(&data, n * sizeof(int));
+    cudaMalloc(&bins, 64 * sizeof(int));
+    cudaMemset(bins, 0, 64 * sizeof(int));
+    for (int i = 0; i < n; ++i) data[i] = i * 7;
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    for (int k = 0; k < 3; ++k) count<<<(n + 63) / 64, 64, 0, stream>>>(bins, data, n);
+    cudaStreamSynchronize(stream);
+    cudaMemcpy(host, bins, sizeof host, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&seen, launches, sizeof seen);
+    for (int b : host) total += b;
+    printf("total %d, launches %d, %s\n", total, seen, cudaGetErrorString(cudaGetLastError()));
+    return total == 3 * (n / 2 * 11) ? 0 : 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    try:
+        device_architecture()
+    except EngineUnavailable as reason:
+        pytest.skip(str(reason))
+    made = Runner()
+    yield made
+    made.close()
+
+
+def run(runner: Runner, folder: Path, text: str, *arguments: str) -> ProgramResult:
+    """Run ``text``, whose kernel begins with ``__global__`` and ends before ``int main``."""
+    path = folder / "program.cu"
+    path.write_text(text)
+    lines = text.splitlines()
+    first = next(n for n, line in enumerate(lines, 1) if "__global__" in line)
+    last = next(n for n, line in enumerate(lines, 1) if "int main" in line) - 1
+    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),)) for name in ("bins", "data"))
+    name = lines[first - 1].partition("(")[0].split()[-1]
+    extent = SourceRange(path, Position(first, 1), Position(last, 2))
+    kernel = ProgramKernel(name, name, "", extent, pointers)
+    options = CompileOptions(arch="sm_75")
+    job = ProgramJob(path, text, (kernel,), options, folder / "cache", folder, arguments)
+    return runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=60.0))
+
+
+def test_a_correct_program_gives_its_results_and_no_race(runner: Runner, tmp_path: Path) -> None:
+    result = run(runner, tmp_path, HISTOGRAM.replace("BARRIER", "__syncthreads();"), "64000")
+    assert result.problem is None, (result, result.output)
+    assert "total 1056000, launches 6, no error" in result.output
+    assert result.output.count("first of 1000 blocks") == 3
+    assert result.status == 0
+    assert result.launches == 3
+    check = result.checks["count"]
+    assert [len(trial.races.races) for trial in check.results] == [0, 0]
+    banks = check.results[0].banks
+    assert banks is not None
+    assert banks.banks
+
+
+def test_a_missing_barrier_is_seen_in_the_program(runner: Runner, tmp_path: Path) -> None:
+    result = run(runner, tmp_path, HISTOGRAM.replace("BARRIER", ""), "64000")
+    check = result.checks["count"]
+    races = check.results[0].races.races
+    assert races
+    places = {check.sites[k].site for race in races for k in race.sites}
+    assert {place.range.start.line for place in places if place is not None} == {9, 12}
+
+
+def test_a_kernel_that_hangs_or_faults_is_told(runner: Runner, tmp_path: Path) -> None:
+    text = """__global__ void wait(volatile int* p, int*) { while (*p == 0) {} }
+int main() { int* p; cudaMalloc(&p, 4); cudaMemset(p, 0, 4); wait<<<1, 32>>>(p, p);
+  return cudaDeviceSynchronize(); }
+"""
+    path = run_with_deadline(runner, tmp_path, text, 3.0)
+    assert path.problem is not None
+    assert any("did not end" in note for note in path.notes) or "deadline" in path.problem
+    faulty = """__global__ void crash(int* p, int*) { p[1ll << 40] = 1; }
+int main() { int* p; cudaMalloc(&p, 4); crash<<<1, 32>>>(p, p); return cudaDeviceSynchronize() ? 5 : 0; }
+"""
+    result = run(runner, tmp_path, faulty)
+    assert result.problem is not None or result.status == 5
+
+
+def run_with_deadline(runner: Runner, folder: Path, text: str, seconds: float) -> ProgramResult:
+    path = folder / "program.cu"
+    path.write_text(text)
+    extent = SourceRange(path, Position(1, 1), Position(1, 80))
+    kernel = ProgramKernel("wait", "wait", "", extent, ())
+    options = CompileOptions(arch="sm_75")
+    job = ProgramJob(path, text, (kernel,), options, folder / "cache", folder)
+    return runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=seconds))

@@ -1,0 +1,101 @@
+"""Addresses of mixed radix: what is proved, what is not, and that nothing false is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from extract_kernels import lowered
+
+from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+
+GPU = GpuModel("test", (9, 0))
+INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "
+
+
+def answer(body: str, block: int = 64, grid: int | None = None, seconds: float = 2.0) -> SolverResult:
+    text = "__global__ void k(float* a, int A, int B, int C, int D) { " + INDEX + body + " }"
+    launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=LaunchSource.FILE)
+    return refine_kernel(lowered(text), [launch], GPU, Budget(kernel=seconds, query=0.1))
+
+
+PROVED = {
+    "permutation": "if (i < A*B*C*D) { int b = i / (A*B*C), r = i % (A*B*C); int h = r / (B*C); r %= B*C;"
+    " a[b*A*B*C + (r/C)*A*C + h*C + r%C] = 1; }",
+    "three parts": "if (i < A*B*C) { int b = i / (B*C), r = i % (B*C); float* p = a + b*3*B*C + r;"
+    " p[0] = 1; p[B*C] = 2; p[2*B*C] = 3; }",
+    "remainders of quotients": "if (i < A*B*C) { int t = (i / B) % C; a[(i/(B*C))*B*C + (i%B)*C + t] = 1; }",
+    "rows of each thread": "int t = i % A; for (int j = 0; j <= t; j++) a[(i/A)*A*A + t*A + j] += 1;",
+    "heads": "int s = C / B; for (int j = 0; j < s; j++) a[(i/B)*C + (i%B)*s + j] = 1;",
+    "columns of a grid-stride loop": "for (int s = i; s < A; s += blockDim.x * gridDim.x)"
+    " for (int j = 0; j < B; j++) a[j*A + s] = 1;",
+    "padded rows": "if (threadIdx.x < A && blockIdx.x < B)"
+    " for (int z = 0; z < C; z++) a[z*(A+8)*(B+8) + blockIdx.x*(A+8) + threadIdx.x] = 1;",
+    "known extents": "if (i < 645120)"
+    " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
+}
+
+NOT_PROVED = {
+    "one base too small": "if (i < A*B*C) a[(i/(B*C))*B*C + (i%B)*C + (i/B)%A] = 1;",
+    "a digit forgotten": "if (i < A*B*C) a[(i/(B*C))*B*C + (i%B)*C] = 1;",
+    "a column more than the row": "int t = i % A; for (int j = 0; j <= A; j++) a[i*A + j] = 1;",
+    "a quotient of something else": "a[(i/(A*B))*A + i%A] = 1;",
+    "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
+}
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_proved(name: str):
+    result = answer(PROVED[name])
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+
+
+@pytest.mark.parametrize("name", NOT_PROVED)
+def test_not_proved(name: str):
+    assert answer(NOT_PROVED[name]).verdict is not Verdict.RACE_FREE
+
+
+def test_what_is_taken_to_be_positive_is_told():
+    told = answer(PROVED["remainders of quotients"]).assumptions
+    assert any("is positive" in text for text in told)
+
+
+DIGITS = ("i%A", "i/A", "(i/A)%B", "i/(A*B)", "i%(A*B)", "(i%(A*B))/A", "threadIdx.x", "blockIdx.x", "i%3")
+WEIGHTS = ("1", "A", "B", "A*B", "B*C", "C", "4", "2*A", "3", "A*3", "(A+1)")
+GUARDS = ("true", "i < A", "i < A*B", "threadIdx.x < A", "blockIdx.x < B", "i < A*B*C")
+
+
+def collides(guard: str, address: str) -> bool:
+    """Whether two of 12 threads in 3 blocks meet for some small positive parameters."""
+    python = compile(address.replace("/", "//"), "address", "eval")
+    condition = compile(guard.replace("true", "True").replace("/", "//"), "guard", "eval")
+    for number in range(27):
+        seen: set[int] = set()
+        for thread in range(12):
+            names = {
+                "A": 1 + number % 3, "B": 1 + number // 3 % 3, "C": 1 + number // 9,
+                "i": thread, "T": thread % 4, "K": thread // 4,
+            }  # fmt: skip
+            if not eval(condition, {}, names):
+                continue
+            where = eval(python, {}, names)
+            if where in seen:
+                return True
+            seen.add(where)
+    return False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_colliding_address_is_proved(seed: int):
+    choose = random.Random(seed)
+    for _ in range(8):
+        terms = [
+            f"({choose.choice(DIGITS)})*{choose.choice(WEIGHTS)}" for _ in range(choose.choice((2, 2, 3)))
+        ]
+        address, guard = " + ".join(terms), choose.choice(GUARDS)
+        result = answer(f"if ({guard}) a[{address}] = 1;", block=4, grid=3, seconds=0.3)
+        if result.verdict is Verdict.RACE_FREE and not any("rows of" in x for x in result.assumptions):
+            short = [x.replace("threadIdx.x", "T").replace("blockIdx.x", "K") for x in (guard, address)]
+            assert not collides(*short), (guard, address)
