@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from attrs import define
 
-from cuda_lsp.frontend import builtins, expressions, extract, initialisers, lvalues
+from cuda_lsp.frontend import builtins, expressions, extract, initialisers, lifetimes, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import zero
 from cuda_lsp.frontend.extract_places import (
@@ -18,6 +18,7 @@ from cuda_lsp.frontend.extract_places import (
     PLACE_TYPES,
     Address,
     Closure,
+    FunctionValue,
     Handle,
     MemoryPlace,
     MemoryRecord,
@@ -31,7 +32,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Frame, Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Leave, Var
+from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Leave, Offset, Var
 from cuda_lsp.ir.types import INT64, Pointer
 
 MAX_RECURSION = 3  # times one function may be inside itself
@@ -223,8 +224,32 @@ def _named_function(low: Lowering, node: Node) -> Declaration | None:
     return named if named is not None and named.kind == K.FUNCTION else None
 
 
-def _indirect(low: Lowering, node: Node) -> Value:
-    """A call that clang could not resolve, or through a pointer: its arguments are still evaluated."""
+def _pointed_function(low: Lowering, callee: Node) -> Declaration | None:
+    """The function that a pointer, known while lowering, points to."""
+    while callee.kind in (K.UNEXPOSED, K.PAREN) or (callee.kind == K.DECL_REF and callee.children):
+        inner = [c for c in callee.children if c.kind >= 100]
+        if not inner:
+            return None
+        callee = inner[-1]
+    if callee.kind == K.UNARY and callee.children:  # (*f)(…)
+        return _pointed_function(low, callee.children[-1])
+    if callee.kind not in (K.DECL_REF, K.MEMBER_EXPR):
+        return None
+    declaration = low.ast.referenced(callee)
+    if declaration is not None and declaration.kind == K.FUNCTION:
+        return declaration
+    if declaration is None or declaration.key not in low.env:
+        return None
+    place = low.env[declaration.key]
+    value = place.value if isinstance(place, StaticPlace) else None
+    return value.declaration if isinstance(value, FunctionValue) else None
+
+
+def _indirect(low: Lowering, node: Node) -> Value | Place:
+    """A call through a pointer, or one that clang could not resolve."""
+    function = _pointed_function(low, node.children[0]) if node.children else None
+    if function is not None:
+        return _inline_or_say(low, node, function, argument_nodes(low, node), None)
     text = low.ast.text(node)
     if low.ast.lib.clang_getCursorReferenced(node.cursor).kind in (K.VAR, K.PARAMETER, K.FIELD):
         reason = "calls a function through a pointer"
@@ -238,7 +263,10 @@ def _inline_or_say(
 ) -> Value | Place:
     function = defined(low, declaration)
     if low.ast.lib.clang_CXXMethod_isVirtual(declaration.cursor) and declaration.kind == K.METHOD:
-        raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
+        final = _overrider(low, declaration, object) if (object := _class_of_object(low, this)) else None
+        if final is None:
+            raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
+        function = defined(low, final)
     if declaration.name == "operator=" and _copies(function) and this is not None and arguments:
         return assign_record(low, node, this, arguments[0])
     if function.body is None:
@@ -246,6 +274,31 @@ def _inline_or_say(
             return assign_record(low, node, this, arguments[0])
         return without_body(low, node, declaration, arguments, this)
     return inline(low, node, function, arguments, this)
+
+
+def _class_of_object(low: Lowering, this: Place | None) -> TypeInfo | None:
+    """The class that an object was made as, for a local one (seen whole or as its first base)."""
+    if not isinstance(this, MemoryPlace):
+        return None
+    pointer = this.pointer
+    while isinstance(pointer, Cast) or (isinstance(pointer, Offset) and pointer.bytes == zero(INT64)):
+        pointer = pointer.operand if isinstance(pointer, Cast) else pointer.pointer
+    return low.classes.get(pointer.array.id) if isinstance(pointer, AddressOf) else None
+
+
+def _overrider(low: Lowering, declaration: Declaration, info: TypeInfo) -> Declaration | None:
+    """What a virtual call does for a local object, whose class is known: the last override above it."""
+    if info.declaration is None:
+        return None
+    for cursor in low.ast.children(info.declaration.cursor):
+        found = low.ast.declaration(cursor) if cursor.kind == K.METHOD else None
+        if found is None or found.name != declaration.name:
+            continue
+        lib = low.ast.lib
+        types = (lib.clang_getCursorType(d.cursor) for d in (found, declaration))
+        return found if found.key == declaration.key or lib.clang_equalTypes(*types) else None
+    above = (_overrider(low, declaration, base) for _, base in info.bases)
+    return next((found for found in above if found is not None), None)
 
 
 def assign_record(low: Lowering, node: Node, target: Place, source: Node) -> Place:
@@ -400,12 +453,17 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
             "pointer", info.name, Pointer(info.target.size if info.target else 1), 8, 8, target=info.target
         )
     value = expressions.convert(low, expressions.value(low, argument), info)
+    if lifetimes.ends(low, info):
+        name = f"parameter {parameter.name}"
+        low.incomplete(name, "its destructor is not followed", argument, synchronises=True)
     return hold(low, parameter, info, value)
 
 
 def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) -> Place:
     """A new object of a declaration with its initial value."""
     key = declaration.key
+    if isinstance(value, FunctionValue) and (key in low.assigned or key in low.memory):
+        value = low.unknown("a function", Pointer())
     if not isinstance(value, EXPR_TYPES) and not isinstance(value, RecordValue | MemoryRecord | Address):
         return StaticPlace(info, value, 0)
     if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
@@ -441,6 +499,9 @@ def _initialise_members(low: Lowering, function: Function, this: Place) -> None:
                 low.bind_reference(this, field, lvalues.place(low, expression))
             else:
                 initialisers.initialise(low, low.member(this, field), expression)
+        elif member.kind == K.TYPE_REF and expression.kind == K.INIT_LIST:
+            base = lvalues.base_of(low, this, type_of(low.ast, expression))
+            initialisers.initialise(low, base, expression)
         elif expression.kind == K.CALL:
             named = low.ast.referenced(expression)
             if named is not None and named.kind == K.CONSTRUCTOR:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuda_lsp.frontend import calls, initialisers, lvalues
+from cuda_lsp.frontend import calls, initialisers, lifetimes, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, element, select, unary, zero
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
+    PLACE_TYPES,
     Address,
     Closure,
+    FunctionValue,
     MemoryRecord,
     Place,
     RecordValue,
+    StaticPlace,
     Value,
     VarPlace,
     is_expr,
@@ -66,7 +69,9 @@ def discard(low: Lowering, node: Node) -> None:
     elif node.kind == K.COMPOUND_ASSIGN:
         compound(low, node)
     elif node.kind == K.CALL:
-        calls.call(low, node)  # a returned reference is not read
+        made = calls.call(low, node)  # a returned reference is not read
+        if not isinstance(made, PLACE_TYPES) and lifetimes.ends(low, of := type_of(low.ast, node)):
+            lifetimes.destroy(low, lvalues.temporary(low, made, of), node)
     elif node.kind == K.UNARY and 0 < (op := low.ast.operator(node)) <= K.PRE_DEC:
         increment(low, node.children[-1], op in (K.POST_INC, K.PRE_INC), post=False)
     elif node.kind == K.BINARY and low.ast.operator(node) == K.COMMA:
@@ -185,7 +190,9 @@ def _unexposed(low: Lowering, node: Node) -> Value:
     if source.kind == "array" and target.kind == "pointer":
         return decay(low, child)
     if source.kind == "function" or target.kind == "function":
-        return low.unknown("a function", Pointer())
+        named = low.ast.referenced(lvalues.strip(child))
+        known = named is not None and named.kind == K.FUNCTION
+        return FunctionValue(named) if known and named is not None else low.unknown("a function", Pointer())
     if len(children) > 1 and target.kind == "unknown":
         raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
     if target is VOID:
@@ -270,7 +277,10 @@ def _unary(low: Lowering, node: Node) -> Value:
     if op in (K.POST_INC, K.POST_DEC, K.PRE_INC, K.PRE_DEC):
         return increment(low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC))
     if op == K.ADDRESS_OF:
-        return low.address(lvalues.place(low, child))
+        place = lvalues.place(low, child)
+        if isinstance(place, StaticPlace) and isinstance(place.value, FunctionValue):
+            return place.value
+        return low.address(place)
     if op == K.DEREF:
         return _read(low, node)
     if op == K.NOT:

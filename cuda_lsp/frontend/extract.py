@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cuda_lsp.frontend import asm, calls, expressions, initialisers, lvalues
+from cuda_lsp.frontend import asm, calls, expressions, initialisers, lifetimes, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_kernel import kernel_parameters
@@ -152,7 +152,12 @@ def _may_synchronise(low: Lowering, node: Node) -> bool:
 
 
 def _compound(low: Lowering, node: Node) -> None:
+    scopes = low.frame.scopes
+    scopes.append([])
     sequence(low, node.children)
+    if scopes[-1] and not (low.out and isinstance(low.out[-1], Leave)):
+        lifetimes.unwind(low, len(scopes) - 1, node)
+    scopes.pop()
 
 
 def sequence(low: Lowering, nodes: Sequence[Node]) -> None:
@@ -210,6 +215,8 @@ def _goto(low: Lowering, node: Node) -> None:
     label = low.frame.labels.get(name)
     if label is None:
         raise Untranslatable(f"goto {name}", "jumps into a block", node)
+    if any(low.frame.scopes):
+        raise Untranslatable(f"goto {name}", "may leave the scope of an object with a destructor", node)
     low.emit(Leave(label, low.site(node)))
 
 
@@ -258,15 +265,25 @@ def _decompose(low: Lowering, node: Node) -> None:
 
 def declare(low: Lowering, node: Node) -> None:
     """A local variable with its initialiser; when that is not understood, a local of unknown value."""
+    declaration = low.ast.declaration(node.cursor)
     try:
         _declare(low, node)
+        place = low.env.get(declaration.key) if declaration is not None else None
+        if place is not None and declaration is not None and _is_own_object(low, node, declaration):
+            lifetimes.declared(low, place)
     except Untranslatable:
-        declaration = low.ast.declaration(node.cursor)
         if declaration is not None and declaration.key not in low.env:
             info = type_of_declaration(low.ast, declaration)
             if info.kind not in ("reference", "unknown"):
                 low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
         raise
+
+
+def _is_own_object(low: Lowering, node: Node, declaration: Declaration) -> bool:
+    """A local object, no reference and not shared by the block."""
+    if any(child.kind == K.SHARED_ATTR for child in node.children):
+        return False
+    return type_of_declaration(low.ast, declaration).kind in ("record", "array")
 
 
 def _declare(low: Lowering, node: Node) -> None:
@@ -406,6 +423,7 @@ def _return(low: Lowering, node: Node) -> None:
     if node.key in frame.tails:
         return
     frame.left = True
+    lifetimes.unwind(low, 0, node)
     low.emit(Leave(frame.label, low.site(node)))
 
 
@@ -434,13 +452,18 @@ def _return_value(low: Lowering, node: Node) -> None:
 def _break(low: Lowering, node: Node) -> None:
     if not low.frame.breaks:
         raise Untranslatable("break", "outside a loop", node)
-    low.emit(Leave(low.frame.breaks[-1], low.site(node)))
+    _jump(low, low.frame.breaks[-1], node)
 
 
 def _continue(low: Lowering, node: Node) -> None:
     if not low.frame.continues:
         raise Untranslatable("continue", "outside a loop", node)
-    low.emit(Leave(low.frame.continues[-1], low.site(node)))
+    _jump(low, low.frame.continues[-1], node)
+
+
+def _jump(low: Lowering, label: int, node: Node) -> None:
+    lifetimes.unwind(low, low.frame.depths.get(label, 0), node)
+    low.emit(Leave(label, low.site(node)))
 
 
 def _wrapped(low: Lowering, node: Node) -> None:

@@ -84,6 +84,7 @@ def _inside(low: Lowering, body: Node | None, label: int, around: int) -> None:
     frame = low.frame
     frame.breaks.append(label)
     frame.continues.append(around)
+    frame.depths[label] = frame.depths[around] = len(frame.scopes)
     if body is not None:
         extract.statement(low, body)
     frame.breaks.pop()

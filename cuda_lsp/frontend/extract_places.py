@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 from attrs import define, field, frozen
 
 from cuda_lsp.frontend.extract_types import TypeInfo
+from cuda_lsp.frontend.tree import Declaration
 from cuda_lsp.ir.program import BarrierScope, Expr, Var
 from cuda_lsp.model import Scope
 
@@ -122,7 +123,14 @@ class Handle:
     storage: Any = None
 
 
-Value = Expr | RecordValue | MemoryRecord | Address | Closure | Group | AtomicRef | Handle
+@frozen(eq=False)
+class FunctionValue:
+    """A function, as a pointer to it or a reference."""
+
+    declaration: Declaration
+
+
+Value = Expr | RecordValue | MemoryRecord | Address | Closure | Group | AtomicRef | Handle | FunctionValue
 EXPR_TYPES: Any = Expr.__args__  # type: ignore[attr-defined]
 
 

@@ -75,6 +75,8 @@ class Frame:
         self.labels: dict[str, int] = {}
         self.breaks: list[int] = []
         self.continues: list[int] = []
+        self.depths: dict[int, int] = {}  # of scopes, where the loop or switch of a label began
+        self.scopes: list[list[Place]] = []  # objects to end with each scope that is open
 
 
 class Lowering:
@@ -86,6 +88,7 @@ class Lowering:
         self.assigned = assigned
         self.out: list[Stmt] = []
         self.env: dict[int, Place] = {}
+        self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
         self.calls: tuple[SourceRange, ...] = ()
         self.active: list[int] = []
@@ -198,6 +201,8 @@ class Lowering:
                 return RecordPlace(info, {f.key: self.field(name, f, owner) for f in info.fields}, owner)
         key = owner if owner and not self.active else f"local {self.fresh()}"
         array = self.array(key, name, Space.LOCAL, info)
+        if info.virtual:
+            self.classes[array.id] = info
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
     def field(self, name: str, field: Field, owner: int) -> Place:

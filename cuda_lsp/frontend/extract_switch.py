@@ -36,6 +36,7 @@ def switch(low: Lowering, node: Node) -> None:
     tests = [_test(low, subject, segment) for segment in segments]
     label = low.fresh()
     low.frame.breaks.append(label)
+    low.frame.depths[label] = len(low.frame.scopes)
     bodies: list[list[Stmt]] = []
     for segment in segments:
         with low.nested() as statements:

@@ -213,12 +213,16 @@ def _lay_out(ast: Ast, raw: RawType, result: TypeInfo) -> None:
     result.virtual = any(c.kind in (21, 25) and lib.clang_CXXMethod_isVirtual(c) for c in children)
     fields: list[Field] = []
     bases: list[tuple[int, TypeInfo]] = []
-    offset = 8 if result.virtual else 0
-    for child in children:
-        if child.kind != 44:
-            continue
-        base = info(ast, lib.clang_getCursorType(child))
+    above = [info(ast, lib.clang_getCursorType(child)) for child in children if child.kind == 44]
+    primary = next((base for base in above if base.virtual), None)  # shares the table, stands first
+    offset = primary.size if primary is not None else 8 if result.virtual else 0
+    for base in above:
         empty = not base.fields and not base.virtual
+        if base is primary:
+            bases.append((0, base))
+            fields.extend(base.fields)
+            result.virtual = True
+            continue
         offset = 0 if empty else -(-offset // base.align) * base.align
         bases.append((offset, base))
         fields.extend(Field(f.name, f.key, f.type, f.offset + offset, f.bitfield) for f in base.fields)

@@ -10,9 +10,11 @@ from cuda_lsp.frontend.extract_places import (
     PLACE_TYPES,
     Address,
     DataPlace,
+    FunctionValue,
     MemoryPlace,
     MemoryRecord,
     Place,
+    RecordPlace,
     RecordValue,
     StaticPlace,
     Value,
@@ -131,6 +133,13 @@ def as_class(low: Lowering, object: Place, target: TypeInfo) -> Place:
                 return MemoryPlace(target, offset_by(object.pointer, offset))
         return MemoryPlace(target if target.size <= object.info.size else object.info, object.pointer)
     return object
+
+
+def base_of(low: Lowering, object: Place, base: TypeInfo) -> Place:
+    """The base class part of an object, with the base's own type."""
+    if isinstance(object, RecordPlace):
+        return RecordPlace(base, {f.key: object.fields[f.key] for f in base.fields if f.key in object.fields})
+    return as_class(low, object, base)
 
 
 def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
@@ -303,7 +312,7 @@ def _named(low: Lowering, node: Node) -> Place:
         if inner:
             return place(low, inner[-1])
         if declaration is not None and info.kind == "function":
-            return StaticPlace(info, low.unknown(f"function {declaration.name}", Pointer()))
+            return StaticPlace(info, FunctionValue(declaration))
         raise Untranslatable(low.ast.text(node)[:60], "clang could not tell what it names", node)
     return variable(low, declaration, node)
 

@@ -123,6 +123,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_Cursor_getTemplateArgumentType", RawType, [RawCursor, c_uint]),
     ("clang_CXXMethod_isStatic", c_uint, [RawCursor]),
     ("clang_CXXMethod_isVirtual", c_uint, [RawCursor]),
+    ("clang_equalTypes", c_uint, [RawType, RawType]),
 )
 
 _RECURSE, _CONTINUE = 2, 1
@@ -228,6 +229,7 @@ class Ast:
         self._provided: dict[int, bool] = {}
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
+        self.destructors: dict[int, Declaration | None] = {}  # by the class
         self.nodes = 0
 
     # ------------------------------------------------------------------------------- structure

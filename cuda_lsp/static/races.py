@@ -305,7 +305,8 @@ def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
     warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
     code = Code.WARP_RACE if warp else _code(first)
     names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
-    carried = second.sequence < first.sequence or second.site.range == first.site.range
+    again = second.sequence < first.sequence and bool(first.loops or second.loops)  # or a call from below
+    carried = again or second.site.range == first.site.range
     message = messages.race(
         kind, messages.subscript(first.array, c.byte), (names[0], names[1]),
         (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), witness.values,

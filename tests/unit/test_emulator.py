@@ -209,6 +209,10 @@ def test_only_watched_sites_are_judged():
         ("clz.b32", 0x00F0, None, 24),
         ("popc.b32", 0x00F0, None, 4),
         ("brev.b32", 1, None, -(2**31)),
+        ("fns.b32", 0b101100, "0, 2", 3),  # the second set bit from bit 0 on
+        ("fns.b32", 0b101100, "4, -1", 3),
+        ("fns.b32", 0b101100, "5, 0", 5),
+        ("fns.b32", 0b101100, "4, 0", -1),
     ],
 )
 def test_integer_operations(opcode, a, b, expected):

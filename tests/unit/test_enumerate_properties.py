@@ -11,6 +11,7 @@ from cuda_lsp.model import GpuModel, LaunchConfig, Status
 from cuda_lsp.static.banks import bank_reports
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import race_findings
+from cuda_lsp.static.values import Data
 
 
 def check(kernel, arguments: dict[str, int]) -> None:
@@ -69,6 +70,8 @@ def test_reported_wavefronts_are_the_worst_warp_counted_by_hand(kernel):
     reported = {(b.site.range, b.mode): b.report for b in bank_reports(trace)}
     counted: dict[object, int] = {}
     for access in trace.paths[0].accesses:
+        if isinstance(access.offset, Data):  # what a loop left in a variable: not counted
+            continue
         key = (access.site.range, access.mode)
         counted[key] = max([counted.get(key, 0)] + [naive_wavefronts(access, warp) for warp in (0, 1)])
     ways = {key: report.ways for key, report in reported.items()}

@@ -248,6 +248,11 @@ def _count(e: Emitter, code: Instruction) -> None:
     e.write(code.arguments[0], expression, result)
 
 
+def _fns(e: Emitter, code: Instruction) -> None:
+    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:])
+    e.write(code.arguments[0], f"fns({args})", "b32")
+
+
 def _bitfield(e: Emitter, code: Instruction) -> None:
     kind = code.modifiers[-1]
     values = [e.read(a, kind) for a in code.arguments[1:-2]]
@@ -437,6 +442,7 @@ TABLE: Mapping[str, Emit] = {
     "ex2": _approximate, "lg2": _approximate, "sin": _approximate, "cos": _approximate, "tanh": _approximate,
     "copysign": _copysign, "testp": _testp, "and": _logic, "or": _logic, "xor": _logic, "shl": _shift,
     "shr": _shift, "popc": _count, "clz": _count, "bfind": _count, "brev": _count, "bfe": _bitfield,
-    "bfi": _bitfield, "prmt": _prmt, "lop3": _lop3, "shf": _shf, "dp4a": _dp4a, "setp": _setp, "set": _set,
+    "fns": _fns, "bfi": _bitfield, "prmt": _prmt, "lop3": _lop3, "shf": _shf, "dp4a": _dp4a,
+    "setp": _setp, "set": _set,
     "selp": _selp, "slct": _slct, "mov": _mov, "cvt": _cvt,
 }  # fmt: skip

@@ -114,6 +114,22 @@ def clz(x: Array) -> Array:
     return (np.uint32(x.dtype.itemsize * 8 - 1) - bfind(x)).astype(np.uint32)
 
 
+def fns(mask: Array, base: Array, offset: Array) -> Array:
+    """Where the n-th set bit is, from ``base`` on (downwards for negative n; n = 0: ``base`` itself), u32."""
+    bits, start, n = (
+        np.asarray(v).astype(np.int64) for v in (mask.view("u4"), base.view("u4"), offset.view("i4"))
+    )
+    bits, start, n = np.broadcast_arrays(bits, start, n)
+    left = np.maximum(np.abs(n), 1)
+    found = np.full(bits.shape, 0xFFFFFFFF, np.uint32)
+    for k in range(32):
+        at = start + np.where(n < 0, -k, k)
+        held = (at >= 0) & (at < 32) & ((n != 0) | (k == 0)) & (bits >> np.clip(at, 0, 31) & 1 != 0)
+        left = left - held
+        found = np.where(held & (left == 0), at, found).astype(np.uint32)
+    return found
+
+
 def brev(x: Array) -> Array:
     """Bits in reverse order."""
     bits = np.asarray(x)
