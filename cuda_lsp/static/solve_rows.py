@@ -188,8 +188,15 @@ def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Ter
         size = math.gcd(t.content(row_a), t.content(row_b))
         varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
         if size > 1 and varying and max(abs(c) for c in varying) < size:
-            return size, (_reduced(row_a, size), column_a), (_reduced(row_b, size), column_b)
+            return size, _whole_rows(row_a, column_a, size), _whole_rows(row_b, column_b, size)
     return None
+
+
+def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
+    """In units of rows; the constant of a column holds no whole rows: ``(y + 1)*size`` is a row."""
+    constant = t.monomials(column).get((), 0)
+    rows = (2 * constant + size) // (2 * size)
+    return t.add(_reduced(row, size), t.const(rows)), t.sub(column, t.const(rows * size))
 
 
 def _reduced(row: Term, size: int) -> Term:
