@@ -103,14 +103,18 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     )
 
 
-def _bounded(p: Problem, pitch: Term, *columns: Term) -> bool:
-    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess."""
+def _bounded(p: Problem, pitch: Term, first: Term, second: Term) -> bool:
+    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
+
+    By a guard (``x <= width``), or as a remainder that is shifted (``x % width + 1``).
+    """
     bounds = upper_bounds(t.conjuncts(p.guards))
-    for column in columns:
+    shifted = () in t.monomials(t.sub(first, second))
+    for column in (first, second):
         varying = {m: c for m, c in t.monomials(column).items() if any(side(a) for a in m)}
         unit = math.gcd(*varying.values()) or 1
         varying = {m: c // unit for m, c in varying.items()}
-        within = [a for m in varying for a in m if a.op is not Op.SYMBOL]
+        within = [a for m in varying for a in m if a.op is not Op.SYMBOL and shifted]
         if pitch in t.subterms(*within, *bounds.get(t.from_monomials(varying), ())):
             return True
     return False
