@@ -1,7 +1,7 @@
 """The two engines side by side: do the GPU and the emulator see the same, and compute the same?
 
     python benchmarks/engines.py jobs JOBS     # anywhere: fixtures and labelled kernels as check jobs
-    python benchmarks/engines.py compare JOBS  # where a GPU is: prints and writes benchmarks/engines.json
+    python benchmarks/engines.py compare JOBS [SECONDS]  # where a GPU is: writes benchmarks/engines.json
 
 ``jobs`` needs the whole package, ``compare`` only its dynamic half. Numbers: generated kernels of integer
 operations must agree bit for bit, floating-point ones within the units in the last place that are told.
@@ -14,6 +14,7 @@ import pickle
 import random
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def expression(chance: random.Random, forms: tuple[str, ...], leaves: list[str],
     return "(" + chance.choice(forms).format(a=a, b=b) + ")"
 
 
-COUNTS = {"integer": 80, "single": 30, "approximate": 8}
+COUNTS = {"integer": 120, "single": 60, "approximate": 8}
 
 
 def arithmetic() -> str:
@@ -103,7 +104,9 @@ def compare_arithmetic(engines: Engines) -> dict[str, Any]:
         path = Path(folder) / "arithmetic.cu"
         path.write_text(text)
         for level in Level:
-            module = compile_module(path, text, CompileOptions(), level, find_toolkit(), Path(folder) / "c")
+            # Otherwise ptxas fuses what the O0 build leaves apart, and the emulator does not.
+            options = CompileOptions(extra=("-fmad=false",))
+            module = compile_module(path, text, options, level, find_toolkit(), Path(folder) / "c")
             for entry in module.module.entries:
                 kind = next(k for k in ("integer", "single", "approximate") if k in entry)
                 data = chance.integers(-(2**31), 2**31, 128).astype(np.int32)
@@ -153,14 +156,18 @@ def wavefronts(result: CheckResult) -> dict[str, tuple[int, int]]:
     return costs
 
 
-def compare(jobs: list[CheckJob]) -> None:
-    engines = Engines()
+def compare(jobs: list[CheckJob], seconds: float) -> None:
+    """Both engines on as many of the jobs as the time allows, in order."""
+    engines, started, compared = Engines(), time.monotonic(), 0
     report: dict[str, Any] = {"arithmetic": compare_arithmetic(engines)}
     print(json.dumps(report["arithmetic"], indent=1))
     same = banks = 0
     rows: list[str] = []
     cache, runner = Path(tempfile.mkdtemp()), Runner()
     for job in jobs:
+        if time.monotonic() - started > seconds:
+            break
+        compared += 1
         base = evolve(job, cache=cache, all_blocks=True)
         results = [
             runner.run(evolve(base, engine=EngineKind.GPU)),  # a fault must not end the comparison
@@ -179,7 +186,13 @@ def compare(jobs: list[CheckJob]) -> None:
         banks += a == b
         if a != b:
             rows.append(f"{job.path.stem}:{job.kernel}: wavefronts gpu {a} emulator {b}")
-    report |= {"kernels": len(jobs), "same races": same, "same wavefronts": banks, "different": rows}
+    report |= {
+        "kernels": compared,
+        "of": len(jobs),
+        "same races": same,
+        "same wavefronts": banks,
+        "different": rows,
+    }
     print(json.dumps({k: v for k, v in report.items() if k != "arithmetic"}, indent=1))
     (ROOT / "benchmarks" / "engines.json").write_text(json.dumps(report, indent=1) + "\n")
 
@@ -194,9 +207,13 @@ def make_jobs() -> list[CheckJob]:
     from cuda_lsp.static.analyze import Analyzer
 
     texts = [(c.path, c.text) for c in cases() if c.banks == 32]
-    texts += [(p, p.read_text()) for p in sorted((ROOT / "fixtures" / "labelled").glob("*.cu"))]
+    labelled = [(p, p.read_text()) for p in sorted((ROOT / "fixtures" / "labelled").glob("*.cu"))]
+    fixtures = len(texts)
+    texts += labelled
     jobs: list[CheckJob] = []
-    for path, text in texts:
+    first = 0
+    for number, (path, text) in enumerate(texts):
+        first = len(jobs) if number == fixtures else first
         analyzer = Analyzer(Settings())
         for report in analyzer.update(path, text).kernels:
             kernel = analyzer.kernel(path, report.name)
@@ -204,7 +221,9 @@ def make_jobs() -> list[CheckJob]:
                 options = CheckOptions(watch_all=True, deadline=20)
                 jobs.append(job_for(path, text, kernel, report, Settings(arch="sm_90"), options))
         analyzer.shutdown()
-    return jobs
+    rest = jobs[first:]
+    random.Random(1).shuffle(rest)
+    return [*jobs[:first], *rest]
 
 
 if __name__ == "__main__":
@@ -212,4 +231,5 @@ if __name__ == "__main__":
     if command == "jobs":
         where.write_bytes(pickle.dumps(make_jobs()))
     else:
-        compare(pickle.loads(where.read_bytes()))
+        limit = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
+        compare(pickle.loads(where.read_bytes()), limit)

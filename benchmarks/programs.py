@@ -48,7 +48,7 @@ def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
     """A job for each program."""
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions
-    from cuda_lsp.confirm_program import Analysed, ProgramOptions, program_job
+    from cuda_lsp.confirm_program import Analysed, ProgramOptions, device_headers, program_job
     from cuda_lsp.static.analyze import Analyzer
 
     jobs: dict[str, ProgramJob] = {}
@@ -58,7 +58,10 @@ def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
         settings = Settings(include_dirs=(str(folder / "Common"), str(first.parent)), arch="sm_90")
         analyzer = Analyzer(settings)
         files: list[Analysed] = []
-        for path in [first, *(p for p in others if p.suffix == ".cu")]:
+        device = [first, *(p for p in others if p.suffix == ".cu")]
+        folders = [folder / "Common", first.parent]
+        headers = [h for p in device for h in device_headers(p, p.read_text(errors="replace"), folders)]
+        for path in dict.fromkeys([*device, *headers]):
             text = path.read_text(errors="replace")
             report = analyzer.update(path, text)
             kernels = tuple(analyzer.kernel(path, k.name) for k in report.kernels)

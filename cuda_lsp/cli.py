@@ -241,13 +241,17 @@ def _run_program(
     """Both analyses on a program, and whether it ran; what it prints goes to stderr, beside the report."""
     from rich.console import Console
 
-    from cuda_lsp.confirm_program import Analysed, check_program
+    from cuda_lsp.confirm_program import Analysed, check_program, device_headers
     from cuda_lsp.dynamic.runner import Runner
     from cuda_lsp.static.analyze import analysed_files
 
     files: list[Analysed] = []
     settings = None
     device_code = [path for path in how.sources if path.suffix in SUFFIXES]
+    folders = [Path(folder) for folder in overrides.get("include_dirs", ())]
+    for source in _sources([file, *device_code]):
+        text = source.read_text(encoding="utf-8", errors="replace")
+        device_code += device_headers(source, text, folders)
     for analyzer, text, report in analysed_files(_sources([file, *device_code]), overrides, config):
         kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
         files.append(Analysed(report.path, text, report, kernels))

@@ -58,7 +58,7 @@ class Settings:
         default=250, metadata={"help": "Milliseconds a kernel may be enumerated."}
     )
     solver: bool = field(default=True, metadata={"help": "Prove with Z3 in the background."})
-    solver_budget: int = field(default=1000, metadata={"help": "Milliseconds Z3 may spend on a kernel."})
+    solver_budget: int = field(default=800, metadata={"help": "Milliseconds Z3 may spend on a kernel."})
     solver_workers: int = field(default=1, metadata={"help": "Solver processes."})
     inlay_hints: bool = field(default=True, metadata={"help": "Show n-way conflicts beside the access."})
     code_lens: bool = field(default=True, metadata={"help": "Show each kernel's verdict above it."})

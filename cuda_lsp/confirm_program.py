@@ -31,6 +31,9 @@ from cuda_lsp.model import FileReport, KernelReport, ToolError
 
 _MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_MOST_HEADERS = 200
+
 
 @frozen
 class ProgramOptions:
@@ -56,6 +59,27 @@ class Analysed:
 def has_main(text: str) -> bool:
     """Whether a file looks like the program's main one."""
     return _MAIN.search(text) is not None
+
+
+def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """Headers with kernels that a source includes by ``#include "…"``, also through others."""
+    found: list[Path] = []
+    seen = {path.absolute()}
+    pending = [(path.absolute(), text)]
+    while pending and len(seen) < _MOST_HEADERS:
+        where, content = pending.pop()
+        for name in _INCLUDE.findall(content):
+            header = next(
+                (f for f in (folder / name for folder in (where.parent, *folders)) if f.is_file()), None
+            )
+            if header is None or header.resolve() in seen:
+                continue
+            seen.add(header.resolve())
+            inner = header.read_text(errors="replace")
+            pending.append((header, inner))
+            if "__global__" in inner:
+                found.append(header.resolve())
+    return tuple(found)
 
 
 def program_job(

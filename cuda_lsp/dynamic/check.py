@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from attrs import evolve
 
@@ -79,7 +80,19 @@ def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
     engine, notes = engines.choose(job.engine)
     toolkit = find_toolkit(job.nvcc)
     progress("compiling")
-    plain = _compiled(job, Level.O0, toolkit)
+    with ThreadPoolExecutor(1) as aside:  # the second build is made while the first one runs
+        later = aside.submit(_compiled, job, Level.O3, toolkit)
+        return _run_both(job, engine, notes, _compiled(job, Level.O0, toolkit), later, progress)
+
+
+def _run_both(
+    job: CheckJob,
+    engine: Engine,
+    notes: tuple[str, ...],
+    plain: CompiledModule,
+    later: Future[CompiledModule],
+    progress: Progress,
+) -> CheckResult:
     entry = _entry(job, plain)
     sites = sites_of(plain, entry)
     results = [
@@ -90,7 +103,7 @@ def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
     bank_sites: tuple[PtxSite, ...] = ()
     if results:
         progress("counting bank conflicts")
-        optimised = _compiled(job, Level.O3, toolkit)
+        optimised = later.result()
         bank_entry = _entry(job, optimised)
         bank_sites = sites_of(optimised, bank_entry)
         try:

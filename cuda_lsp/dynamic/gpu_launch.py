@@ -37,7 +37,7 @@ from cuda_lsp.dynamic.runs import (
     SeenBanks,
     SiteKind,
 )
-from cuda_lsp.dynamic.synchronisation import has_partial_order, reached_from
+from cuda_lsp.dynamic.synchronisation import has_mbarriers, has_partial_order, reached_from
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Mode, Space
 
@@ -93,10 +93,14 @@ class Launch:
     static_bound: int = 0
     names: tuple[str, ...] = ()
     seconds: float = 0.0
+    _mbarriers: bool = False
 
     # ----------------------------------------------------------------------------------- before
 
     def prepare(self) -> None:
+        self._mbarriers = has_mbarriers(self.module, self.request.entry)
+        if self._mbarriers and self.request.races:
+            self.not_covered.append("races: the kernel synchronises through mbarriers, which is not followed")
         self.layout = self._shadow_layout()
         self._choose_blocks()
         self.names = tuple(v.name for v in shared_variables(self.module, self.request.entry))
@@ -139,6 +143,8 @@ class Launch:
         return self.module if self.module.target.startswith(own) else evolve(self.module, target=own)
 
     def _watches_anything(self) -> bool:
+        if self._mbarriers:
+            return False  # what they order is not followed: each pair would look like a race
         return self.request.watch is None or bool(self.request.watch)
 
     def _shadow_layout(self) -> ShadowLayout:

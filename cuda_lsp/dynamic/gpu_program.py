@@ -36,6 +36,7 @@ from cuda_lsp.model import LaunchConfig
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
 _BANKS = frozenset({2})  # … and for bank conflicts
 _KERNEL_SECONDS = 10.0
+_AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
 )
@@ -67,6 +68,10 @@ class Hosted:
         data = pickle.dumps(message)
         self.answers.write(struct.pack("<Q", len(data)) + data)
         self.answers.flush()
+
+    def end(self, unused: object) -> None:
+        """The program leaves."""
+        self.say(Said(launches=self.launches))
 
     def launch(self, name: bytes, shape: Any, arguments: Any) -> int:
         """1: the launch was carried out here. Never raises: the program goes on whatever happens."""
@@ -160,10 +165,11 @@ def main() -> None:
     hosted.say(Said(device=device.name))
     callback = _CALLBACK(hosted.launch)
     library.clsp_attach(callback)
+    at_exit = _AT_EXIT(hosted.end)
+    ctypes.CDLL(None).__cxa_atexit(at_exit, None, None)  # also when the program calls exit itself
     words = [os.fsencode(task.job.path.with_suffix("")), *map(os.fsencode, task.job.arguments)]
     given = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     status = library.main(len(words), given)
-    hosted.say(Said(launches=hosted.launches))
     ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would
 
 

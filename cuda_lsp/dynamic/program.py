@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from attrs import evolve
@@ -56,15 +57,18 @@ def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
 def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     toolkit = find_toolkit(job.nvcc)
     architecture, note = _gpu(job.engine)
-    progress("compiling kernels")
-    modules = tuple(
-        (_compiled(path, text, job, Level.O0, toolkit), _compiled(path, text, job, Level.O3, toolkit))
-        for path, text in _sources(job)
-    )
     progress("building the program")
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        made = pool.submit(build, job, toolkit, architecture)
+        builds = [
+            [pool.submit(_compiled, path, text, job, level, toolkit) for level in (Level.O0, Level.O3)]
+            for path, text in _sources(job)
+        ]
+        modules = tuple((plain.result(), optimised.result()) for plain, optimised in builds)
+        program = made.result()
     if architecture:
-        return run_on_gpu(job, build(job, toolkit, architecture), modules, toolkit, progress)
-    result = _emulated(job, modules, toolkit, progress)
+        return run_on_gpu(job, program, modules, toolkit, progress)
+    result = _emulated(job, program, modules, progress)
     return evolve(result, notes=(*result.notes, *note))
 
 
@@ -80,8 +84,7 @@ def _gpu(engine: EngineKind) -> tuple[int, tuple[str, ...]]:
         return 0, (f"checked on the CPU: {problem}",)
 
 
-def _emulated(job: ProgramJob, modules: Modules, toolkit: Toolkit, progress: Progress) -> ProgramResult:
-    program = build(job, toolkit)
+def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progress) -> ProgramResult:
     heap = Heap(job.memory)
     try:
         host = Host(heap, modules, job.kernels, job.detail, job.all_blocks)

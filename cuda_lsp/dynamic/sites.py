@@ -182,10 +182,10 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
     if base == "cp" and "async" in words:
         if "bulk" in words:
             return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
-        if "shared" in words:
+        if "shared" in words and "mbarrier" not in words:
             size = int(code.arguments[2], 0)
             return PtxSite(*place, SiteKind.ACCESS, code.opcode, None, Mode.WRITE, Space.SHARED, size)
         return None
-    if base in _UNCOVERED or base == "mbarrier":
+    if base in _UNCOVERED:
         return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
     return None

@@ -82,3 +82,8 @@ def callees(function: PtxFunction) -> Iterator[str]:
     for instruction in function.instructions():
         if instruction.base == "call":
             yield from instruction.arguments
+
+
+def has_mbarriers(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel, or what it may call, synchronises through mbarriers."""
+    return any(i.base == "mbarrier" for f in reached_from(module, entry) for i in f.instructions())

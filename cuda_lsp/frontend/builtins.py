@@ -34,6 +34,7 @@ from cuda_lsp.frontend.extract_places import (
 )
 from cuda_lsp.frontend.extract_state import Lowering
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, type_of
+from cuda_lsp.frontend.surfaces import surface
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
     FALSE,
@@ -243,12 +244,6 @@ def _random(call: Call) -> Value:
     return call.unknown(f"result of {call.name}", varies=True)
 
 
-def _surface(call: Call) -> Value:
-    call.values()
-    call.low.incomplete(call.name, "surface memory is not modelled", call.node, harmless=False)
-    return call.unknown(f"result of {call.name}")
-
-
 def _pipeline_wait(call: Call) -> Value:
     call.low.emit(AwaitCopies(call.scalar(0), call.low.site(call.node)))
     return call.nothing()
@@ -382,7 +377,7 @@ def lower(
     if name.startswith("tex"):
         return _pure(call)
     if name.startswith("surf"):
-        return _surface(call)
+        return surface(call)
     return None
 
 

@@ -19,6 +19,7 @@ from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.extract_build import base_array, binary
 from cuda_lsp.frontend.extract_places import Handle, MemoryPlace, Place, StaticPlace, Value
+from cuda_lsp.frontend.extract_state import Lowering
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
@@ -69,7 +70,7 @@ def collective(call: Call, this: Place) -> Value:
     if name in _TILES and call.arguments:
         results = call.arguments[1:]
     private = _read(call, results, _inputs(name, results))
-    member = _member(full_name)
+    member = _member(low, full_name)
     known = name in _KNOWN and private and (tile is not None or name not in _TILES)
     if known and member is not None and isinstance(storage, MemoryPlace) and _in_shared_memory(storage):
         _work(call, name, member, storage, tile)
@@ -105,7 +106,7 @@ def _number(text: str) -> int | None:
     return int(text) if re.fullmatch(r"\d+", text) else None
 
 
-def _member(full_name: str) -> Expr | None:
+def _member(low: Lowering, full_name: str) -> Expr | None:
     """The number of a thread in the collective's group, a whole block or warp; None: a smaller group."""
     arguments = template_arguments(full_name)
     name = full_name.split("<")[0]
@@ -113,15 +114,19 @@ def _member(full_name: str) -> Expr | None:
         whole = len(arguments) < 2 or _number(arguments[1]) == 32
         return Builtin(Axis.LANE, UINT32) if whole else None
     member: Expr = Builtin(Axis.TID_X, UINT32)
+    x = _number(arguments[1]) if len(arguments) > 1 else None
+    y: int | None = 1
+    z: int | None = 1
     if name in _EXTENTS:
         y, z = ([_number(a) for a in arguments[_EXTENTS[name] :]] + [1, 1])[:2]
-        x = _number(arguments[1])
         if x is None or y is None or z is None:
             return None
         for axis, extent, stride in ((Axis.TID_Y, y, x), (Axis.TID_Z, z, x * y)):
             if extent > 1:
                 part = binary(BinaryOp.MUL, Builtin(axis, UINT32), Const(stride, UINT32))
                 member = binary(BinaryOp.ADD, member, part)
+    if x is not None:
+        low.required.update(block_x=x, block_y=y or 1, block_z=z or 1)
     return member
 
 

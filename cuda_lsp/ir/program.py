@@ -193,7 +193,7 @@ class Array:
     GLOBAL: a pointer parameter's pointee (``param`` set), a ``__device__`` variable, or what a
     pointer loaded from memory points to. CONSTANT: read-only. LOCAL: private to each thread (local
     arrays, records whose address is taken). ``may_alias``: distinct arrays with one non-None group
-    may overlap; otherwise distinct arrays never do.
+    may overlap; otherwise distinct arrays never do. ``surface``: offsets are coordinates, no addresses.
     """
 
     name: str
@@ -208,6 +208,7 @@ class Array:
     may_alias: str | None = None
     site: Site | None = None
     volatile: bool = False
+    surface: bool = False
 
     def __repr__(self) -> str:
         return f"{self.space.value}:{self.name}#{self.id}"

@@ -45,6 +45,9 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
                 arguments=kernel.arguments,
             ),
         )
+    stated = block_of_collectives(kernel)
+    if stated is not None:
+        return (LaunchConfig(stated, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     named = kernel.required.get("block")
     flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
     hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
@@ -56,14 +59,22 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
 def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
     """Other launches as plausible as an assumed one: what holds under all of them is not its fault.
 
-    None when the kernel's template arguments name the block.
+    None when the kernel's template arguments, or its block-wide collectives, name the block.
     """
+    if launch.block == block_of_collectives(kernel):
+        return ()
     if launch.block == (kernel.required.get("block"), 1, 1):
         return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
     others = [block for block in blocks if block != launch.block] if z == 1 else [(x, y, 1)]
     return tuple(evolve(launch, block=block) for block in others)
+
+
+def block_of_collectives(kernel: Kernel) -> Dim3 | None:
+    """The block that a ``BlockReduce<T, 256>`` is made for, and no other."""
+    x, y, z = (kernel.required.get(f"block_{axis}", 0) for axis in "xyz")
+    return (x, y, z) if 0 < x * y * z <= 1024 else None
 
 
 def _hinted_block(kernel: Kernel) -> Dim3 | None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from cuda_lsp.ir.program import Incomplete
 from cuda_lsp.model import Code, Finding, Mode, Space, Status, Witness
 from cuda_lsp.static import messages
+from cuda_lsp.static.slicing import walk
 from cuda_lsp.static.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.values import Data, Flags, Lanes
 
@@ -59,6 +61,8 @@ def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
     for path in trace.paths:
         if not path.phases:  # named barriers: what is executed first need not come first
             _read_before_write(trace, path, found)
+    if found and any(isinstance(s, Incomplete) and not s.harmless for s in walk(trace.kernel.body)):
+        return ()  # what was not translated may write anything
     return tuple(found.values())
 
 

@@ -72,12 +72,16 @@ def _global_accesses(trace: Trace) -> Iterator[Access]:
     for path in trace.paths[:1]:
         seen: set[object] = set()
         for a in path.accesses:
-            if a.array.space is Space.GLOBAL and not isinstance(a.offset, Data) and a.mode is not Mode.ATOMIC:
+            if a.array.space is not Space.GLOBAL or a.array.surface:
+                continue
+            if not isinstance(a.offset, Data) and a.mode is not Mode.ATOMIC:
                 key = (a.site.range, a.signature)
                 if key not in seen and not a.copied:
                     seen.add(key)
                     yield a
         for load, array, offset, lanes in path.reads.values():
+            if array.surface:
+                continue
             yield Access(
                 load.site, array, Mode.READ, load.type.size, offset, lanes, lanes, (0,), None, 0, (), ()
             )  # fmt: skip

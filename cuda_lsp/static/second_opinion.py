@@ -16,19 +16,25 @@ from cuda_lsp.model import Finding, GpuModel, LaunchConfig, SourceRange, Status,
 from cuda_lsp.static.assumed import ASSUMED, alternatives
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
+_LEAST_SHARE = 0.4
+"""Of the budget, for the other launches when the first took all of it."""
+
 
 def refine_with_second_opinion(
     kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
-    """``refine_kernel``, with findings that need the assumed launch demoted."""
+    """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
     others = alternatives(kernel, launches[0]) if launches and launches[0].assumed else ()
     again = {_place(f) for f in first.findings if _certain(f)}
     if not others or not again:
         return first
+    share = evolve(
+        budget, kernel=max(0.2 * budget.kernel, (budget.kernel - first.stats.seconds) / len(others))
+    )
     for other in others:
         if again:
-            answer = refine_kernel(kernel, (other,), gpu, budget)
+            answer = refine_kernel(kernel, (other,), gpu, share)
             again &= {_place(f) for f in answer.findings if _certain(f)}
     findings = tuple(f if not _certain(f) or _place(f) in again else _demoted(f) for f in first.findings)
     if first.verdict is not Verdict.RACY or any(_certain(f) and f.kind for f in findings):

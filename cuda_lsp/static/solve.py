@@ -322,8 +322,11 @@ def _without_data(guards: Term) -> Term:
 
 def _proved(
     p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig
-) -> tuple[bool, Pitch | None]:
-    """Whether the pair cannot race; what that takes for granted is noted. And rows known to overlap."""
+) -> tuple[bool | None, Pitch | None]:
+    """Whether the pair cannot race; what that takes for granted is noted. And rows known to overlap.
+
+    None: nobody knows whether rows overlap, which alone makes it race.
+    """
     positive = _digits_differ(p, facts, query)
     if positive is not None:
         attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
@@ -337,6 +340,10 @@ def _proved(
             if not holds:
                 attempt.assumptions[pitch.text] = None
             return True, None
+        if broken is None and not pitch.bounded:
+            return None, None
+        if len(pitch.parameters) < len(pitch.names):
+            broken = False
     masks = mask_cases(p.formula, query.where.free)
     if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
         attempt.assumptions[masks[1]] = None
@@ -351,6 +358,9 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         return
     proved, broken = _proved(p, facts, query, attempt, launch)
     if proved:
+        return
+    if proved is None:
+        attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.UNKNOWN:

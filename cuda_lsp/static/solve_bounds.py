@@ -16,7 +16,7 @@ from cuda_lsp.static.solve_query import Outcome, Query
 from cuda_lsp.static.symbolic_encode import closure
 from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
-from cuda_lsp.static.witness import NeedsData, Thread, TooLong, replay
+from cuda_lsp.static.witness import NeedsData, Thread, TooLong
 
 
 def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def _rests_on_data(formula: Term, query: Query) -> bool:
 def _replayed(query: Query, thread: Thread, arguments: dict[str, int], site: Site, size: int) -> int | None:
     """The byte offset outside the array that the thread really touches at the site."""
     try:
-        run = replay(query.kernel, thread, arguments, frozenset())
+        run = query.replay(thread, arguments, frozenset())
     except (NeedsData, TooLong):
         return None
     outside = (a.start for a in run.accesses if a.site == site and (a.start < 0 or a.stop > size))

@@ -26,7 +26,7 @@ from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
 from cuda_lsp.static.symbolic_terms import Op, Term
 from cuda_lsp.static.symbolic_walk import memory_name
-from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide, replay
+from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
 
 Met = tuple[ThreadAccess, ThreadAccess]
 
@@ -43,7 +43,7 @@ def with_contents(
     for fill in _FILLS:
         memory = _Contents(answer, query, fill)
         try:
-            runs = [replay(query.kernel, thread, arguments, arrays, memory.at) for thread in threads]
+            runs = [query.replay(thread, arguments, arrays, memory.at) for thread in threads]
         except (NeedsData, TooLong):
             continue
         met = collide(

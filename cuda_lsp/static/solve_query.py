@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from attrs import define, field, frozen
@@ -24,9 +24,14 @@ from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.witness import Run, Thread, replay
 
 SMALL = 4096
 """Witnesses with parameters and block indices from 0 up to this are preferred: they replay quickly."""
+
+
+REPLAY_GRACE = 0.05
+"""Seconds behind the deadline that a replay may take."""
 
 
 class Outcome(enum.Enum):
@@ -66,6 +71,18 @@ class Query:
     deadline: float
     stats: Counter
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
+
+    def replay(
+        self,
+        thread: Thread,
+        arguments: Mapping[str, int],
+        interesting: frozenset[ir.Array],
+        memory: Callable[[ir.Array, int], int | None] = lambda array, offset: None,
+        choice: bool | None = None,
+    ) -> Run:
+        """``witness.replay`` of the kernel, which ends soon after the deadline."""
+        until = self.deadline + REPLAY_GRACE
+        return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 
     def ask(self, p: Problem, facts: Term) -> Answer:
         """Whether the pair's formula has a model under ``facts``; prefers small parameters."""

@@ -46,7 +46,6 @@ from cuda_lsp.static.witness import (
     TooLong,
     collide,
     memory_base,
-    replay,
 )
 
 _ARGUMENTS = "the arguments"
@@ -70,7 +69,7 @@ def race_finding(
     data_condition: str | None = None
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [replay(query.kernel, thread, arguments, arrays) for thread in threads]
+        runs = [query.replay(thread, arguments, arrays) for thread in threads]
         met = _meeting(p, threads, runs, query.where.warp_size)
         if met is None and doubt is None:
             return None
@@ -104,7 +103,7 @@ def _meeting_by_choice(
     for choices in ((True, True), (False, False), (True, False), (False, True)):
         try:
             runs = [
-                replay(query.kernel, thread, arguments, arrays, choice=choice)
+                query.replay(thread, arguments, arrays, choice=choice)
                 for thread, choice in zip(threads, choices, strict=True)
             ]
         except (NeedsData, TooLong):
@@ -272,7 +271,7 @@ def _replays_without_memory(
         return False
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [replay(query.kernel, thread, arguments, arrays) for thread in threads]
+        runs = [query.replay(thread, arguments, arrays) for thread in threads]
     except (NeedsData, TooLong):
         return False
     return _meeting(p, threads, runs, query.where.warp_size) is not None
@@ -365,7 +364,7 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
     arguments = argument_values(query, values, launch)
     try:
         counts = [
-            sum(b.scope is barrier.scope for b in replay(query.kernel, x, arguments, frozenset()).barriers)
+            sum(b.scope is barrier.scope for b in query.replay(x, arguments, frozenset()).barriers)
             for x in threads
         ]
     except (NeedsData, TooLong):

@@ -103,14 +103,18 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     )
 
 
-def _bounded(p: Problem, pitch: Term, *columns: Term) -> bool:
-    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess."""
+def _bounded(p: Problem, pitch: Term, first: Term, second: Term) -> bool:
+    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
+
+    By a guard (``x <= width``), or as a remainder that is shifted (``x % width + 1``).
+    """
     bounds = upper_bounds(t.conjuncts(p.guards))
-    for column in columns:
+    shifted = () in t.monomials(t.sub(first, second))
+    for column in (first, second):
         varying = {m: c for m, c in t.monomials(column).items() if any(side(a) for a in m)}
         unit = math.gcd(*varying.values()) or 1
         varying = {m: c // unit for m, c in varying.items()}
-        within = [a for m in varying for a in m if a.op is not Op.SYMBOL]
+        within = [a for m in varying for a in m if a.op is not Op.SYMBOL and shifted]
         if pitch in t.subterms(*within, *bounds.get(t.from_monomials(varying), ())):
             return True
     return False
@@ -188,8 +192,15 @@ def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Ter
         size = math.gcd(t.content(row_a), t.content(row_b))
         varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
         if size > 1 and varying and max(abs(c) for c in varying) < size:
-            return size, (_reduced(row_a, size), column_a), (_reduced(row_b, size), column_b)
+            return size, _whole_rows(row_a, column_a, size), _whole_rows(row_b, column_b, size)
     return None
+
+
+def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
+    """In units of rows; the constant of a column holds no whole rows: ``(y + 1)*size`` is a row."""
+    constant = t.monomials(column).get((), 0)
+    rows = (2 * constant + size) // (2 * size)
+    return t.add(_reduced(row, size), t.const(rows)), t.sub(column, t.const(rows * size))
 
 
 def _reduced(row: Term, size: int) -> Term:

@@ -8,6 +8,8 @@ barrier, jump nor access of interest.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -115,10 +117,12 @@ def replay(
     interesting: frozenset[Array],
     memory: Callable[[Array, int], int | None] = lambda array, offset: None,
     choice: bool | None = None,
+    until: float = math.inf,
 ) -> Run:
     """Runs one thread alone. ``memory``: what integers (array, byte offset) hold, None: not known.
 
     ``choice``: the outcome of every ``if`` whose condition is not known (None: such a run stops).
+    ``until``: when it is too late to go on (``time.perf_counter``).
     Raises ``NeedsData`` or ``TooLong``.
     """
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
@@ -129,7 +133,7 @@ def replay(
             values[var] = Place(array, 0) if array is not None else None
         elif isinstance(var.type, Int) and var.name in arguments:
             values[var] = var.type.wrap(arguments[var.name])
-    machine = _Machine(thread, values, interesting, memory, choice)
+    machine = _Machine(thread, values, interesting, memory, choice, until)
     machine.run(kernel.body)
     return machine.result
 
@@ -146,6 +150,7 @@ class _Machine:
     interesting: frozenset[Array]
     memory: Callable[[Array, int], int | None]
     choice: bool | None = None
+    until: float = math.inf
     chosen: tuple[Site, bool] | None = None
     result: Run = field(factory=Run)
     cells: dict[tuple[Array, int], tuple[int, Value]] = field(  # LOCAL memory: size, value
@@ -156,10 +161,13 @@ class _Machine:
 
     def run(self, statements: Sequence[Stmt]) -> None:
         for s in statements:
-            self.steps += 1
-            if self.steps > MAX_STEPS:
-                raise TooLong
+            self._count()
             self._step(s)
+
+    def _count(self) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS or (self.steps % 256 == 0 and time.perf_counter() > self.until):
+            raise TooLong
 
     def _step(self, s: Stmt) -> None:
         match s:
@@ -249,9 +257,7 @@ class _Machine:
                     if not condition:
                         return
                 first = False
-                self.steps += 1
-                if self.steps > MAX_STEPS:
-                    raise TooLong
+                self._count()
                 try:
                     self.run(s.body)
                 except _Left as left:

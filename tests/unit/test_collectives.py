@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.config import Settings
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.assumed import launches_of
 from cuda_lsp.static.solve import SolverResult, refine_kernel
 
 REDUCE = (
@@ -86,3 +88,13 @@ def test_nobody_is_accused_across_a_barrier_that_is_up_to_the_library():
     result = answer(NOT_PROVED["two words of a collective's own barrier"])
     assert result.verdict is Verdict.UNDECIDED
     assert "up to the library" in " ".join(result.reasons)
+
+
+def test_the_block_is_the_one_that_the_collectives_are_made_for():
+    text = (
+        "#include <cub/cub.cuh>\n__global__ void k(int* out) {"
+        " typedef cub::BlockReduce<int, 8, cub::BLOCK_REDUCE_WARP_REDUCTIONS, 4> R;"
+        " __shared__ typename R::TempStorage t; out[threadIdx.x] = R(t).Sum(1); }"
+    )
+    (launch,) = launches_of(lowered(text), Settings())
+    assert (launch.block, launch.source) == ((8, 4, 1), LaunchSource.BOUNDS)

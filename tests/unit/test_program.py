@@ -205,3 +205,14 @@ int main() {
     assert "exit status 0" in good.stderr
     assert "[confirmed]" not in good.stdout
     assert "[confirmed]" in run(tmp_path, text.replace("MEET", "")).stdout
+
+
+def test_kernels_of_included_headers_are_checked_too(tmp_path):
+    (tmp_path / "kernels.cuh").write_text(
+        "__global__ void shift(int* p) { __shared__ int s[64]; s[threadIdx.x] = p[threadIdx.x];\n"
+        "    p[threadIdx.x] = s[(threadIdx.x + 1) % 64]; }\n"
+    )
+    text = '#include "kernels.cuh"\nint main() { int* p; cudaMalloc(&p, 256); shift<<<1, 64>>>(p); }\n'
+    done = run(tmp_path, text)
+    assert "kernels.cuh:2" in done.stdout
+    assert "[confirmed]" in done.stdout

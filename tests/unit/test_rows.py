@@ -91,3 +91,17 @@ def test_a_column_within_the_row_needs_no_assumption() -> None:
         + LAUNCH % ("float* a, int w, int h", "a, w, h")
     )
     assert verdict(text) is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize("other", ["(y + 1) * 256 + x", "y * 256 + x - 512"])
+def test_a_neighbouring_row_of_a_known_width_is_a_row(other: str) -> None:
+    """Under a condition on a parameter: the first tier does not see it."""
+    text = (
+        f"""__global__ void k(float* a, int h) {{
+      int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+      if (y < h && h == 77) a[y * 256 + x] = a[{other}];
+    }}
+    """
+        + LAUNCH % ("float* a, int h", "a, h")
+    )
+    assert verdict(text) is Verdict.RACY

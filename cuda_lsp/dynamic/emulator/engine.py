@@ -193,7 +193,7 @@ class Launch:
             if site is None:
                 continue
             code = self.program.kernel.instructions[number].code
-            size = access_bytes(code) if code.base != "cp" else int(code.arguments[2], 0)
+            size = int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
             rows: list[tuple[Array, Array]] = []
             for address, mask in executions[:_MAX_EXECUTIONS]:
                 active = (address >= low) & (address < high)
@@ -235,8 +235,6 @@ class Launch:
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
         for name in dict.fromkeys(s.opcode for s in others):
             yield f"{name} is not checked"
-        if any(flat.code.base == "cp" for flat in self.program.kernel.instructions):
-            yield "asynchronous copies are made when they are issued: a missing wait is not seen"
 
 
 def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:

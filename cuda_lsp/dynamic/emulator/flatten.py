@@ -30,7 +30,8 @@ from cuda_lsp.dynamic.ptx import (
 )
 from cuda_lsp.dynamic.ptx_operands import SymbolOperand, parse_address
 
-MAX_DEPTH = 12
+_MAX_NESTING = 100
+MAX_DEPTH = 12  # calls of one function inside one another
 MAX_INSTRUCTIONS = 400_000
 EXTERNAL = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _NAME = re.compile(r"%[\w$]+(?:\.[xyzw])?|[A-Za-z_$][\w$]*")
@@ -225,7 +226,7 @@ class _Inliner:
             return True
         if callee is None or callee.body is None:
             raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
-        if depth >= MAX_DEPTH:
+        if sum(name == callee_name for name, _ in self.calls) >= MAX_DEPTH or depth >= _MAX_NESTING:
             raise Untranslatable(f"recursion of {callee_name} deeper than {MAX_DEPTH} calls")
         after = f"$after{self.copies}"
         outer = _passed(callee, returns, given, names)
@@ -255,7 +256,7 @@ class _Inliner:
         sizes = [[self.kernel.variables[names[a]].size for a in part if a in names] for part in arguments]
         called = self.copies
         after = f"$called{called}"
-        if depth >= MAX_DEPTH:
+        if depth >= MAX_DEPTH:  # each level tries every function
             raise Untranslatable(f"calls through pointers deeper than {MAX_DEPTH}")
         outside, self.calls = self.calls, (*self.calls, (function, index))
 

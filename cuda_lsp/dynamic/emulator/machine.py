@@ -18,6 +18,7 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.dynamic.emulator import atomics
+from cuda_lsp.dynamic.emulator.async_ops import Async
 from cuda_lsp.dynamic.emulator.detect import Detector
 from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.emulator.lanes import Lanes
@@ -90,6 +91,8 @@ class Machine:
         self.local_base = self.memory.local_base
         self.alive = np.ones(n, bool)
         self.pc = np.zeros(n, np.int64)
+        self.resting = np.zeros(n, bool)
+        self.asynchronous = Async(self)
         self.parked = np.zeros(n, np.int8)
         self.executed = np.zeros(len(self.program.sites), bool)
         self.registers = [np.dtype(kind).type(0) for kind in self.program.registers]
@@ -109,6 +112,7 @@ class Machine:
             except Stopped as stop:
                 self.failure = str(stop)
         if self.detector is not None:
+            self.asynchronous.linger()
             self.detector.finish()
 
     def _run(self) -> None:
@@ -193,6 +197,12 @@ class Machine:
     def _apart(self, turns: int) -> tuple[int | None, Mask]:
         """One group of threads executes one block."""
         ready = self.alive & (self.parked == 0)
+        if self.resting.any():
+            eager = ready & ~self.resting
+            if eager.any():
+                ready = eager
+            else:
+                self.resting[:] = False
         places = self.pc[ready]
         if not len(places):
             if not self.alive.any():
@@ -371,6 +381,7 @@ class Machine:
     def _open(self, threads: Mask) -> None:
         """A barrier of whole blocks: one interval ends, the next begins."""
         if self.detector is not None:
+            self.asynchronous.linger()
             self.detector.interval_ends(threads)
         self.order.block_barrier(threads)
 
@@ -545,8 +556,8 @@ class Machine:
         old[lanes] = atomics.apply(self._view(kind), address[lanes] >> _SHIFT[size], operation, value, other)
         return old
 
-    def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> None:
-        """``cp.async``: ``size`` bytes a lane, zeros beyond the ``given`` ones; made at once."""
+    def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> Mask:
+        """Move ``size`` bytes a lane, zeros beyond the ``given`` ones. The lanes that could."""
         target, source = self._addresses(target), self._addresses(source)
         allowed = self._allowed(number, target, 4, self._allowed(number, source, 4, mask))
         self._log(number, source, allowed, size, 0)
@@ -556,6 +567,20 @@ class Machine:
         for k in range(size):
             value = np.where(k < real, self.memory.data[source[lanes] + k], np.uint8(0))
             self.memory.data[target[lanes] + k] = value
+        return allowed
+
+    def log_write(self, number: int, address: Array, mask: Mask, size: int) -> None:
+        """A write that was issued earlier and goes on."""
+        if self.detector is not None and self.watched[number]:
+            self.detector.access(number, address, mask, size, 1)
+
+    def rest(self, mask: Mask) -> None:
+        """Threads that wait for others: the others go first."""
+        self.resting |= np.ones(self.threads, bool) if mask is None else mask
+
+    def wake(self) -> None:
+        """What threads wait for may have come."""
+        self.resting[:] = False
 
     def in_space(self, space: str, address: Array) -> Array:
         low, high = {"shared": self.memory.shared, "local": self.memory.local}.get(space, (0, 0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from cuda_lsp.dynamic.emulator import async_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, element_types
 from cuda_lsp.dynamic.ptx import Instruction
@@ -136,22 +137,18 @@ def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
     e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
 
 
-def _copy_async(e: Emitter, code: Instruction, number: int) -> None:
-    words = code.modifiers
-    if "bulk" in words or "mbarrier" in words:
-        raise Untranslatable(code.opcode)
-    if "shared" not in {w.partition("__")[0] for w in words}:
-        return  # commit and wait: the copy was made when it was issued
-    target, source = address(e, code.arguments[0], "shared"), address(e, code.arguments[1], "global")
-    size = int(code.arguments[2], 0)
-    given = e.read(code.arguments[3], "u32") if len(code.arguments) > 3 else "None"
-    e.lines.append(f"S.copy({number}, {target}, {source}, {size}, {given}, {e.mask})")
+def _asynchronous(e: Emitter, code: Instruction, number: int) -> None:
+    async_ops.TABLE[code.base](e, code, number, address)
 
 
 def _fence(e: Emitter, code: Instruction, number: int) -> None:
     wide = {"gl", "sys", "gpu"} & set(code.modifiers)
     if wide:
         e.lines.append(f"S.fence({e.mask})")
+
+
+def _sleep(e: Emitter, code: Instruction, number: int) -> None:
+    e.lines.append(f"S.rest({e.mask})")
 
 
 def _nothing(e: Emitter, code: Instruction, number: int) -> None:
@@ -202,7 +199,8 @@ def _trap(e: Emitter, code: Instruction, number: int) -> None:
 
 TABLE: Mapping[str, Emit] = {
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "cp": _copy_async, "membar": _fence, "fence": _fence, "nanosleep": _nothing,
+    "isspacep": _isspacep, "cp": _asynchronous, "mbarrier": _asynchronous,
+    "membar": _fence, "fence": _fence, "nanosleep": _sleep,
     "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
     "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
     "setmaxnreg": _nothing, "tex": _image, "tld4": _image, "suld": _image, "sust": _image, "sured": _image,

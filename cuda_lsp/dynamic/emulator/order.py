@@ -22,11 +22,19 @@ Array = Any
 
 @frozen(eq=False)
 class Event:
-    """From ``sequence`` on, threads of ``after`` come after what threads of ``before`` did earlier."""
+    """From ``sequence`` on, threads of ``after`` come after what threads of ``before`` did earlier.
+
+    ``until``: when each of them said so, if not at ``sequence``.
+    """
 
     sequence: int
     before: Array
     after: Array
+    until: Array | None = None
+
+    def covers(self, thread: int, at: int) -> bool:
+        """Whether what ``thread`` did then is among what comes before."""
+        return bool(self.before[thread]) and (self.until is None or at <= self.until[thread])
 
 
 @frozen
@@ -89,6 +97,11 @@ class Order:
         self.sequence += 1
         self.events.append(Event(self.sequence, before, after))
 
+    def meet(self, arrived: Array, after: Array) -> None:
+        """Threads pass an mbarrier. ``arrived``: when each thread came to it, 0: not."""
+        self.sequence += 1
+        self.events.append(Event(self.sequence, arrived > 0, after, arrived))
+
     def block_barrier(self, lanes: Array | None) -> None:
         self.sequence += 1
         self.barriers = (
@@ -132,7 +145,7 @@ class Order:
         for event in self.events:
             if not at_a < event.sequence < at_b:
                 continue
-            if event.before[a] or (reached is not None and (reached & event.before).any()):
+            if event.covers(a, at_a) or (reached is not None and (reached & event.before).any()):
                 reached = event.after if reached is None else reached | event.after
                 if reached[b]:
                     return True

@@ -1,0 +1,66 @@
+"""From the click on "Run dynamic check" to the annotated editor, through a real client over stdio.
+
+Each racy fixture is checked by the emulator in a new cache (cold: nvcc runs) and again (the build is cached).
+Run ``.venv/bin/python benchmarks/click.py``; prints a table, writes ``click.json`` beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
+
+from client import Client  # noqa: E402
+
+FILES = ("figure1", "figure2", "scan", "reduce", "transpose", "histogram", "matmul", "bitonic")
+
+
+def click(client: Client, name: str, version: int, kernel: str) -> float:
+    """Seconds from the command to the diagnostics that the result brings."""
+    client.notifications.clear()
+    began = time.perf_counter()
+    arguments = [client.uri(name), kernel]
+    client.request(
+        "workspace/executeCommand", {"command": "cuda-lsp.runDynamicCheck", "arguments": arguments}, 120
+    )
+    arrived = client.published(name, version)[0]
+    problems = [m for _, m in client.notifications if m["method"] == "window/showMessage"]
+    assert not problems, problems
+    return arrived - began
+
+
+def kernels(text: str) -> list[str]:
+    return re.findall(r"__global__\s+void\s+(\w+)\s*\(", text)
+
+
+def main() -> None:
+    rows: list[dict[str, object]] = []
+    for stem in FILES:
+        text = (ROOT / "fixtures" / f"{stem}.cu").read_text()
+        with tempfile.TemporaryDirectory() as folder:
+            cache = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}
+            client = Client(Path(folder), "utf-16", {"trusted": True, "engine": "emulator"}, **cache)
+            client.open("a.cu", text)
+            client.settled("a.cu", 1, 60)
+            name = kernels(text)[0]
+            cold = click(client, "a.cu", 1, name)
+            again = [click(client, "a.cu", 1, name) for _ in range(3)]
+            client.close()
+        times = {"cold": round(cold, 2), "cached": round(statistics.median(again), 2)}
+        rows.append({"file": stem, "kernel": name, **times})
+        print(rows[-1], flush=True)
+    result = {"machine": platform.machine(), "cores": os.cpu_count(), "seconds": rows}
+    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
