@@ -23,7 +23,7 @@ from cuda_lsp.static.analyze import Analyzer
 pytestmark = needs_nvcc
 ENGINES = Engines()
 CASES = [c for c in cases() if c.banks == 32]
-NOT_RUN = {"barrier_object": "deeper than 12 calls", "recursion": "deeper than 12 calls"}
+NOT_RUN = {"recursion": "deeper than 12 calls"}
 """Kernels that the emulator refuses, and what it says."""
 OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
 
