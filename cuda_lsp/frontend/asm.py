@@ -18,12 +18,14 @@ from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
     Atomic,
+    AwaitCopies,
     Axis,
     Barrier,
     BarrierPhase,
     BarrierScope,
     Builtin,
     Cast,
+    CommitCopies,
     Const,
     Copy,
     Expr,
@@ -203,11 +205,13 @@ def _instruction(
         low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
     elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
         _asynchronous_copy(low, node, name, rest, assembly, values)
-    elif name.startswith(("cp.async.wait", "cp.async.commit")):
-        if "wait" in name:
-            low.incomplete(
-                "cp.async.wait", "asynchronous copies are not modelled yet", node, synchronises=True
-            )
+    elif name.startswith("cp.async.commit_group"):
+        low.emit(CommitCopies(site))
+    elif name.startswith(("cp.async.wait_group", "cp.async.wait_all")):
+        number = _operand(parts[0], assembly, values) if "group" in name else None
+        if "group" in name and not is_expr(number):
+            raise Untranslatable(f"asm {name}", "how many groups it leaves open could not be read", node)
+        low.emit(AwaitCopies(number if is_expr(number) else None, site))
     elif name.startswith("ldmatrix"):
         low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
     elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:

@@ -40,9 +40,11 @@ from cuda_lsp.ir.program import (
     FALSE,
     Assign,
     Assume,
+    AwaitCopies,
     Barrier,
     BarrierScope,
     BinaryOp,
+    CommitCopies,
     Const,
     Fence,
     Intrinsic,
@@ -243,7 +245,12 @@ def _random(call: Call) -> Value:
 
 
 def _pipeline_wait(call: Call) -> Value:
-    call.low.incomplete(call.name, "asynchronous copies are not modelled yet", call.node, synchronises=True)
+    call.low.emit(AwaitCopies(call.scalar(0), call.low.site(call.node)))
+    return call.nothing()
+
+
+def _pipeline_commit(call: Call) -> Value:
+    call.low.emit(CommitCopies(call.low.site(call.node)))
     return call.nothing()
 
 
@@ -295,7 +302,8 @@ def _rows() -> dict[str, Handler]:
     add("memcpy memmove __builtin_memcpy __builtin_memmove", copy())
     add("__pipeline_memcpy_async", copy("__pipeline_memcpy_async"))
     add("__pipeline_wait_prior", _pipeline_wait)
-    add("__pipeline_commit __prof_trigger __nanosleep __brkpt free", _effects_only)
+    add("__pipeline_commit", _pipeline_commit)
+    add("__prof_trigger __nanosleep __brkpt free", _effects_only)
     add("memset __builtin_memset", fill)
     add("malloc", _malloc)
     add("min umin llmin ullmin", _minmax(BinaryOp.MIN))

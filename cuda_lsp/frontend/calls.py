@@ -165,6 +165,13 @@ def call_value(low: Lowering, node: Node) -> Value:
 
 def call(low: Lowering, node: Node) -> Value | Place:
     """Evaluate a call expression."""
+    result = _call(low, node)
+    if not isinstance(result, PLACE_TYPES) and lifetimes.ends(low, type_of(low.ast, node)):
+        low.temporaries += 1
+    return result
+
+
+def _call(low: Lowering, node: Node) -> Value | Place:
     if len(low.out) > MAX_STATEMENTS:
         raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
     declaration = low.ast.referenced(node)

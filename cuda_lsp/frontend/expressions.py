@@ -72,6 +72,7 @@ def discard(low: Lowering, node: Node) -> None:
         made = calls.call(low, node)  # a returned reference is not read
         if not isinstance(made, PLACE_TYPES) and lifetimes.ends(low, of := type_of(low.ast, node)):
             lifetimes.destroy(low, lvalues.temporary(low, made, of), node)
+            low.temporaries -= 1
     elif node.kind == K.UNARY and 0 < (op := low.ast.operator(node)) <= K.PRE_DEC:
         increment(low, node.children[-1], op in (K.POST_INC, K.PRE_INC), post=False)
     elif node.kind == K.BINARY and low.ast.operator(node) == K.COMMA:

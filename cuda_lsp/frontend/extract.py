@@ -132,6 +132,7 @@ def _hopeless(low: Lowering, root: Node, name: str, reason: str) -> Kernel:
 def statement(low: Lowering, node: Node) -> None:
     """Emit what a statement does; what is not covered becomes an ``Incomplete`` here."""
     handler = _HANDLERS.get(node.kind)
+    temporaries = low.temporaries
     try:
         if handler is not None:
             handler(low, node)
@@ -144,6 +145,10 @@ def statement(low: Lowering, node: Node) -> None:
     except Untranslatable as missing:
         where = missing.node if missing.node is not None else node
         low.incomplete(missing.construct, missing.reason, where, synchronises=_may_synchronise(low, node))
+    if low.temporaries > temporaries:
+        low.temporaries = temporaries
+        text = low.ast.text(node)[:60]
+        low.incomplete(text, "the destructor of a temporary object is not followed", node, synchronises=True)
 
 
 def _may_synchronise(low: Lowering, node: Node) -> bool:
@@ -266,11 +271,14 @@ def _decompose(low: Lowering, node: Node) -> None:
 def declare(low: Lowering, node: Node) -> None:
     """A local variable with its initialiser; when that is not understood, a local of unknown value."""
     declaration = low.ast.declaration(node.cursor)
+    temporaries = low.temporaries
     try:
         _declare(low, node)
         place = low.env.get(declaration.key) if declaration is not None else None
         if place is not None and declaration is not None and _is_own_object(low, node, declaration):
             lifetimes.declared(low, place)
+            if low.temporaries > temporaries and lifetimes.ends(low, place.info):
+                low.temporaries -= 1  # it is that object
     except Untranslatable:
         if declaration is not None and declaration.key not in low.env:
             info = type_of_declaration(low.ast, declaration)
@@ -439,7 +447,10 @@ def _return_value(low: Lowering, node: Node) -> None:
     if len(low.frames) == 1:
         expressions.discard(low, node)
         return
+    temporaries = low.temporaries
     value = expressions.value(low, node)
+    if low.temporaries > temporaries and lifetimes.ends(low, type_of(low.ast, node)):
+        low.temporaries -= 1  # handed to the caller
     if frame.result is None or (not isinstance(value, EXPR_TYPES) and not hasattr(value, "fields")):
         frame.returned = value
         if frame.result is not None and isinstance(value, Address):

@@ -88,6 +88,7 @@ class Lowering:
         self.assigned = assigned
         self.out: list[Stmt] = []
         self.env: dict[int, Place] = {}
+        self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
         self.calls: tuple[SourceRange, ...] = ()

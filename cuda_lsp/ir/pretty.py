@@ -12,9 +12,11 @@ from cuda_lsp.ir.program import (
     Assign,
     Assume,
     Atomic,
+    AwaitCopies,
     Barrier,
     BarrierPhase,
     Block,
+    CommitCopies,
     Copy,
     Fence,
     If,
@@ -94,6 +96,10 @@ def _simple(s: Stmt) -> str:
         how = f" async {s.mechanism}" if s.asynchronous else ""
         to, source = pretty(s.destination, _name), pretty(s.source, _name)
         return f"copy {to} <- {source} size {pretty(s.size, _name)}{how}"
+    if isinstance(s, CommitCopies):
+        return "commit copies"
+    if isinstance(s, AwaitCopies):
+        return "await copies" if s.pending is None else f"await copies but {pretty(s.pending, _name)}"
     if isinstance(s, Barrier):
         return _barrier(s)
     if isinstance(s, Fence):

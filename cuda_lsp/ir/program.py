@@ -6,6 +6,7 @@ The whole language on one screen::
     stmt   = Assign(var, value)
            | Load(var?, pointer, type) | Store(pointer, value, type) | Atomic(var?, op, pointer, …)
            | Copy(destination, source, size)                      memcpy, struct assignment, async copies
+           | CommitCopies | AwaitCopies(pending)
            | Barrier(scope, phase, …) | Fence(scope)
            | If(condition, then, otherwise) | Loop(test, condition, body, step)
            | Block(label, body) | Leave(label)
@@ -292,8 +293,8 @@ class Atomic:
 class Copy:
     """``size`` bytes from ``source`` to ``destination`` by the executing thread.
 
-    ``asynchronous``: completes only at a ``Barrier`` phase or ``Wait`` naming it (``cp.async``,
-    ``memcpy_async``): ``mechanism`` says which. Until modelled, evaluators report it as incomplete.
+    ``asynchronous``: completes only at an ``AwaitCopies`` of the same thread (``cp.async`` and what is made
+    of it): ``mechanism`` says which.
     """
 
     destination: Expr
@@ -345,6 +346,21 @@ class Barrier:
 @frozen
 class Fence:
     scope: Scope
+    site: Site
+
+
+@frozen
+class CommitCopies:
+    """The thread's asynchronous copies since its last commit form a group."""
+
+    site: Site
+
+
+@frozen
+class AwaitCopies:
+    """Until at most ``pending`` of the thread's latest groups of copies are open; None: until none is."""
+
+    pending: Expr | None
     site: Site
 
 
@@ -418,8 +434,9 @@ class Incomplete:
 
 
 Stmt = (
-    Assign | Load | Store | Atomic | Copy | Barrier | Fence | If | Loop | Block | Leave | Assume | Incomplete
-)
+    Assign | Load | Store | Atomic | Copy | CommitCopies | AwaitCopies | Barrier | Fence
+    | If | Loop | Block | Leave | Assume | Incomplete
+)  # fmt: skip
 
 # ----------------------------------------------------------------------------------------- kernel
 
@@ -486,6 +503,7 @@ __all__ = [
     "Assign",
     "Assume",
     "Atomic",
+    "AwaitCopies",
     "Axis",
     "Barrier",
     "BarrierPhase",
@@ -495,6 +513,7 @@ __all__ = [
     "Block",
     "Builtin",
     "Cast",
+    "CommitCopies",
     "Const",
     "Copy",
     "Directives",

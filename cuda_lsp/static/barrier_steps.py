@@ -1,7 +1,8 @@
 """What each kind of barrier does to the execution's clocks, and who fails to reach it.
 
 Block-level barriers end an interval of every block they complete in; warp-level ones advance the
-vector clocks of their lanes.  Split, named (partial) and cluster barriers are said to be not decided.
+vector clocks of their lanes; those of some threads are in ``named_barriers``.  Split and cluster barriers are
+said to be not decided.
 """
 
 from __future__ import annotations
@@ -30,15 +31,15 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
         elif machine.warp is not None:
             _warp_level(machine, s, mask)
         return
+    if s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s)):
+        machine.named.step(machine, s, mask)
+        return
     if s.phase is not BarrierPhase.SYNC:
         machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
         if s.phase is BarrierPhase.ARRIVE:
             return
     if s.scope is BarrierScope.CLUSTER:
         machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
-    if s.scope is BarrierScope.NAMED and not _whole_block(machine, s):
-        machine.not_modelled(f"line {line}: `{s.site.text}` orders only some threads of the block")
-        return
     _block_level(machine, s, mask)
 
 

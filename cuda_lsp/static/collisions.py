@@ -16,7 +16,8 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.model import Mode, Scope
-from cuda_lsp.static.trace import Access, spread_out
+from cuda_lsp.static import named_barriers
+from cuda_lsp.static.trace import Access, Path, spread_out
 from cuda_lsp.static.values import Data, Flags
 
 Ints = NDArray[np.int64]
@@ -72,12 +73,13 @@ class Group:
     lock_step: bool
     warp_size: int = 32
     deadline: float = math.inf  # of time.perf_counter()
+    phases: Path | None = None  # of named barriers, where there are some
     kinds: Ints = field(init=False)
     """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
 
     @kinds.default  # type: ignore[misc]
     def _kinds(self) -> Ints:
-        tickets = any(a.drawn is not None for a in self.accesses)
+        tickets = self.phases is not None or any(a.drawn is not None for a in self.accesses)
         names = [(a.guards, id(a.drawn), id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
         first = {name: i for i, name in reversed(list(enumerate(names)))}
         return np.array([first[name] for name in names], np.int64)
@@ -86,7 +88,7 @@ class Group:
     def ordered(self) -> bool:
         """Some pairs may be ordered or exclude each other."""
         plain = all(not a.guards and a.drawn is None for a in self.accesses)
-        return not (plain and len({id(a.warp) for a in self.accesses}) == 1)
+        return self.phases is not None or not (plain and len({id(a.warp) for a in self.accesses}) == 1)
 
 
 class TooManyPairs(Exception):
@@ -272,9 +274,12 @@ def _best(
         a, b, mine = group.accesses[k], group.accesses[m], code == pair
         if not compatible(a, b):
             good[mine] = False
-        elif not group.between_blocks and a.warp is not b.warp:
-            ordered = _ordered(a, b, rows.lane[i[mine]] + base, rows.lane[j[mine]] + base)
-            good[mine] &= ~(same_warp[mine] & ordered)
+            continue
+        lanes = (rows.lane[i[mine]] + base, rows.lane[j[mine]] + base)
+        if not group.between_blocks and a.warp is not b.warp:
+            good[mine] &= ~(same_warp[mine] & _ordered(a, b, *lanes))
+        if group.phases is not None:
+            good[mine] &= ~named_barriers.orders(group.phases, a, b, *lanes)
     if not good.any():
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]

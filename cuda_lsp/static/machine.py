@@ -22,9 +22,11 @@ from cuda_lsp.ir.program import (
     Assign,
     Assume,
     Atomic,
+    AwaitCopies,
     Barrier,
     Block,
     Cast,
+    CommitCopies,
     Const,
     Copy,
     Expr,
@@ -44,9 +46,11 @@ from cuda_lsp.static import tickets
 from cuda_lsp.static.barrier_steps import synchronise
 from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.contents import SharedContents
+from cuda_lsp.static.copies import Copies
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.loops import execute_loop
 from cuda_lsp.static.masks import Mask, without
+from cuda_lsp.static.named_barriers import NamedBarriers
 from cuda_lsp.static.ranges import truth_bounds
 from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice, tracked
@@ -106,6 +110,8 @@ class Machine:
         self.recorded = 0
         self.samples: dict[int, int] = {}
         self.doubt: str | None = None
+        self.named = NamedBarriers()
+        self.copies = Copies(np.zeros(trace.lanes, np.int64))
         self.round_masks: dict[object, tuple[tuple[int, Mask | None, bool], Mask, int | Lanes]] = {}
         self.deadline = time.perf_counter() + budget.milliseconds / 1000
         every = np.ones(trace.lanes, bool)
@@ -116,6 +122,8 @@ class Machine:
             Store: self._store,
             Atomic: self._atomic,
             Copy: self._copy,
+            CommitCopies: self._commit,
+            AwaitCopies: self._await,
             Barrier: self._barrier,
             Fence: self._fence,
             If: self._if,
@@ -274,7 +282,7 @@ class Machine:
             for i, c in self.shared.items()
         )
         local = tuple((i, tuple((o, identity(v)) for o, v in c.items())) for i, c in self.local.items())
-        return shared, local
+        return shared, local, self.copies.state()
 
     def _loop(self, s: Loop, mask: Mask) -> Mask | None:
         return execute_loop(self, s, mask)
@@ -547,10 +555,6 @@ class Machine:
     def _copy(self, s: Copy, mask: Mask) -> Mask:
         self.eval.executing = mask.may
         size = self.eval.scalar(s.size)
-        if s.asynchronous:
-            what = s.mechanism or "an asynchronous copy"
-            at = s.site.range.start.line
-            self.not_modelled(f"line {at}: {what} completes at a later wait, which is not modelled")
         if not isinstance(size, int):
             at = s.site.range.start.line
             self.trace.not_decided(f"line {at}: a copy whose size is not one known number")
@@ -559,6 +563,8 @@ class Machine:
             for _, address, part in self._targets(pointer, mask, s.site):
                 if part is not None and self._records(address.array):
                     self._record(s.site, address, mode, size, part, copied=True)
+                    if s.asynchronous:
+                        self.copies.issue(self, s.site, address, mode, size, part)
                 if mode is Mode.WRITE:
                     self.versions[address.array.id] = self.versions.get(address.array.id, 0) + 1
                     self.local.pop(address.array.id, None)
@@ -584,12 +590,27 @@ class Machine:
                 len(self.path.choices), copied, mask.doubt, mask.given,
             )
         )  # fmt: skip
+        if self.copies.open:
+            self.copies.check_own(self, self.path.accesses[-1])
 
     # --------------------------------------------------------------------- barriers and the rest
 
     def _barrier(self, s: Barrier, mask: Mask) -> Mask:
         synchronise(self, s, mask)
+        self.copies.pass_barrier(self)
         return mask
+
+    def _commit(self, s: CommitCopies, mask: Mask) -> Mask:
+        self.copies.commit(self, s.site, mask)
+        return mask
+
+    def _await(self, s: AwaitCopies, mask: Mask) -> Mask:
+        self.copies.wait(self, s, mask)
+        return mask
+
+    def record_copy(self, site: Site, address: Address, mode: Mode, size: int, mask: Mask) -> None:
+        """A copy that is under way reads or writes, in the present interval."""
+        self._record(site, address, mode, size, mask, copied=True)
 
     def _fence(self, s: Fence, mask: Mask) -> Mask:
         self.sequence += 1

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages, tickets, waiting
+from cuda_lsp.static import messages, named_barriers, tickets, waiting
 from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.trace import Access, Path, Trace, spread_out
@@ -79,6 +79,8 @@ Intervals = dict[tuple[int, int], int]
 def _unmodelled_between(path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
+    if path.phases and not race.between_blocks and named_barriers.may_chain(path):
+        return "several barriers of some threads"
     ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
     if ordered is not None:
         return ordered
@@ -143,9 +145,9 @@ def _within_block(
         groups[merge.get((block, interval), interval)].append(a)
     seen: set[object] = set()
     for members in groups.values():
-        distinct = _distinct(members)
+        distinct = _distinct(members, bool(path.phases))
         signature = tuple([a.signature for a in distinct])
-        again = signature in seen and all(a.drawn is None for a in distinct)
+        again = signature in seen and not path.phases and all(a.drawn is None for a in distinct)
         if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
@@ -155,7 +157,7 @@ def _within_block(
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         group = Group(
             known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
-            trace.gpu.warp_size, deadline,
+            trace.gpu.warp_size, deadline, path if path.phases else None,
         )  # fmt: skip
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
@@ -175,10 +177,13 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: 
         yield from _unknown(trace, distinct, group, path)
 
 
-def _distinct(members: list[Access]) -> list[Access]:
-    """Accesses that differ in what they can race with, in order; numbers drawn order the same one twice."""
-    drawn = any(a.drawn is not None for a in members)
-    found = {(a.signature, a.sequence if drawn else 0): a for a in reversed(members)}
+def _distinct(members: list[Access], phases: bool = False) -> list[Access]:
+    """Accesses that differ in what they can race with, in order.
+
+    Numbers drawn, and named barriers (``phases``), may order one execution of an access and not the next.
+    """
+    every = phases or any(a.drawn is not None for a in members)
+    found = {(a.signature, a.sequence if every else 0): a for a in reversed(members)}
     return list(found.values())[::-1]
 
 

@@ -17,11 +17,14 @@ from cuda_lsp.ir.program import (
     Assign,
     Assume,
     Atomic,
+    AwaitCopies,
     Barrier,
+    BarrierPhase,
     BarrierScope,
     Binary,
     Block,
     Cast,
+    CommitCopies,
     Copy,
     Expr,
     Fence,
@@ -93,6 +96,8 @@ def used(s: Stmt) -> tuple[Expr, ...]:
         return (s.pointer, *s.operands)
     if isinstance(s, Copy):
         return (s.destination, s.source, s.size)
+    if isinstance(s, AwaitCopies):
+        return () if s.pending is None else (s.pending,)
     if isinstance(s, Barrier):
         return tuple(e for e in (s.mask, s.id, s.count) if e is not None)
     if isinstance(s, (If, Loop, Assume)):
@@ -164,6 +169,12 @@ class Slice:
     acquiring: set[int] = field(factory=set[int])  # id() of atomics that may take a lock, by ``waiting``
     lock_arrays: set[Array] = field(factory=set[Array])
     waiting: set[int] = field(factory=set[int])  # id() of loops
+
+    @property
+    def arrives(self) -> bool:
+        """Some threads arrive at a named barrier without waiting."""
+        barriers = (s for s in self.statements if isinstance(s, Barrier))
+        return any(s.scope is BarrierScope.NAMED and s.phase is not BarrierPhase.SYNC for s in barriers)
 
     @property
     def outermost(self) -> int | None:
@@ -394,7 +405,7 @@ def _shape(result: Slice, loop: Loop) -> LoopShape:
     affine = single and all(_affine(s, set(changed)) for s in top)
     labels = {loop.continue_label}.union(*(_labels(s) for s in inside))
     escapes = any(isinstance(s, Leave) and s.label not in labels for s in inside)
-    barrier = any(isinstance(s, (Barrier, Fence)) for s in inside)
+    barrier = any(isinstance(s, (Barrier, Fence, CommitCopies, AwaitCopies)) for s in inside)
     steady = frozenset(_closure(result, loop) & set(changed)) if barrier and changed else frozenset[int]()
     return LoopShape(
         carried=carried,

@@ -64,7 +64,7 @@ def race_finding(
     arguments = argument_values(query, values, launch)
     doubt = _data_dependence(p, query)
     if query.summary.locks:
-        doubt = "what a loop waits for, which may act as a lock"
+        doubt = query.summary.locks
     met: tuple[ThreadAccess, ThreadAccess] | None = None
     data_condition: str | None = None
     arrays = frozenset((p.pair.first.array, p.pair.second.array))

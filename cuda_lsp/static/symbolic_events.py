@@ -102,4 +102,4 @@ class Summary:
     tainted: frozenset[str] = frozenset()
     reasons: tuple[str, ...] = ()
     assumptions: Term | None = None
-    locks: bool = False
+    locks: str = ""

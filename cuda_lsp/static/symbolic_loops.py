@@ -18,14 +18,15 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, LoopEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import HeaderPlace, PointerValue, Target, Value, choose, type_range
-from cuda_lsp.static.symbolic_walk import State, Walker, written_arrays
+from cuda_lsp.static.symbolic_walk import WAITING, State, Walker, written_arrays
 
 Header = Mapping[Var, Value]
 
 
 def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     """Adds the loop's events and moves the walker's state behind the loop."""
-    walker.locks = walker.locks or id(loop) in walker.waiting
+    if id(loop) in walker.waiting:
+        walker.locks = walker.locks or WAITING
     if walker.unroll and _has_barrier((*loop.test, *loop.body, *loop.step)) and _unrolled(walker, loop):
         return
     entry = walker.state.copy()

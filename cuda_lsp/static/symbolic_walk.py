@@ -78,8 +78,9 @@ class Walker:
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
     written: frozenset[Array] = frozenset()
     fenced: bool = False
-    locks: bool = False
+    locks: str = ""  # what may order threads and is not followed, for people
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
+    arrives: bool = False  # some threads arrive at a named barrier without waiting
     counter: int = 0
     statements: int = 0
     depth: int = 0
@@ -142,6 +143,8 @@ class Walker:
                 self._copy(s)
             case ir.Barrier():
                 self._barrier(s)
+            case ir.CommitCopies() | ir.AwaitCopies():
+                pass
             case ir.Fence():
                 self.fenced = self.fenced or s.scope is not Scope.BLOCK
             case ir.If():
@@ -342,7 +345,7 @@ class Walker:
         if self.fenced and in_global and s.op not in ("load", "store"):
             self.events.append(TicketEvent())
         if s.op in ("cas", "exch") and self.iterators:
-            self.locks = True
+            self.locks = self.locks or WAITING
         if s.op != "load":
             self.overwrite(places, s.type.size)
         if s.var is None:
@@ -378,6 +381,12 @@ class Walker:
             what = s.mechanism or "an asynchronous copy"
             self.reasons[f"{what}: when the copy completes is not modelled by the solver"] = None
 
+    def _whole_block(self, count: ir.Expr) -> bool:
+        wanted = self.evaluator().integer(count)
+        x, y, z = (self.axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+        known = wanted.is_const and x.is_const and y.is_const and z.is_const
+        return known and wanted.value >= x.value * y.value * z.value
+
     def _barrier(self, s: ir.Barrier) -> None:
         mask = None
         if s.mask is not None:
@@ -387,8 +396,11 @@ class Walker:
             elif mask.is_const:
                 mask = t.const(mask.value % (1 << 32))
         key = self.evaluator().integer(s.id) if s.id is not None else None
+        everyone = not self.arrives and (s.count is None or self._whole_block(s.count))
+        if s.scope is ir.BarrierScope.NAMED and (s.phase is not BarrierPhase.SYNC or not everyone):
+            self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         self.events.append(
-            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, s.count is None, s.assured)
+            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, everyone, s.assured)
         )
         wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
         level = Level.THREAD
@@ -397,6 +409,9 @@ class Walker:
         for array in self.written:
             if array.space is not Space.LOCAL:
                 self.state.versions[array] = (self.number(), level)
+
+
+WAITING = "what a loop waits for, which may act as a lock"
 
 
 def memory_name(array: Array) -> str:
@@ -462,8 +477,11 @@ def summarise(
     written = written_arrays(kernel.body)
     if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
-    waits = frozenset(facts_of(kernel).waiting)
-    walker = Walker(axes, arguments, unroll, written=written, waiting=waits, deadline=deadline)
+    facts = facts_of(kernel)
+    walker = Walker(
+        axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
+        deadline=deadline,
+    )  # fmt: skip
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     stored = {

@@ -131,6 +131,18 @@ class FenceEvent:
 
 
 @frozen(eq=False)
+class Phase:
+    """A phase of a named barrier: the sequence at which each lane arrived and passed, -1 for never."""
+
+    arrived: NDArray[np.int64]
+    passed: NDArray[np.int64]
+
+    @staticmethod
+    def start(lanes: int) -> Phase:
+        return Phase(np.full(lanes, -1, np.int64), np.full(lanes, -1, np.int64))
+
+
+@frozen(eq=False)
 class LockEvent:
     """A lock in ``array`` that may be taken here, or is given back by the lanes ``must``."""
 
@@ -156,6 +168,7 @@ class Path:
     """For every choice: the number that was drawn when it is true."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
+    phases: list[Phase] = field(factory=list[Phase])
     locks: list[LockEvent] = field(factory=list[LockEvent])
     waits: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
     """Loops that wait for what other threads store: the sequence at their end, source line."""

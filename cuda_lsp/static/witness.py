@@ -216,7 +216,7 @@ class _Machine:
                         raise
             case ir.Leave():
                 raise _Left(s.label)
-            case ir.Fence() | ir.Assume():
+            case ir.Fence() | ir.Assume() | ir.CommitCopies() | ir.AwaitCopies():
                 pass
             case ir.Incomplete():
                 if not s.harmless:

@@ -131,6 +131,11 @@ def test_threads_at_different_counted_barriers_are_stuck():
     assert sorted(n for _, n, _ in result.stuck[0].waiting) == [32, 32]
 
 
+def test_one_instruction_may_name_a_barrier_per_warp():
+    result = run("shr.u32 %r5, %r1, 6; bar.sync %r5, 64; st.global.u32 [%rd3], %r1;", threads=128)
+    assert not result.failure and not result.stuck
+
+
 def test_a_producer_arrives_and_a_consumer_waits():
     body = (
         "setp.lt.u32 %p1, %r1, 32; @%p1 bra $P; bar.sync 1, 64;"

@@ -298,10 +298,10 @@ class Machine:
             self.pc = np.where(skips, block.targets[0], self.pc)
             group = group & ~skips
         self.pc = np.where(group, number, self.pc)
-        identity = self._operand(op.id)
-        for b in np.unique(self.lanes.block[group]).tolist():
-            mine = group & (self.lanes.block == b)
-            key = (b, int(np.broadcast_to(np.asarray(identity), (self.threads,))[np.flatnonzero(mine)[0]]))
+        identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
+        keys = set(zip(self.lanes.block[group].tolist(), identity[group].tolist(), strict=True))
+        for key in sorted(keys):
+            mine = group & (self.lanes.block == key[0]) & (identity == key[1])
             if op.arrive:
                 self.arrived[key] = self.arrived.get(key, np.zeros(self.threads, bool)) | mine
                 self.pc = np.where(mine, block.targets[0], self.pc)

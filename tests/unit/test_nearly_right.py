@@ -1,0 +1,200 @@
+"""Kernels that are nearly right: locks, last blocks, copies, destructors that do not order what they seem to.
+
+None may be called race-free, whether the analysis sees the race or says that it cannot tell.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.analyze import check_text
+
+KERNELS = r"""
+#include <cuda_pipeline.h>
+// cuda-lsp: launch block=64 grid=4
+__global__ void lock_other(int* lock, int* other, int* sum) {
+    if (threadIdx.x == 0) {
+        if (blockIdx.x & 1) { while (atomicCAS(lock, 0, 1)) {} sum[0] += 1; atomicExch(lock, 0); }
+        else { while (atomicCAS(other, 0, 1)) {} sum[0] += 1; atomicExch(other, 0); }
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void inc_wraps(float* out, float* partial, unsigned* done) {
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        __threadfence();
+        if (atomicInc(done, 1) == 1) out[0] = partial[0];
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void two_counters(float* out, float* partial, unsigned* done) {
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        __threadfence();
+        if (atomicAdd(&done[blockIdx.x & 1], 1) == 1) out[0] = partial[0] + partial[3];
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void after_if(float* out, unsigned* done) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (last) { __syncthreads(); }
+    if (threadIdx.x == 0) out[0] = blockIdx.x;
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void not_last(float* out, unsigned* done) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last && threadIdx.x == 0) out[0] = blockIdx.x;
+}
+__device__ bool amLast(unsigned* done) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) last = atomicAdd(done, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last) return false;
+    return true;
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void function(float* out, unsigned* done) {
+    bool l = amLast(done);
+    if (threadIdx.x == 0) out[0] = blockIdx.x + l;
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void fence_after(float* out, float* partial, unsigned* done) {
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        unsigned k = atomicAdd(done, 1);
+        __threadfence();
+        if (k == gridDim.x - 1) out[0] = partial[0];
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void block_fence(float* out, float* partial, unsigned* done) {
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        __threadfence_block();
+        if (atomicAdd(done, 1) == gridDim.x - 1) out[0] = partial[0];
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void writes_after_draw(float* out, float* partial, unsigned* done) {
+    if (threadIdx.x == 0) {
+        __threadfence();
+        unsigned k = atomicAdd(done, 1);
+        partial[blockIdx.x] = k;
+        if (k == gridDim.x - 1) out[0] = partial[0];
+    }
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void cond_draw(float* out, float* partial, unsigned* done, const int* in) {
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = blockIdx.x;
+        __threadfence();
+        if (in[blockIdx.x] > 0 && atomicAdd(done, 1) == gridDim.x - 1) out[0] = partial[0];
+    }
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void copy_loop(float* out, const float* in) {
+    __shared__ float s[256];
+    for (int i = threadIdx.x; i < 256; i += 64) __pipeline_memcpy_async(&s[i], &in[i], 4);
+    __pipeline_commit();
+    __syncthreads();
+    __pipeline_wait_prior(0);
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void copy_in_if(float* out, const float* in, const int* p) {
+    __shared__ float s[64];
+    if (p[0] > 3) __pipeline_memcpy_async(&s[threadIdx.x], &in[threadIdx.x], 4);
+    __pipeline_commit();
+    __syncthreads();
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+struct Guard { int* p; __device__ Guard(int* q) : p(q) {} __device__ ~Guard() { *p = 1; } };
+__device__ Guard make(int* q) { return Guard(q); }
+// cuda-lsp: launch block=64 grid=1
+__global__ void returned_guard(int* out) {
+    __shared__ int s[64];
+    { auto g = make(&s[threadIdx.x]); out[threadIdx.x] = s[63 - threadIdx.x]; }
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void guard_array(int* out) {
+    __shared__ int s[64];
+    { Guard g[2] = {Guard(&s[threadIdx.x]), Guard(&s[threadIdx.x])}; out[threadIdx.x] = s[63 - threadIdx.x]; }
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void temp_in_expr(int* out) {
+    __shared__ int s[64];
+    int v = (Guard(&s[threadIdx.x]), 3);
+    out[threadIdx.x] = s[63 - threadIdx.x] + v;
+}
+__device__ int use(const Guard& g) { return 1; }
+// cuda-lsp: launch block=64 grid=1
+__global__ void temp_argument(int* out) {
+    __shared__ int s[64];
+    int v = use(Guard(&s[threadIdx.x]));
+    out[threadIdx.x] = s[63 - threadIdx.x] + v;
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void extended_lifetime(int* out) {
+    __shared__ int s[64];
+    { const Guard& g = Guard(&s[threadIdx.x]); out[threadIdx.x] = s[63 - threadIdx.x]; }
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void for_init(int* out) {
+    __shared__ int s[64];
+    for (Guard g(&s[threadIdx.x]); ; ) { break; }
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+// cuda-lsp: launch block=64 grid=4
+__global__ void racy_slot_of_block(int* out, int* next) {
+    __shared__ int slot;
+    if (threadIdx.x == 0) slot = atomicAdd(next, 1);
+    __syncthreads();
+    out[slot] = threadIdx.x;
+}
+
+// cuda-lsp: launch block=64 grid=4
+__global__ void racy_slots_of_block(int* out, int* next) {
+    __shared__ int slot;
+    if (threadIdx.x == 0) slot = atomicAdd(next, 32);
+    __syncthreads();
+    out[slot+threadIdx.x] = threadIdx.x;
+}
+// cuda-lsp: launch block=128 grid=1
+__global__ void halves_named_racy(int* out) {
+    __shared__ int s[128];
+    s[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x < 64) asm volatile("bar.sync 1, 64;" ::: "memory");
+    else asm volatile("bar.sync 2, 64;" ::: "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 64];
+}
+
+// cuda-lsp: launch block=64 grid=1
+__global__ void arrive_too_early(int* out) {
+    __shared__ int s[32];
+    if (threadIdx.x < 32) {
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+        s[threadIdx.x] = threadIdx.x;
+    } else {
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[threadIdx.x - 32] = s[63 - threadIdx.x];
+    }
+}
+"""
+REPORT = check_text(Path("nearly.cu"), KERNELS)
+
+
+@pytest.mark.parametrize("kernel", REPORT.kernels, ids=lambda kernel: kernel.name)
+def test_nearly_right_is_not_race_free(kernel):
+    assert kernel.verdict is not Verdict.RACE_FREE
+
+
+def test_every_kernel_was_looked_at():
+    assert not REPORT.errors
+    assert len(REPORT.kernels) == KERNELS.count("__global__")
