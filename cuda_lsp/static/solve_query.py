@@ -23,7 +23,7 @@ from cuda_lsp.static.solve_rows import Pitch, ample
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
-from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_terms import BIT_OPS, Level, Op, Term
 from cuda_lsp.static.witness import Run, Thread, replay
 
 SMALL = 4096
@@ -155,8 +155,19 @@ class Query:
             return REFUTED
         answer = self.known.get(formula)
         if answer is None:
-            answer = self.known[formula] = self._solve(formula)
+            answer = REFUTED if self._refuted_linearly(formula) else self._solve(formula)
+            self.known[formula] = answer
         return answer
+
+    def _refuted_linearly(self, formula: Term) -> bool:
+        """The conditions without products and quotients contradict each other: a quick question."""
+        linear = t.and_(*(part for part in t.conjuncts(formula) if is_linear(part)))
+        if linear is formula or linear is t.TRUE:
+            return False
+        answer = self.known.get(linear)
+        if answer is None:
+            answer = self.known[linear] = self._check(linear, None, 0.25 * self.limit)[0]
+        return answer.outcome is Outcome.REFUTED
 
     def _solve(self, formula: Term) -> Answer:
         answer, inexact = self._check(formula, None)
@@ -185,10 +196,10 @@ class Query:
         answer = self.solve(formula)
         return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
 
-    def _check(self, formula: Term, width: int | None) -> tuple[Answer, bool]:
+    def _check(self, formula: Term, width: int | None, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
-        left = min(self.limit, self.deadline - time.perf_counter())
+        left = min(limit or self.limit, self.deadline - time.perf_counter())
         if left <= 0.005:
             return UNKNOWN, False
         self.stats.queries += 1
@@ -207,6 +218,17 @@ class Query:
             return UNKNOWN, encoder.inexact
         model = solver.model()
         return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
+
+
+_NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})
+
+
+def is_linear(term: Term) -> bool:
+    """Sums of symbols only, with quotients by constants."""
+    for part in t.subterms(term):
+        if part.op in _NONLINEAR or (part.op is Op.SUM and any(len(m) > 1 for m in t.monomials(part))):
+            return False
+    return True
 
 
 def _values(model: Any, encoder: Encoder) -> dict[Term, int]:
