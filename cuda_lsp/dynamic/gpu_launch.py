@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections import OrderedDict
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -122,7 +123,7 @@ class Launch:
         )
         architecture = self.device.architecture
         module = self._for_device()
-        self.made = instrument(module, self.request.sites, watch, detector_ptx(self.toolkit, architecture))
+        self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
         self.not_covered.extend(self.made.not_covered)
         cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
         self.code = self.device.driver.module_from_buffer(cubin)
@@ -476,6 +477,22 @@ class Launch:
             not_covered=tuple(self._uncovered()),
             failure=message,
         )
+
+
+_MADE: OrderedDict[tuple[object, ...], Instrumented] = OrderedDict()  # of this process, newest last
+_KEPT = 16
+
+
+def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
+    """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
+    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.bounds, watch.ranges)
+    key = (request.ptx, request.entry, module.target, watch.layout, watch.names, watch.sampled, *what)
+    known = _MADE.get(key)
+    if known is None:
+        known = _MADE[key] = instrument(module, request.sites, watch, detector)
+        while len(_MADE) > _KEPT:
+            _MADE.popitem(last=False)
+    return known
 
 
 def _watched(request: KernelRun) -> tuple[Any, ...]:
