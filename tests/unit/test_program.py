@@ -216,3 +216,19 @@ def test_kernels_of_included_headers_are_checked_too(tmp_path):
     done = run(tmp_path, text)
     assert "kernels.cuh:2" in done.stdout
     assert "[confirmed]" in done.stdout
+
+
+def test_a_failed_assertion_is_printed_and_is_the_runtimes_error(tmp_path):
+    text = """
+#include <cassert>
+#include <cstdio>
+__global__ void k(int n) { assert(threadIdx.x < n); }
+int main() {
+    k<<<2, 64>>>(60);
+    printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize() ? cudaErrorUnknown : cudaGetLastError()));
+}
+"""
+    done = run(tmp_path, text)
+    assert "Assertion `threadIdx.x < n` failed." in done.stderr
+    assert "cudaErrorAssert" in done.stderr
+    assert "an assertion failed: threadIdx.x < n (thread 60)" in done.stdout

@@ -17,6 +17,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
+from cuda_lsp.dynamic.emulator.machine import ASSERTION
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
@@ -24,7 +25,7 @@ from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite,
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.model import Dim3, LaunchConfig
 
-SUCCESS, FAILED, TIMEOUT, UNSUPPORTED = 0, 719, 702, 801  # cudaError_t
+SUCCESS, FAILED, TIMEOUT, ASSERTED, UNSUPPORTED = 0, 719, 702, 710, 801  # cudaError_t
 _CHECKED = frozenset({1, 2, 4, 8, 32, 128})  # which launches of a kernel are checked
 _TOGETHER = 1 << 14  # threads of the groups that are not checked
 _SAMPLED = 2048  # threads of a checked group
@@ -237,6 +238,8 @@ def _config(call: Call) -> LaunchConfig:
 def _error(outcome: RunOutcome) -> int:
     if outcome.failure is None:
         return SUCCESS
+    if outcome.failure.startswith(ASSERTION):
+        return ASSERTED
     return TIMEOUT if "deadline" in outcome.failure else FAILED
 
 

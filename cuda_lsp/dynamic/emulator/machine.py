@@ -31,6 +31,7 @@ Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _SHIFT = {1: 0, 2: 1, 4: 2, 8: 3}
+ASSERTION = "an assertion failed"
 _LONGEST_OUTPUT = 1 << 20  # characters that kernels print, as on a GPU
 _PATIENCE = 512  # steps of one group before another gets a turn
 
@@ -635,6 +636,19 @@ class Machine:
 
     def _read(self, address: int, size: int) -> bytes:
         return self.memory.data[address : address + size].tobytes()
+
+    def assertion(
+        self, number: int, text: Array, file: Array, line: Array, function: Array, mask: Mask
+    ) -> None:
+        """``assert`` of the active threads: says what a GPU prints, once, and ends the launch."""
+        lanes = np.arange(self.threads) if mask is None else np.flatnonzero(mask)
+        if not len(lanes):
+            return
+        lane = int(lanes[0])
+        texts = [text_at(self._read, int(self._addresses(a)[lane])) for a in (file, function, text)]
+        at = int(self._addresses(line)[lane])
+        self.printed.append(f"{texts[0]}:{at}: {texts[1]}: Assertion `{texts[2]}` failed.\n")
+        self.trap(number, mask, f"{ASSERTION}: {texts[2]}")
 
     def trap(self, number: int, mask: Mask, why: str) -> None:
         if mask is None or mask.any():

@@ -173,7 +173,10 @@ def _call(e: Emitter, code: Instruction, number: int) -> None:
             slot = f"%{returns}.0"
             e.write(slot, f"S.allocate({given}, {e.mask})", "b64")
     elif name == "__assertfail":
-        e.lines.append(f"S.trap({number}, {e.mask}, 'an assertion failed')")
+        names = [f"%{part.strip()}.0" for part in arguments[1].strip("() ").split(",")]
+        kinds = ("s64", "s64", "u32", "s64")  # text, file, line, function
+        given = ", ".join(e.read(n, kind) for n, kind in zip(names, kinds, strict=False))
+        e.lines.append(f"S.assertion({number}, {given}, {e.mask})")
     else:
         raise Untranslatable(f"call of {name}")
 
