@@ -162,7 +162,7 @@ def run(
     if program:
         from cuda_lsp.confirm_program import ProgramOptions
 
-        how = ProgramOptions(arguments, sources, link, Path.cwd(), deadline or 120.0)
+        how = ProgramOptions(arguments, sources, link, Path.cwd(), deadline or 120.0)  # else the settings
         _finish(*_run_program(file, overrides, config, options, how, names), style, True, fail_on)
         return
     if arguments or sources or link:
@@ -239,9 +239,10 @@ def _run_program(
     names: Sequence[str],
 ) -> tuple[Sequence[FileReport], bool]:
     """Both analyses on a program, and whether it ran; what it prints goes to stderr, beside the report."""
+    from attrs import evolve
     from rich.console import Console
 
-    from cuda_lsp.confirm_program import Analysed, check_program, device_headers
+    from cuda_lsp.confirm_program import Analysed, check_program, device_headers, options_of
     from cuda_lsp.dynamic.runner import Runner
     from cuda_lsp.static.analyze import analysed_files
 
@@ -257,6 +258,13 @@ def _run_program(
         files.append(Analysed(report.path, text, report, kernels))
         settings = settings or analyzer.settings
     assert settings is not None
+    configured = options_of(settings)
+    how = evolve(
+        how,
+        arguments=how.arguments or configured.arguments,
+        sources=how.sources or configured.sources,
+        link=how.link or configured.link,
+    )
     runner = Runner()
     console = Console(stderr=True, highlight=False)
     try:

@@ -60,6 +60,15 @@ class Settings:
     solver: bool = field(default=True, metadata={"help": "Prove with Z3 in the background."})
     solver_budget: int = field(default=800, metadata={"help": "Milliseconds Z3 may spend on a kernel."})
     solver_workers: int = field(default=1, metadata={"help": "Solver processes."})
+    program_arguments: tuple[str, ...] = field(
+        default=(), metadata={"help": "Arguments of the program when it runs under check."}
+    )
+    program_sources: tuple[str, ...] = field(
+        default=(), metadata={"help": "Further sources of the program, beside the file with main."}
+    )
+    program_link: tuple[str, ...] = field(
+        default=(), metadata={"help": "Options of the program's link step, such as -lz."}
+    )
     inlay_hints: bool = field(default=True, metadata={"help": "Show n-way conflicts beside the access."})
     code_lens: bool = field(default=True, metadata={"help": "Show each kernel's verdict above it."})
 
@@ -121,6 +130,7 @@ def load_file(path: Path) -> tuple[Settings, list[SettingsProblem]]:
         evolve(
             settings,
             include_dirs=tuple(str(here / d) for d in settings.include_dirs),
+            program_sources=tuple(str(here / source) for source in settings.program_sources),
             compile_commands=str(here / database) if database else None,
         ),
         problems,
@@ -149,7 +159,7 @@ def _has_table(path: Path) -> bool:
 def _converted(name: str, value: Any) -> Any:
     if name in ("default_block", "block_dim", "grid_dim"):
         return None if value is None and name != "default_block" else _extents(value)
-    if name in ("include_dirs", "defines"):
+    if name in ("include_dirs", "defines", "program_arguments", "program_sources", "program_link"):
         return _strings(value)
     if name == "severity":
         return _severities(value)

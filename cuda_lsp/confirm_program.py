@@ -56,9 +56,16 @@ class Analysed:
     kernels: tuple[Kernel | None, ...]  # beside ``report.kernels``
 
 
-def has_main(text: str) -> bool:
-    """Whether a file looks like the program's main one."""
-    return _MAIN.search(text) is not None
+def options_of(settings: Settings) -> ProgramOptions:
+    """What the settings say of the program."""
+    sources = tuple(Path(source) for source in settings.program_sources)
+    return ProgramOptions(settings.program_arguments, sources, settings.program_link)
+
+
+def main_line(text: str) -> int | None:
+    """The line (from 1) on which ``main`` is defined."""
+    found = _MAIN.search(text)
+    return text.count("\n", 0, found.end()) + 1 if found else None
 
 
 def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -139,11 +146,12 @@ def check_program(
         )
         for file in files
     ]
-    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *_errors(result)))
+    reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
 
 
-def _errors(result: ProgramResult) -> Sequence[ToolError]:
+def errors_of(result: ProgramResult) -> Sequence[ToolError]:
+    """What kept the program, or checks of its kernels, from running, for people."""
     if result.errors:
         return result.errors
     told = [ToolError(result.problem)] if result.problem else []

@@ -18,7 +18,10 @@ PACKAGE = Path(__file__).resolve().parents[1] / "vscode-extension/package.json"
 #: What the extension itself reads; the server never sees them.
 OF_THE_EXTENSION = ("cuda-lsp.server.command", "cuda-lsp.trace.server")
 #: Names of programs, paths and compiler flags: not taken from a folder that is not trusted.
-RESTRICTED = ("server.command", "includeDirs", "defines", "std", "compileCommands")
+RESTRICTED = (
+    *("server.command", "includeDirs", "defines", "std", "compileCommands"),
+    *("programArguments", "programSources", "programLink"),
+)
 
 
 def contributed() -> dict[str, Any]:

@@ -11,6 +11,8 @@ import asyncio
 import hashlib
 import uuid
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
@@ -19,13 +21,15 @@ from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for, problems_of
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.confirm_program import Analysed, errors_of, options_of, program_job
+from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, Related
 
 COMMAND = "cuda-lsp.runDynamicCheck"
+PROGRAM_COMMAND = "cuda-lsp.runProgram"
 UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
     ' trust the folder in VS Code, or set "trusted": true in the initialization options'
@@ -35,10 +39,12 @@ _KEPT = 128
 
 @frozen
 class _Kept:
-    """A result and the line its kernel stood on when it was made."""
+    """A result, what it is a result of, and the line the kernel stood on when it was made."""
 
     result: CheckResult
-    job: CheckJob
+    path: Path
+    kernel: str
+    shapes: Mapping[str, Shape]
     line: int
 
 
@@ -55,7 +61,7 @@ class DynamicChecks:
 
     def overlay(self, report: FileReport, text: str) -> FileReport:
         """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""
-        names = {kept.job.kernel for kept in self._results.values() if kept.job.path == report.path}
+        names = {kept.kernel for kept in self._results.values() if kept.path == report.path}
         if not any(kernel.name in names for kernel in report.kernels):
             return report
         keys = text_keys(report, text)
@@ -67,9 +73,9 @@ class DynamicChecks:
             return report
         moved = report.range.start.line - kept.line
         shown = (
-            merged(_moved(report, -moved), kept.result, kept.job.shapes)
+            merged(_moved(report, -moved), kept.result, kept.shapes)
             if moved
-            else merged(report, kept.result, kept.job.shapes)
+            else merged(report, kept.result, kept.shapes)
         )
         return _moved(shown, moved) if moved else shown
 
@@ -93,12 +99,52 @@ class DynamicChecks:
             return None
         problems = problems_of(result, report)
         progress.end("done" if not problems else "failed")
-        if result.results:
-            key = text_keys(file, text)[report.name]
-            self._results[key] = _Kept(result, job, report.range.start.line)
-            while len(self._results) > _KEPT:
-                self._results.popitem(last=False)
+        self._keep(file, text, report, result, job.shapes)
         return problems[0].message if problems else None
+
+    async def run_program(
+        self,
+        server: LanguageServer,
+        file: FileReport,
+        text: str,
+        kernels: Sequence[Kernel | None],
+        settings: Settings,
+        engine: EngineKind,
+    ) -> tuple[str | None, str]:
+        """Run the program whose ``main`` is in ``file``. The problem, if there is one, and how it ended."""
+        analysed = Analysed(file.path, text, file, tuple(kernels))
+        job = program_job([analysed], settings, CheckOptions(engine=engine), options_of(settings))
+        progress = await _Progress.begin(server, f"Running {file.path.name} under check")
+        try:
+            result = await asyncio.to_thread(
+                self._runner.run_program, job, progress.stage, progress.cancelled
+            )
+        except CheckCancelled:
+            progress.end("cancelled")
+            return None, "cancelled"
+        errors = errors_of(result)
+        progress.end("done" if result.problem is None else "failed")
+        shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
+        for report in file.kernels:
+            if report.name in result.checks:
+                self._keep(file, text, report, result.checks[report.name], shapes[report.name])
+        said = f"{file.path.name}: {result.launches} launches on {result.device}, exit status {result.status}"
+        return (errors[0].message if errors else None), said
+
+    def _keep(
+        self,
+        file: FileReport,
+        text: str,
+        report: KernelReport,
+        result: CheckResult,
+        shapes: Mapping[str, Shape],
+    ) -> None:
+        if not result.results:
+            return
+        key = text_keys(file, text)[report.name]
+        self._results[key] = _Kept(result, file.path, report.name, shapes, report.range.start.line)
+        while len(self._results) > _KEPT:
+            self._results.popitem(last=False)
 
 
 class _Progress:
@@ -178,3 +224,8 @@ def _moved(report: KernelReport, lines: int) -> KernelReport:
 def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
     """What a click on "Run dynamic check" sends."""
     return lsp.Command(title="Run dynamic check", command=COMMAND, arguments=[uri, kernel.name])
+
+
+def program_action(uri: str) -> lsp.Command:
+    """What a click on "Run the program under check" sends."""
+    return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
+from cuda_lsp.confirm_program import main_line
 from cuda_lsp.model import Code, FileReport, KernelReport
-from cuda_lsp.server.dynamic_check import action_for
+from cuda_lsp.server.dynamic_check import action_for, program_action
 from cuda_lsp.server.hover import launch_text
 from cuda_lsp.server.positions import to_client
 
@@ -26,6 +27,15 @@ def run_lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]
         for kernel in report.kernels
         if kernel.key
     ]
+
+
+def program_lens(document: TextDocument) -> list[lsp.CodeLens]:
+    """A lens above ``main`` that runs the program."""
+    line = main_line(document.source)
+    if line is None:
+        return []
+    place = lsp.Range(lsp.Position(line - 1, 0), lsp.Position(line - 1, 0))
+    return [lsp.CodeLens(range=place, command=program_action(document.uri))]
 
 
 def _title(kernel: KernelReport) -> str:

@@ -148,7 +148,24 @@ def _wire_dynamic(server: CudaServer) -> None:
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
         ls.show_again(uri)
 
-    del run
+    @server.command(dynamic_check.PROGRAM_COMMAND)
+    async def run_program(ls: CudaServer, uri: str) -> None:
+        session, document = ls.session, ls.workspace.get_text_document(uri)
+        report = session.report(document.uri) if session and ls.trusted else None
+        if session is None or report is None:
+            message = "the file is not analysed yet" if ls.trusted else dynamic_check.UNTRUSTED
+            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
+        kernels = [session.kernel(path_of(document.uri), kernel.name) for kernel in report.kernels]
+        options = cast("Protocol", ls.protocol).options
+        engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
+        problem, said = await ls.dynamic.run_program(
+            ls, report, document.source, kernels, ls.settings, engine
+        )
+        kind = lsp.MessageType.Error if problem else lsp.MessageType.Info
+        ls.window_show_message(lsp.ShowMessageParams(kind, problem or said))
+        ls.show_again(uri)
+
+    del run, run_program
 
 
 def _wire_documents(server: CudaServer) -> None:
@@ -220,7 +237,8 @@ def _wire_reading(server: CudaServer) -> None:
         if report is None or not ls.settings.code_lens:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
-        return [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
+        shown = [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
+        return [*shown, *(lenses.program_lens(document) if report.kernels else [])]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:

@@ -109,3 +109,28 @@ def test_a_kernel_that_is_not_there_is_told(trusted: Client) -> None:
     check(trusted, "a.cu", "nothing")
     trusted.quiet(0.2)
     assert any("not analysed" in message for message in shown(trusted))
+
+
+PROGRAM = """int main(int argc, char** argv) {
+    int* out;
+    cudaMalloc(&out, 256);
+    neighbour<<<1, 64>>>(out);
+    return cudaDeviceSynchronize();
+}
+"""
+
+
+@needs_nvcc
+def test_a_click_above_main_runs_the_program_and_annotates_its_kernels(trusted: Client) -> None:
+    text = RACY.replace("void launch(int* out) { neighbour<<<1, 64>>>(out); }\n", PROGRAM)
+    trusted.open("a.cu", text)
+    trusted.settled("a.cu", 1)
+    given = {"textDocument": {"uri": trusted.uri("a.cu")}}
+    lenses = trusted.request("textDocument/codeLens", given)
+    main = next(lens["command"] for lens in lenses if "program" in lens["command"]["title"])
+    line = next(lens["range"]["start"]["line"] for lens in lenses if lens["command"] == main)
+    assert text.splitlines()[line].startswith("int main")
+    given = {"command": main["command"], "arguments": main["arguments"]}
+    trusted.request("workspace/executeCommand", given, 60)
+    assert messages(trusted, "a.cu", 1, SEEN)
+    assert any("exit status 0" in message for message in shown(trusted)), shown(trusted)

@@ -35,7 +35,7 @@ def test_extension_declares_the_servers_settings_word_for_word(package: dict[str
 def test_settings_that_name_paths_or_flags_need_trust(package: dict[str, Any]) -> None:
     restricted = set(package["capabilities"]["untrustedWorkspaces"]["restrictedConfigurations"])
     declared = set(package["contributes"]["configuration"]["properties"])
-    paths_and_flags = {"server.command", "includeDirs", "defines", "std", "compileCommands"}
+    paths_and_flags = {"server.command", "includeDirs", "defines", "std", "compileCommands", "programLink"}
     assert {f"cuda-lsp.{name}" for name in paths_and_flags} <= restricted <= declared
 
 
