@@ -16,6 +16,7 @@ from cuda_lsp.model import Mode, Space
 
 Records = np.ndarray[Any, Any]
 
+GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
 RANGES, RACES, FLAGS, BANK_COPIES = 64, 4096, 65536, 512
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
@@ -84,6 +85,10 @@ class AddressBook:
         for extent in extents:
             if extent.start <= address < extent.end:
                 return Place(space, extent.name, address - extent.start)
+        below = [e for e in extents if in_global and e.end <= address < e.end + GUARD]
+        if below:  # what the address was meant for
+            nearest = max(below, key=lambda e: e.end)
+            return Place(space, nearest.name, address - nearest.start)
         return Place(space, None, address)
 
 

@@ -41,7 +41,6 @@ from cuda_lsp.dynamic.synchronisation import has_mbarriers, has_partial_order, r
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Mode, Space
 
-_GUARD = 512  # bytes of nothing behind every buffer
 _KNOWLEDGE_WORDS = 1024 + 512
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 _ANYTHING = Extent("memory", 0, (1 << 64) - 1)  # what a program may touch besides its known allocations
@@ -199,8 +198,8 @@ class Launch:
             self.not_covered.append("bounds of global memory: the kernel allocates on the device")
         return bool(called)
 
-    def _allocate(self, name: str, size: int) -> int:
-        memory = self.device.driver.mem_alloc(max(size, 16))
+    def _allocate(self, name: str, size: int, behind: int = 0) -> int:
+        memory = self.device.driver.mem_alloc(max(size, 16) + behind)
         self.device.driver.memset_d8(memory, 0, max(size, 16))
         self.allocations[name] = memory
         return int(memory)
@@ -211,7 +210,7 @@ class Launch:
                 if id(buffer) in self.placed:
                     continue
                 size = len(buffer.data)
-                start = self._allocate(f"buffer {len(self.placed)}", size + _GUARD)
+                start = self._allocate(f"buffer {len(self.placed)}", size, records.GUARD)
                 if size:
                     self.device.driver.memcpy_htod(start, np.ascontiguousarray(buffer.data))
                 self.placed[id(buffer)] = buffer, start

@@ -31,6 +31,7 @@ from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.dynamic.synchronisation import calls_through_pointers
 from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
@@ -101,6 +102,9 @@ class Hosted:
         self, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any, arguments: Any
     ) -> int:
         job, number = self.task.job, self.counts[entry]
+        if calls_through_pointers(compiled.module, entry):
+            # Addresses of functions that the program keeps are of its own build of the module.
+            raise EngineUnavailable("not checked on the GPU: it calls functions through pointers")
         sites = sites_of(compiled, entry)
         races = number in _RACES
         config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])

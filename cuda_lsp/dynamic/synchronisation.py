@@ -87,3 +87,9 @@ def callees(function: PtxFunction) -> Iterator[str]:
 def has_mbarriers(module: PtxModule, entry: str) -> bool:
     """Whether the kernel, or what it may call, synchronises through mbarriers."""
     return any(i.base == "mbarrier" for f in reached_from(module, entry) for i in f.instructions())
+
+
+def calls_through_pointers(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel, or what it may call, calls a function by its address."""
+    calls = (i for f in reached_from(module, entry) for i in f.instructions() if i.base == "call")
+    return any(all(part not in module.functions for part in call.arguments) for call in calls)

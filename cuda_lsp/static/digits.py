@@ -78,12 +78,15 @@ _Bounds = Mapping[Term, Sequence[Term]]
 
 def side(term: Term) -> int:
     """Whose the term is."""
-    result = SHARED
-    for part in t.subterms(term):
-        if part.op in (Op.SYMBOL, Op.APPLY, Op.TEST):
-            name = part.args[0]
-            result |= FIRST if name.endswith("#1") else SECOND if name.endswith("#2") else SHARED
-    return result
+    if term.whose < 0:
+        whose = SHARED
+        if term.op in (Op.SYMBOL, Op.APPLY, Op.TEST):
+            name = term.args[0]
+            whose = FIRST if name.endswith("#1") else SECOND if name.endswith("#2") else SHARED
+        for part in term.parts:
+            whose |= side(part)
+        term.whose = whose
+    return term.whose
 
 
 def _first(symbol: Term) -> Term:

@@ -25,7 +25,7 @@ from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
-from cuda_lsp.static.solve_query import Outcome, Query
+from cuda_lsp.static.solve_query import Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitch_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
@@ -221,7 +221,7 @@ def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | N
     digits = digits_of(p, facts, query.where.axes, query.where.free)
     if digits is None:
         return None
-    if not digits.refuted and digits.equal is p.overlap:
+    if not digits.refuted and (digits.equal is p.overlap or is_linear(p.overlap)):
         return None
     if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
         return digits.positive

@@ -23,11 +23,14 @@ from cuda_lsp.static.solve_rows import Pitch, ample
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
-from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_terms import BIT_OPS, Level, Op, Term
 from cuda_lsp.static.witness import Run, Thread, replay
 
-SMALL = 4096
-"""Witnesses with parameters and block indices from 0 up to this are preferred: they replay quickly."""
+SMALL = (64, 4096)
+"""Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
+
+_MOST_THREADS = 1024
+"""Symbols below it (thread indices) are as good as small."""
 
 
 REPLAY_GRACE = 0.05
@@ -90,22 +93,26 @@ class Query:
         formula = self.complete(t.and_(facts, p.formula), p, shared)
         return self.solve(formula)
 
+    def refutes(self, formula: Term) -> bool:
+        """The formula is impossible; what its linear part shows is seen first."""
+        return self._refuted_linearly(formula) or self.solve(formula).outcome is Outcome.REFUTED
+
     def ask_rows(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
         """The pair is impossible while rows do not overlap."""
         shared = shared_level(p.pair.relation)
         formula = t.and_(facts, p.guards, pitch.rows, pitch.equal)
-        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
+        return self.refutes(self.complete(formula, p, shared))
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
         formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
-        return self.solve(formula).outcome is Outcome.REFUTED
+        return self.refutes(formula)
 
     def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
         """The program's own guards keep columns within their rows: nothing need be assumed."""
         shared = shared_level(p.pair.relation)
         formula = t.and_(facts, p.guards, t.not_(pitch.rows))
-        return self.solve(self.complete(formula, p, shared)).outcome is Outcome.REFUTED
+        return self.refutes(self.complete(formula, p, shared))
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
         """Columns leave their rows however wide these are: the program bounds them wrongly.
@@ -158,37 +165,58 @@ class Query:
             answer = self.known[formula] = self._solve(formula)
         return answer
 
+    def _refuted_linearly(self, formula: Term) -> bool:
+        """The conditions without products and quotients contradict each other: a quick question."""
+        linear = t.and_(*(part for part in t.conjuncts(formula) if is_linear(part)))
+        if linear is formula or linear is t.TRUE:
+            return False
+        answer = self.known.get(linear)
+        if answer is None:
+            answer = self.known[linear] = self._check(linear, None, 0.25 * self.limit)[0]
+        return answer.outcome is Outcome.REFUTED
+
     def _solve(self, formula: Term) -> Answer:
+        answer, width, sure = self._any_model(formula)
+        return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
+
+    def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
+        """An answer, the width of its integers, and whether a model is more than a candidate."""
         answer, inexact = self._check(formula, None)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
-            if answer.outcome is Outcome.MODEL and not inexact:
-                return self._smaller(formula, answer, None)
-            return answer
+            return answer, None, not inexact
         width = width_for(formula)
-        exact, _ = self._check(formula, width)
-        return self._smaller(formula, exact, width) if exact.outcome is Outcome.MODEL else exact
+        return self._check(formula, width)[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
-        """A model with modest parameters and blocks, when there is one."""
-        wide = [
-            part for part, value in (answer.values or {}).items()
-            if part.op is Op.SYMBOL and not 0 <= value <= SMALL
-        ]  # fmt: skip
-        if not wide:
-            return answer
-        limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(SMALL))) for part in wide)
-        better, _ = self._check(t.and_(formula, *limits), width)
-        return better if better.outcome is Outcome.MODEL else answer
+        """A model with modest parameters, rounds and blocks, when there is one."""
+        for limit in SMALL:
+            wide = [
+                part for part, value in (answer.values or {}).items()
+                if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= _MOST_THREADS
+            ]  # fmt: skip
+            if not wide:
+                return answer
+            limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
+            better, _ = self._check(t.and_(formula, *limits), width)
+            if better.outcome is Outcome.MODEL:
+                return better
+        return answer
 
     def satisfiable(self, formula: Term) -> bool | None:
         """Whether the formula has a model; None: not decided."""
-        answer = self.solve(formula)
+        known = self.known.get(formula)
+        answer = known or (REFUTED if formula is t.FALSE else self._any_model(formula)[0])
         return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
 
-    def _check(self, formula: Term, width: int | None) -> tuple[Answer, bool]:
+    def possible(self, p: Problem, facts: Term) -> bool | None:
+        """Whether the pair's formula has a model under ``facts``; None: not decided."""
+        shared = shared_level(p.pair.relation)
+        return self.satisfiable(self.complete(t.and_(facts, p.formula), p, shared))
+
+    def _check(self, formula: Term, width: int | None, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
-        left = min(self.limit, self.deadline - time.perf_counter())
+        left = min(limit or self.limit, self.deadline - time.perf_counter())
         if left <= 0.005:
             return UNKNOWN, False
         self.stats.queries += 1
@@ -207,6 +235,17 @@ class Query:
             return UNKNOWN, encoder.inexact
         model = solver.model()
         return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
+
+
+_NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})
+
+
+def is_linear(term: Term) -> bool:
+    """Sums of symbols only, with quotients by constants."""
+    for part in t.subterms(term):
+        if part.op in _NONLINEAR or (part.op is Op.SUM and any(len(m) > 1 for m in t.monomials(part))):
+            return False
+    return True
 
 
 def _values(model: Any, encoder: Encoder) -> dict[Term, int]:

@@ -253,7 +253,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     used = axes_of(query.kernel)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     small = t.and_(*(t.le(query.where.axes[axis], t.const(n)) for axis, n in zip(GDIM, most, strict=True)))
-    if query.ask(p, t.and_(facts, small)).outcome is Outcome.MODEL:
+    if query.possible(p, t.and_(facts, small)):
         return None if launch is None or not launch.assumed or condition is None else "the launch"
     return "the number of blocks, which is not known"
 
@@ -289,7 +289,7 @@ def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Th
     if p.pair.relation.within is not None:
         return True
     apart = related(query.where, evolve(p.pair.relation, across=size))
-    return query.ask(p, t.and_(facts, apart)).outcome is Outcome.REFUTED
+    return query.possible(p, t.and_(facts, apart)) is False
 
 
 def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:

@@ -127,7 +127,7 @@ def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term
     not overlap is then no assumption to make.
     """
     known = math.prod(e.value for e in extents if e.is_const)
-    wide = max(_AMPLE, 4 * known)
+    wide = max(_AMPLE, 4 * known * _FEW)  # no grid of so few blocks leaves its row
     small = [t.le(x, t.const(_FEW)) for x in others if x not in pitch.parameters]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *small)
 

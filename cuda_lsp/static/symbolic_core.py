@@ -56,6 +56,8 @@ class Op(enum.Enum):
     OR = "or"
     TEST = "test"  # args: name, Level, operands: an unknown predicate of its operands
 
+    __hash__ = object.__hash__  # of members, which are one object each: interning hashes them all the time
+
 
 BIT_OPS = frozenset({Op.BAND, Op.BOR, Op.BXOR, Op.SHL, Op.SHR})
 INFINITY = math.inf
@@ -64,7 +66,7 @@ INFINITY = math.inf
 class Term:
     """One hash-consed node. ``lo``/``hi``: a sound interval (``±inf`` when unbounded)."""
 
-    __slots__ = ("__weakref__", "args", "hi", "lo", "op", "order", "parts")
+    __slots__ = ("__weakref__", "args", "hi", "lo", "negation", "op", "order", "parts", "whose")
 
     op: Op
     args: tuple[Any, ...]
@@ -73,6 +75,10 @@ class Term:
     order: int
     parts: tuple[Term, ...]
     """The direct sub-terms."""
+    negation: Term | None
+    """Of a condition, once somebody asked for it."""
+    whose: int
+    """Of which of two threads, once somebody asked (``digits.side``); -1 before."""
 
     def __repr__(self) -> str:
         from cuda_lsp.static.symbolic_text import show
@@ -102,6 +108,8 @@ def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi
     term = Term()
     term.op, term.args, term.parts, term.lo, term.hi = op, args, parts, lo, hi
     term.order = next(_order)
+    term.negation = None
+    term.whose = -1
     _table[key] = term
     return term
 
@@ -180,8 +188,13 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
     items.sort(key=lambda item: [atom.order for atom in item[0]])
     lo = hi = 0.0
     for atoms, factor in items:
-        low, high = range_times(monomial_range(atoms), (factor, factor))
-        lo, hi = lo + low, hi + high
+        if len(atoms) == 1:  # the usual case, without products of intervals
+            low, high = atoms[0].lo * factor, atoms[0].hi * factor
+        elif not atoms:
+            low = high = factor
+        else:
+            low, high = range_times(monomial_range(atoms), (factor, factor))
+        lo, hi = (lo + low, hi + high) if factor > 0 or len(atoms) != 1 else (lo + high, hi + low)
     parts = tuple(dict.fromkeys(atom for atoms, _ in items for atom in atoms))
     exact = (int(lo) if math.isfinite(lo) else lo, int(hi) if math.isfinite(hi) else hi)
     return intern(Op.SUM, (tuple(items),), parts, *exact)

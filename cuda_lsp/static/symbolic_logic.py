@@ -97,6 +97,12 @@ def eq_zero(a: Term) -> Term:
 
 
 def not_(a: Term) -> Term:
+    if a.negation is None:
+        a.negation = _negated(a)
+    return a.negation
+
+
+def _negated(a: Term) -> Term:
     if a is TRUE:
         return FALSE
     if a is FALSE:

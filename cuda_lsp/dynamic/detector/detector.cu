@@ -464,7 +464,8 @@ DEVICE u32 largest(u32 active, u32 value) {
 SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     u32 ordinal = block_ordinal();
     if (ordinal == ~0u) return;
-    u32 active = __activemask(), lane = thread_number() & 31;
+    // Lanes of another instruction may have come here together with ours.
+    u32 active = __match_any_sync(__activemask(), site), lane = thread_number() & 31;
     u32 unit_bytes = bytes > 4 ? bytes : 4, unit = address / unit_bytes, units = 128 / unit_bytes;
     u32 lanes = 32 * 4 / unit_bytes;  // of one part
     if (is_load && bytes >= 8) {

@@ -27,6 +27,7 @@ from cuda_lsp.dynamic.emulator.memory import (
     TooMuchMemory,
     after,
     initialise,
+    mark,
     window,
 )
 from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
@@ -190,8 +191,7 @@ class Heap:
         self.data[START : START + len(contents)] = contents
 
     def _mark(self, start: int, end: int, exists: bool) -> None:
-        for size, valid in self._valid.items():
-            valid[-(-start // size) : end // size] = exists
+        mark(self._valid, start, end, exists)
 
 
 def _rounded(size: int) -> int:

@@ -29,6 +29,7 @@ GAP = 4096
 WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
+_BUFFER_GAP = 1 << 20  # bytes: what overruns a buffer misses the next one
 _OWN_HEAP = 8 << 20  # bytes, as CUDA's default
 
 
@@ -130,7 +131,7 @@ def lay_out(
         for _, buffer in argument.pointers:
             if buffer.name not in buffers:
                 buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
-                top = after(top + len(buffer.data))
+                top = after(top + len(buffer.data)) + _BUFFER_GAP
     regions += buffers.values()
     own_heap = top
     top = after(top + (_OWN_HEAP if allocates else 0))
@@ -139,20 +140,20 @@ def lay_out(
         raise TooMuchMemory(f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}")
     end = -(-end // 16) * 16
     data = np.zeros(end, np.uint8)
-    valid = np.zeros(end, bool)
+    valid: dict[int, Array] = {size: np.zeros(end // size, bool) for size in (1, 2, 4, 8)}
     block = np.arange(blocks * per_block) // per_block
-    valid[param_start : param_start + max(param_bytes, 8)] = True
-    valid[workspace : workspace + WORKSPACE] = True
+    mark(valid, param_start, param_start + max(param_bytes, 8))
+    mark(valid, workspace, workspace + WORKSPACE)
     for region in regions:
         if region.space is Space.GLOBAL:
-            valid[region.start : region.start + region.size] = True
+            mark(valid, region.start, region.start + region.size)
     for b in range(blocks):
         start = shared_start + b * shared_stride
-        valid[start : start + shared_size] = True
-    valid[local_start:local_end] = True
+        mark(valid, start, start + shared_size)
+    mark(valid, local_start, local_end)
     memory = Memory(
         data,
-        {size: valid.reshape(-1, size).all(axis=1) for size in (1, 2, 4, 8)},
+        valid,
         {kind: data.view(kind) for kind in VIEWS},
         regions,
         symbols,
@@ -188,10 +189,15 @@ class _Bump:
         if start + size > self.end:
             return 0
         self.top = start + -(-size // 16) * 16 + 16
-        for width, valid in self.memory.valid.items():
-            valid[-(-start // width) : (start + size) // width] = True
+        mark(self.memory.valid, start, start + size)
         self.memory.regions.append(Region("malloc", start, size, Space.GLOBAL))
         return start
+
+
+def mark(valid: Mapping[int, Array], start: int, end: int, exists: bool = True) -> None:
+    """Say whether the bytes from ``start`` to ``end`` exist. ``valid``: flags of units, by their size."""
+    for size, flags in valid.items():
+        flags[-(-start // size) : end // size] = exists
 
 
 def after(address: int) -> int:
