@@ -190,8 +190,13 @@ __global__ void arrive_too_early(int* out) {
 __global__ void swapped_ids(int* out) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
-    if (threadIdx.x < 32) { asm volatile("bar.arrive 1, 64;" ::: "memory"); asm volatile("bar.sync 2, 64;" ::: "memory"); }
-    else { asm volatile("bar.arrive 2, 64;" ::: "memory"); asm volatile("bar.arrive 1, 64;" ::: "memory"); }
+    if (threadIdx.x < 32) {
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+    } else {
+        asm volatile("bar.arrive 2, 64;" ::: "memory");
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+    }
     out[threadIdx.x] = s[threadIdx.x ^ 32];
 }
 // cuda-lsp: launch block=96 grid=1
@@ -206,7 +211,10 @@ __global__ void half_warp_arrives(int* out) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     if (threadIdx.x < 16) asm volatile("bar.arrive 1, 64;" ::: "memory");
-    if (threadIdx.x >= 32) { asm volatile("bar.sync 1, 64;" ::: "memory"); out[threadIdx.x] = s[threadIdx.x - 32]; }
+    if (threadIdx.x >= 32) {
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[threadIdx.x] = s[threadIdx.x - 32];
+    }
 }
 // cuda-lsp: launch block=64 grid=1
 __global__ void copy_two_groups(float* out, const float* in) {
