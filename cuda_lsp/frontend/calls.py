@@ -469,7 +469,9 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
 def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) -> Place:
     """A new object of a declaration with its initial value."""
     key = declaration.key
-    if isinstance(value, FunctionValue) and (key in low.assigned or key in low.memory):
+    if isinstance(value, FunctionValue):
+        if key not in low.assigned and key not in low.memory:
+            return StaticPlace(info, value, key)
         value = low.unknown("a function", Pointer())
     if not isinstance(value, EXPR_TYPES) and not isinstance(value, RecordValue | MemoryRecord | Address):
         return StaticPlace(info, value, 0)

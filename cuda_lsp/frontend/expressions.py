@@ -279,7 +279,8 @@ def _unary(low: Lowering, node: Node) -> Value:
         return increment(low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC))
     if op == K.ADDRESS_OF:
         place = lvalues.place(low, child)
-        if isinstance(place, StaticPlace) and isinstance(place.value, FunctionValue):
+        function = type_of(low.ast, child).kind == "function"
+        if function and isinstance(place, StaticPlace) and isinstance(place.value, FunctionValue):
             return place.value
         return low.address(place)
     if op == K.DEREF:

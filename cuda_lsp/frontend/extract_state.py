@@ -14,6 +14,7 @@ from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     Address,
     DataPlace,
+    FunctionValue,
     MemoryPlace,
     MemoryRecord,
     Place,
@@ -424,6 +425,8 @@ class Lowering:
                 raise Restart(place.owner, memory=False)
         elif isinstance(place, StaticPlace):
             if place.owner and place.owner not in self.assigned and isinstance(value, EXPR_TYPES):
+                raise Restart(place.owner, memory=False)
+            if isinstance(place.value, FunctionValue) and place.owner:  # a pointer to functions that changes
                 raise Restart(place.owner, memory=False)
             if not place.owner and place.info.scalar and isinstance(value, EXPR_TYPES):
                 raise Untranslatable("assignment", "to an object that the analysis does not model", node)

@@ -186,6 +186,133 @@ __global__ void arrive_too_early(int* out) {
         out[threadIdx.x - 32] = s[63 - threadIdx.x];
     }
 }
+// cuda-lsp: launch block=64 grid=1
+__global__ void swapped_ids(int* out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x < 32) {
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+        asm volatile("bar.sync 2, 64;" ::: "memory");
+    } else {
+        asm volatile("bar.arrive 2, 64;" ::: "memory");
+        asm volatile("bar.arrive 1, 64;" ::: "memory");
+    }
+    out[threadIdx.x] = s[threadIdx.x ^ 32];
+}
+// cuda-lsp: launch block=96 grid=1
+__global__ void wrong_count(int* out) {
+    __shared__ int s[96];
+    s[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x < 64) asm volatile("bar.sync 1, 32;" ::: "memory");
+    out[threadIdx.x] = s[threadIdx.x ^ 31];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void half_warp_arrives(int* out) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    if (threadIdx.x < 16) asm volatile("bar.arrive 1, 64;" ::: "memory");
+    if (threadIdx.x >= 32) {
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[threadIdx.x] = s[threadIdx.x - 32];
+    }
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void copy_two_groups(float* out, const float* in) {
+    __shared__ float a[64], b[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&a[t], &in[t], 4);
+    __pipeline_commit();
+    __pipeline_memcpy_async(&b[t], &in[64 + t], 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    out[t] = a[63 - t] + b[63 - t];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void diverging_commits(float* out, const float* in) {
+    __shared__ float a[64], b[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&a[t], &in[t], 4);
+    __pipeline_commit();
+    if (t < 32) { __pipeline_memcpy_async(&b[t], &in[t], 4); __pipeline_commit(); }
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    out[t] = a[63 - t];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void many_rounds(float* out, const float* in) {
+    __shared__ float s[3][64];
+    int t = threadIdx.x; float sum = 0;
+    __pipeline_memcpy_async(&s[0][t], &in[t], 4); __pipeline_commit();
+    for (int k = 0; k < 1000; ++k) {
+        __pipeline_memcpy_async(&s[(k + 1) % 3][t], &in[k * 64 + t], 4);
+        __pipeline_commit();
+        if (k < 900) __pipeline_wait_prior(1);
+        __syncthreads();
+        sum += s[k % 3][63 - t];
+    }
+    out[t] = sum;
+}
+struct S { int a; float b; };
+struct Base { __device__ virtual int f(int i) { return i; } __device__ int call(int i) { return f(i); } };
+struct Der : Base { int pad; __device__ int f(int i) override { return 63 - i; } };
+// cuda-lsp: launch block=64 grid=1
+__global__ void virtual_inside(int* out) {
+    __shared__ int s[64];
+    Der d; d.pad = 1;
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[d.call(threadIdx.x)];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void virtual_pointer_choice(int* out, int n) {
+    __shared__ int s[64];
+    Der d; Base b; d.pad = 1;
+    Base* p = n > 3 ? &b : &d;
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[p->f(threadIdx.x)];
+}
+__device__ int same(int i) { return i; }
+__device__ int mirror(int i) { return 63 - i; }
+// cuda-lsp: launch block=64 grid=1
+__global__ void fn_choice(int* out, int n) {
+    __shared__ int s[64];
+    int (*f)(int) = n > 3 ? same : mirror;
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[f(threadIdx.x)];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void fn_reassigned(int* out, int n) {
+    __shared__ int s[64];
+    int (*f)(int) = same;
+    if (n > 3) f = mirror;
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[f(threadIdx.x)];
+}
+__device__ void set(int (**f)(int)) { *f = mirror; }
+// cuda-lsp: launch block=64 grid=1
+__global__ void fn_by_address(int* out) {
+    __shared__ int s[64];
+    int (*f)(int) = same;
+    set(&f);
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[f(threadIdx.x)];
+}
+struct Ops { int (*f)(int); };
+// cuda-lsp: launch block=64 grid=1
+__global__ void fn_in_struct(int* out, int n) {
+    __shared__ int s[64];
+    Ops o{same};
+    if (n > 3) o.f = mirror;
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[o.f(threadIdx.x)];
+}
+__device__ int apply(int (*f)(int), int i) { f = mirror; return f(i); }
+// cuda-lsp: launch block=64 grid=1
+__global__ void fn_param_reassigned(int* out, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[apply(same, threadIdx.x)];
+}
 """
 REPORT = check_text(Path("nearly.cu"), KERNELS)
 
