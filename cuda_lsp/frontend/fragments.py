@@ -20,6 +20,7 @@ _SUFFIXES = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp",
 _MAX_FILES = 200
 _MAX_FOLDERS = 3  # the fragment's own, and those above it
 _MAX_CHAIN = 3  # includers of includers
+_MAX_INCLUDERS = 3
 _MAX_BYTES = 1 << 20
 
 
@@ -42,25 +43,33 @@ class Prelude:
         return max(0, plain.count("{") - plain.count("}"))
 
 
-def find_preludes(fragment: Path) -> tuple[Prelude, ...]:
-    """What stands before ``fragment``, outermost file first: its includer, that file's includer, …
+def find_preludes(fragment: Path) -> list[tuple[Prelude, ...]]:
+    """What may stand before ``fragment``: for each file nearby that includes it what that file says first,
+    alone and behind what its own includer says first, … (outermost first)."""
+    found: list[tuple[Prelude, ...]] = []
+    for prelude in _includers(fragment, _MAX_INCLUDERS):
+        found.append((prelude,))
+        chain = _chain(prelude)
+        if len(chain) > 1:
+            found.append(chain)
+    return found
 
-    Empty when nothing nearby includes it.
-    """
-    found: list[Prelude] = []
-    while len(found) < _MAX_CHAIN:
-        prelude = _find_prelude(fragment)
-        if prelude is None or any(prelude.includer == p.includer for p in found):
+
+def _chain(inner: Prelude) -> tuple[Prelude, ...]:
+    chain = [inner]
+    while len(chain) < _MAX_CHAIN:
+        outer = _includers(chain[0].includer, 1)
+        if not outer or any(outer[0].includer == p.includer for p in chain):
             break
-        found.insert(0, prelude)
-        fragment = prelude.includer
-    return tuple(found)
+        chain.insert(0, outer[0])
+    return tuple(chain)
 
 
-def _find_prelude(fragment: Path) -> Prelude | None:
-    """The start of the nearest file that includes ``fragment``; None when there is none nearby."""
+def _includers(fragment: Path, most: int) -> list[Prelude]:
+    """The starts of the nearest files that include ``fragment``."""
     name = re.escape(fragment.name)
     wanted = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*(?:"(?:[^"\n]*/)?{name}"|<(?:[^>\n]*/)?{name}>)', re.M)
+    found: list[Prelude] = []
     for candidate in _neighbours(fragment):
         try:
             if candidate.stat().st_size > _MAX_BYTES:
@@ -70,8 +79,10 @@ def _find_prelude(fragment: Path) -> Prelude | None:
             continue
         match = wanted.search(text)
         if match:
-            return Prelude(candidate, text[: match.start()])
-    return None
+            found.append(Prelude(candidate, text[: match.start()]))
+            if len(found) == most:
+                break
+    return found
 
 
 def _neighbours(fragment: Path) -> Iterator[Path]:

@@ -86,12 +86,9 @@ class Translation:
 
     def _try_as_fragment(self, text: str) -> None:
         """Parse behind what the including files say first, when that makes more of the kernels readable."""
-        chain = find_preludes(self.path)
-        if not chain:
-            return
         fewest, best = self._broken_kernels(), ()
         known = self._kernel_names()
-        for preludes in dict.fromkeys((chain[-1:], chain)):
+        for preludes in find_preludes(self.path):
             self._read_behind(preludes, text)
             broken = self._broken_kernels()
             if broken < fewest and known <= self._kernel_names():

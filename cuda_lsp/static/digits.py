@@ -136,6 +136,11 @@ def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
     return found
 
 
+def certainly_at_most(small: Term, large: Term, free: Iterable[str]) -> bool:
+    """``small <= large`` for parameters (``free``) that are positive."""
+    return _Reader(frozenset(free), {}).at_least(large, small)
+
+
 def _exactly_divided(a: Term, b: Term) -> Term | None:
     """The polynomial ``a / b`` when ``b`` divides ``a``."""
     if a is b:
@@ -184,6 +189,13 @@ class _Reader:
             return False
         self.assumed[atom] = None
         return True
+
+    def _not_zero(self, weight: Term) -> bool:
+        """Shown, not assumed: a stride may be 0, which is how threads meet."""
+        sums = t.monomials(weight)
+        return all(c > 0 for c in sums.values()) and all(
+            a.lo >= 1 or self._guarded(a) for atoms in sums for a in atoms
+        )
 
     def _guarded(self, atom: Term) -> bool:
         return any(
@@ -349,7 +361,7 @@ class _Reader:
         return [limit for limit in self.limits(first) if limit in others]
 
     def _equations(self, runs: list[list[_Digit]]) -> list[_Equation] | None:
-        if not runs or (len(runs) == 1 and len(runs[0]) > 1):
+        if not runs or (len(runs) == 1 and len(runs[0]) > 1) or not self._not_zero(runs[0][0].weight):
             return None
         found: list[_Equation] = []
         for run in runs:

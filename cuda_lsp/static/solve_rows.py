@@ -17,7 +17,7 @@ from cuda_lsp.ir.program import Axis, Var
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, Problem
-from cuda_lsp.static.digits import side, upper_bounds
+from cuda_lsp.static.digits import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
 _AMPLE, _FEW = 1 << 15, 1 << 8
@@ -77,7 +77,7 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = f"`{pitch.args[0]}`"
             assumable = assumable and pitch.args[0] in free
-            bounded = bounded or _bounded(p, pitch, column_a, column_b)
+            bounded = bounded or _bounded(p, pitch, column_a, column_b, free)
             parameters += [pitch] if pitch.args[0] in free else []
         else:
             split = None if grid_known else _constant(a, b)
@@ -103,10 +103,10 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     )
 
 
-def _bounded(p: Problem, pitch: Term, first: Term, second: Term) -> bool:
+def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
-    By a guard (``x <= width``), or as a remainder that is shifted (``x % width + 1``).
+    By a guard (``x <= width``; ``x < width - 2`` is fine), or as a shifted remainder (``x % width + 1``).
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(first, second))
@@ -115,7 +115,9 @@ def _bounded(p: Problem, pitch: Term, first: Term, second: Term) -> bool:
         unit = math.gcd(*varying.values()) or 1
         varying = {m: c // unit for m, c in varying.items()}
         within = [a for m in varying for a in m if a.op is not Op.SYMBOL and shifted]
-        if pitch in t.subterms(*within, *bounds.get(t.from_monomials(varying), ())):
+        limits = bounds.get(t.from_monomials(varying), ())
+        beyond = [limit for limit in limits if not certainly_at_most(limit, pitch, free)]
+        if pitch in t.subterms(*within, *beyond):
             return True
     return False
 

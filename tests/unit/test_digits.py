@@ -42,6 +42,7 @@ NOT_PROVED = {
     "a column more than the row": "int t = i % A; for (int j = 0; j <= A; j++) a[i*A + j] = 1;",
     "a quotient of something else": "a[(i/(A*B))*A + i%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
+    "an offset that may be 0": "if (i < 64) { a[i + A] = 1; a[i] = 2; }",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }
 

@@ -223,6 +223,12 @@ def test_a_fragment_is_read_behind_its_includers_includer(translate: Open, tmp_p
     assert translate("__global__ void k(real* a) { a[0] = N; }\n", name="part.cu").diagnostics == ()
 
 
+def test_of_several_includers_the_one_that_helps_is_taken(translate: Open, tmp_path: Path) -> None:
+    (tmp_path / "all.h").write_text('#include "part.cu"\n')
+    (tmp_path / "main.cu").write_text('typedef float real;\n#include "part.cu"\n')
+    assert translate("__global__ void k(real* a) { a[0] = 1; }\n", name="part.cu").diagnostics == ()
+
+
 def test_a_fragment_may_begin_inside_a_scope_of_its_includer(translate: Open, tmp_path: Path) -> None:
     (tmp_path / "main.cu").write_text('extern "C" {\ntypedef float real;\n#include "part.cu"\n}\n')
     translation = translate("__global__ void k(real* a) { a[0] = 1; }\n", name="part.cu")
