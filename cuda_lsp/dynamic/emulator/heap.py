@@ -69,6 +69,7 @@ class Heap:
         self._free: dict[int, list[int]] = {}
         self._variables: dict[str, Region] = {}
         self._window_end = 0
+        self._retired: list[Region] = []
 
     @property
     def used(self) -> int:
@@ -105,6 +106,15 @@ class Heap:
         self._free.setdefault(_rounded(region.size), []).append(address)
         return True
 
+    def _retire(self, address: int) -> None:
+        """A kernel's own ``free``: the memory is given out again by later launches only.
+
+        Otherwise threads that the allocator orders would seem to race for it.
+        """
+        region = self._regions.pop(address, None)
+        if region is not None:
+            self._retired.append(region)
+
     def declare(self, module: PtxModule) -> None:
         """Give the module's global and constant variables their places, once for all builds of a module."""
         new = [v for v in module.variables.values() if v.space in ("global", "const") and self._is_new(v)]
@@ -134,6 +144,10 @@ class Heap:
     def memory(self, needs: Needs) -> Memory:
         """The memory as one launch sees it; an earlier launch's windows are gone. Raises TooMuchMemory."""
         self._mark(0, self._window_end, False)
+        for region in self._retired:
+            self._mark(region.start, region.start + region.size, False)
+            self._free.setdefault(_rounded(region.size), []).append(region.start)
+        self._retired.clear()
         symbols = self._addresses()
         regions: list[Region] = []
         shared_size = window(
@@ -174,7 +188,7 @@ class Heap:
             (local_start, local_end),
             workspace,
             allocate=self.allocate,
-            release=self.release,
+            release=self._retire,
         )
 
     def _named(self, names: Mapping[int, str]) -> Iterable[Region]:
