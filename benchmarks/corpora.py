@@ -4,9 +4,9 @@
 
 One worker process takes one file at a time; a file that crashes it or outlasts ``--limit`` costs one row, not
 the run. Rows are kept in ``--rows`` (JSON lines, one per file, outside the repository), so that a stopped run
-goes on where it stopped; ``--again`` forgets the rows of the files asked for. ``--report`` writes
-``corpora.json`` and ``corpora.md`` beside this script, with the hand-made judgements of
-``corpora_judged.json``.
+goes on where it stopped; ``--again`` forgets the rows of the files asked for, ``--late`` those of files where
+time ran out. ``--report`` writes ``corpora.json`` and ``corpora.md`` beside this script, with the hand-made
+judgements of ``corpora_judged.json``.
 """
 
 from __future__ import annotations
@@ -152,6 +152,18 @@ def known_rows(path: Path) -> dict[str, Row]:
     return {row["file"]: row for row in rows}
 
 
+_TIME = ("ran out of time", "solver's time", "were not decided", "too long to replay")
+
+
+def ran_out(row: Row) -> bool:
+    """Whether time alone left a kernel of the file undecided."""
+    return any(
+        k["verdict"] == "undecided"
+        and all(any(words in reason for words in _TIME) for reason in k["reasons"])
+        for k in row.get("kernels", ())
+    )
+
+
 def run(arguments: argparse.Namespace) -> dict[str, Row]:
     """Rows of all files of the folders; new ones are appended to the file of rows as they come."""
     rows = known_rows(arguments.rows)
@@ -163,7 +175,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Row]:
                 name = f"{root.name}/{path.relative_to(root)}"
                 if arguments.only and arguments.only not in name:
                     continue
-                if name in rows and not arguments.again:
+                if name in rows and not arguments.again and not (arguments.late and ran_out(rows[name])):
                     continue
                 if time.monotonic() > deadline:
                     print("out of time: run again to go on", flush=True)
@@ -194,6 +206,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60, help="seconds a file")
     parser.add_argument("--total", type=float, default=2400, help="seconds altogether")
     parser.add_argument("--again", action="store_true", help="do not reuse rows")
+    parser.add_argument("--late", action="store_true", help="again where a kernel ran out of time only")
     parser.add_argument("--quiet", action="store_true", help="no reasons")
     parser.add_argument("--report", action="store_true", help="write corpora.json and corpora.md")
     parser.add_argument("--rows", type=Path, default=Path(tempfile.gettempdir()) / "cuda-lsp-corpora.jsonl")

@@ -16,7 +16,8 @@ from cuda_lsp.frontend.tree import Ast, RawCursor
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
-_DEFAULT_TYPES = ("float", "int", "float2")
+_DEFAULT_TYPES = ("float", "int", "float2")  # the last for templates that name a vector's members
+_MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a template parameter is called → a usual value; first match wins.
 _VALUES: tuple[tuple[str, str], ...] = (
@@ -31,9 +32,10 @@ _VALUES: tuple[tuple[str, str], ...] = (
 
 def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str | None:
     """``ns::kernel<float, 256>``: guess number ``attempt`` (from 0); None when there is no further guess."""
-    if attempt >= len(_DEFAULT_TYPES):
-        return None
     start, end = template.offsets
+    vectors = _MEMBER.search(data, start, end) is not None
+    if attempt >= len(_DEFAULT_TYPES) - (not vectors):
+        return None
     bounds = _BOUNDS.search(data, start, end)
     arguments: list[str] = []
     for parameter in ast.children(template.cursor):

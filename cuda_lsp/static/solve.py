@@ -342,8 +342,8 @@ def _proved(
             return True, None
         if broken is None and not pitch.bounded:
             return None, None
-        if len(pitch.parameters) < len(pitch.names):
-            broken = False
+        if len(pitch.parameters) < len(pitch.names) or p.overlap.op is not Op.EQ:
+            broken = False  # a known width, or one that elements need not divide: too little to accuse
     masks = mask_cases(p.formula, query.where.free)
     if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
         attempt.assumptions[masks[1]] = None
