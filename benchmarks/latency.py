@@ -3,6 +3,7 @@
 Every edit is inside a kernel body: a statement is typed letter by letter, the last letters are taken back, a
 barrier is removed and put back. For each: time to the first publish of that version, and to the end of
 refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writes ``latency.json`` beside it.
+With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``.
 """
 
 from __future__ import annotations
@@ -70,9 +71,27 @@ def measure(client: Client, name: str, text: str, kernels: int) -> tuple[list[fl
     return first, refined
 
 
+def of_folders(folders: list[str], count: int) -> list[tuple[str, str, int]]:
+    """Up to ``count`` files with kernels of at most 3,000 lines, and how many kernels of each to edit."""
+    found: list[tuple[str, str, int]] = []
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.cu")):
+            text = path.read_text("utf-8", "replace")
+            if KERNEL.search(text) and text.count("\n") <= 3000:
+                found.append((path.name, text, 1))
+    return found[:: max(1, len(found) // count)]
+
+
 def main() -> None:
+    if sys.argv[1:]:
+        return report(of_folders(sys.argv[1:], 60), Path(__file__).with_name("latency-corpora.json"))
     files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
     files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
+    report(files, Path(__file__).with_suffix(".json"))
+
+
+def report(files: list[tuple[str, str, int]], target: Path) -> None:
+    """Measure, print, write."""
     table = Table(title="keystroke latency, ms")
     for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
         table.add_column(title, justify="left" if title == "file" else "right")
@@ -80,8 +99,8 @@ def main() -> None:
     everything: tuple[list[float], list[float]] = ([], [])
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Path(folder))
-        for name, text, kernels in files:
-            first, refined = measure(client, name.replace(" ", "_") + ".cu", text, kernels)
+        for number, (name, text, kernels) in enumerate(files):
+            first, refined = measure(client, f"{number}-{name.replace(' ', '_')}.cu", text, kernels)
             everything[0].extend(first)
             everything[1].extend(refined)
             rows.append(row(name, first, refined))
@@ -95,7 +114,7 @@ def main() -> None:
         "python": platform.python_version(),
         "rows": rows,
     }
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    target.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def row(name: str, first: list[float], refined: list[float]) -> dict[str, object]:

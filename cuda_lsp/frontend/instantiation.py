@@ -16,8 +16,15 @@ from cuda_lsp.frontend.tree import Ast, RawCursor
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
-_DEFAULT_TYPES = ("float", "int", "float2")  # the last for templates that name a vector's members
+_DEFAULT_TYPES = ("float", "int", "double")
+_VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
+
+# What a type parameter is called → a usual type, for the first guess; first match wins.
+_TYPES: tuple[tuple[str, str], ...] = (
+    (r"bits?_|.*_bits?(?:_|$)|.*mask|u_?int|unsigned|word", "unsigned"),
+    (r"ind(?:ex|ice)|idx|.*_(?:index|idx)_?t?$|offset|size_?t?$|int(?:eger)?_?t?$|count", "int"),
+)
 
 # What a template parameter is called → a usual value; first match wins.
 _VALUES: tuple[tuple[str, str], ...] = (
@@ -33,8 +40,8 @@ _VALUES: tuple[tuple[str, str], ...] = (
 def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str | None:
     """``ns::kernel<float, 256>``: guess number ``attempt`` (from 0); None when there is no further guess."""
     start, end = template.offsets
-    vectors = _MEMBER.search(data, start, end) is not None
-    if attempt >= len(_DEFAULT_TYPES) - (not vectors):
+    types = _VECTOR_TYPES if _MEMBER.search(data, start, end) is not None else _DEFAULT_TYPES
+    if attempt >= len(types):
         return None
     bounds = _BOUNDS.search(data, start, end)
     arguments: list[str] = []
@@ -44,12 +51,17 @@ def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str 
         if parameter.kind == _TYPE_PARAMETER:
             if _is_pack(ast, parameter, data):
                 break
-            arguments.append(_DEFAULT_TYPES[attempt])
+            arguments.append(_type(ast.spelling(parameter).lower(), types, attempt))
         elif parameter.kind == _VALUE_PARAMETER:
             if _is_pack(ast, parameter, data):
                 break
             arguments.append(_value(ast, parameter, bounds[1].decode() if bounds else None))
     return f"{template.scope}{template.base_name}<{', '.join(arguments)}>"
+
+
+def _type(name: str, types: tuple[str, ...], attempt: int) -> str:
+    usual = next((kind for pattern, kind in _TYPES if re.match(pattern, name)), None)
+    return usual if usual is not None and attempt == 0 else types[attempt]
 
 
 def appended_text(requests: list[str]) -> str:
