@@ -21,7 +21,7 @@ from cuda_lsp.model import Dim3, Extents
 
 _INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
 _PREPROCESSOR = re.compile(r"^[ \t]*#[ \t]*(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s+(\w+)\s*([=({{])\s*([^;,{{}}\n]{{1,120}}?)\s*[)}}]?\s*[;,]")
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s+(\w+)\s*([=({{])\s*([^;,{{}}]{{1,200}}?)\s*[)}}]?\s*[;,]")
 _ENUMERATOR = re.compile(r"(?<=[{,])\s*(\w+)\s*=\s*([^,{};]{1,80}?)\s*(?=[,}])")
 _PARAMETER = re.compile(
     r"[(,]\s*(?:const\s+|unsigned\s+|long\s+)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s*[*&]+\s*|\s+)(?:const\s+)?"
