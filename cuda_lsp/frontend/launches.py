@@ -8,10 +8,10 @@ their definition (``host_constants``). ``cudaLaunchKernelEx`` is not read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
@@ -85,7 +85,21 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
         site = _api_launch(path, text, plain, match, constants)
         if site:
             sites.append(site)
-    return tuple(sites)
+    return tuple(sites) + tuple(_through_pointers(sites, plain))
+
+
+def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[LaunchSite]:
+    """Launches of ``kernel<<<…>>>`` where ``kernel`` is a variable: of each kernel that it may hold."""
+    seen: set[tuple[str, int]] = set()
+    for number, site in enumerate(sites):
+        name = re.escape(site.kernel)
+        value = r"\s*=\s*&?\s*([A-Za-z_]\w*)\s*(?:<[^<>;]*>)?\s*;"
+        assigned = rf"(?<![\w.>]){name}{value}"
+        declared = rf"\(\s*\*\s*{name}\s*\)\s*\([^;{{}}]*?\){value}"
+        for match in (*re.finditer(assigned, plain), *re.finditer(declared, plain)):
+            if match[1] != site.kernel and (match[1], number) not in seen:
+                seen.add((match[1], number))
+                yield evolve(site, kernel=match[1])
 
 
 def blanked(text: str) -> str:

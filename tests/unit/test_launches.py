@@ -86,3 +86,19 @@ def test_launches_in_comments_and_strings_do_not_count() -> None:
 )
 def test_half_typed_launches_never_fail(text: str) -> None:
     find_launches(Path("a.cu"), text)
+
+
+def test_a_launch_through_a_function_pointer_is_one_of_each_kernel_it_may_hold() -> None:
+    text = """__global__ void first(int* p) {}
+__global__ void second(int* p) {}
+int main() {
+    void (*chosen)(int*) = &first;
+    if (p) chosen = second;
+    chosen<<<4, 96>>>(p);
+}
+"""
+    sites = find_launches(Path("a.cu"), text)
+    assert {(s.kernel, s.block) for s in sites if s.kernel != "chosen"} == {
+        ("first", (96, 1, 1)),
+        ("second", (96, 1, 1)),
+    }
