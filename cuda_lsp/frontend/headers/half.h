@@ -48,7 +48,7 @@ __half __ushort_as_half(unsigned short); unsigned short __half_as_ushort(__half)
 __half2 __float2half2_rn(float); __half2 __floats2half2_rn(float, float); __half2 __float22half2_rn(float2); float2 __half22float2(__half2);
 float __low2float(__half2); float __high2float(__half2); __half __low2half(__half2); __half __high2half(__half2); __half2 __half2half2(__half); __half2 __halves2half2(__half, __half); __half2 make_half2(__half, __half);
 __half2 __low2half2(__half2); __half2 __high2half2(__half2); __half2 __lows2half2(__half2, __half2); __half2 __highs2half2(__half2, __half2); __half2 __lowhigh2highlow(__half2);
-__nv_bfloat16 __float2bfloat16(float); __nv_bfloat16 __float2bfloat16_rn(float); float __bfloat162float(__nv_bfloat16); __nv_bfloat162 __floats2bfloat162_rn(float, float);
-__nv_bfloat162 __float2bfloat162_rn(float); __nv_bfloat162 __halves2bfloat162(__nv_bfloat16, __nv_bfloat16); float2 __bfloat1622float2(__nv_bfloat162); __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16);
+__nv_bfloat16 __float2bfloat16(float); __nv_bfloat16 __float2bfloat16_rn(float); float __bfloat162float(__nv_bfloat16);
+__nv_bfloat162 __float2bfloat162_rn(float); __nv_bfloat162 __float22bfloat162_rn(float2); __nv_bfloat162 __halves2bfloat162(__nv_bfloat16, __nv_bfloat16); float2 __bfloat1622float2(__nv_bfloat162); __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16);
 __nv_bfloat162 make_bfloat162(__nv_bfloat16, __nv_bfloat16); float __low2float(__nv_bfloat162); float __high2float(__nv_bfloat162); __nv_bfloat16 __low2bfloat16(__nv_bfloat162); __nv_bfloat16 __high2bfloat16(__nv_bfloat162);
 __nv_bfloat16 __ushort_as_bfloat16(unsigned short); unsigned short __bfloat16_as_ushort(__nv_bfloat16);
