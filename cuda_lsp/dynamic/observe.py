@@ -175,10 +175,13 @@ def _confirm(
     assert race.late.site is not None
     for k, finding in enumerate(findings):
         if finding.code in _RACES and _same_pair(finding, race.early.site.range, race.late.site.range):
-            if finding.status is not Status.CONFIRMED:
+            if finding.status is Status.POSSIBLE:
+                findings[k] = _certain_now(finding, _new_race(race, kernel, shapes, trial))
+            elif finding.status is not Status.CONFIRMED:
                 findings[k] = _confirmed(finding, race.observation)
             return
-    findings.append(_new_race(race, kernel, shapes, trial))
+    missed = _new_race(race, kernel, shapes, trial)
+    findings.append(evolve(missed, message=f"{missed.message}, the static analysis had not found it"))
 
 
 def _same_pair(finding: Finding, early: SourceRange, late: SourceRange) -> bool:
@@ -209,6 +212,23 @@ def _confirmed(finding: Finding, observation: Observation) -> Finding:
     )
 
 
+def _certain_now(finding: Finding, seen: Finding) -> Finding:
+    """A suspicion that was seen to be true: it says what was seen, not what might be."""
+    return evolve(
+        finding,
+        status=Status.CONFIRMED,
+        severity=None,
+        message=seen.message,
+        kind=seen.kind,
+        witness=seen.witness,
+        same_value=seen.same_value,
+        launch=seen.launch,
+        observation=seen.observation,
+        condition=None,
+        reason=None,
+    )
+
+
 def _seen(observation: Observation) -> str:
     pairs = f"{observation.pairs} thread pair{'s' if observation.pairs != 1 else ''}"
     return f"seen on {observation.device} ({pairs})"
@@ -230,7 +250,7 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
     actions = [f"{_VERBS[m]} {s.text}" for m, s in zip(modes, (race.early.site, race.late.site), strict=True)]
     message = (
         f"{race.kind.value} race on {shown}: {names[1]} {actions[1]} while {names[0]} {actions[0]};"
-        f" {_seen(race.observation)}, the static analysis had not found it"
+        f" {_seen(race.observation)}"
     )
     code = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
     witness = Witness((threads[0], threads[1]), (blocks[0], blocks[1]) if apart else None, array, index)
