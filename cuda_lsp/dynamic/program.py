@@ -72,6 +72,14 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     return evolve(result, notes=(*result.notes, *note))
 
 
+def runs_on_gpu(engine: EngineKind) -> bool:
+    """Whether a program with this choice of engine will run on a GPU here."""
+    try:
+        return _gpu(engine)[0] > 0
+    except EngineUnavailable:
+        return True  # it will not run, and needs no cap
+
+
 def _gpu(engine: EngineKind) -> tuple[int, tuple[str, ...]]:
     """The architecture of the GPU to use, 0: the emulator, and why. Raises EngineUnavailable."""
     if engine is EngineKind.EMULATOR:

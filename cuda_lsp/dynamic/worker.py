@@ -13,7 +13,7 @@ import struct
 import sys
 from typing import Any, BinaryIO
 
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
 
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
@@ -68,7 +68,7 @@ def main() -> None:
 def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
     from cuda_lsp.dynamic.check import check
 
-    _limit_memory(job.memory if job.engine is EngineKind.EMULATOR else None)
+    _limit_memory(job.memory if _emulates(job, engines) else None)
     try:
         return check(job, engines, lambda stage: send(answers, ("progress", stage)))
     except MemoryError:
@@ -82,9 +82,9 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
 
 
 def _program(job: ProgramJob, answers: BinaryIO) -> ProgramResult:
-    from cuda_lsp.dynamic.program import check_program
+    from cuda_lsp.dynamic.program import check_program, runs_on_gpu
 
-    _limit_memory(_PROGRAM_SPACE * job.memory if job.engine is EngineKind.EMULATOR else None)
+    _limit_memory(_PROGRAM_SPACE * job.memory if not runs_on_gpu(job.engine) else None)
     try:
         return check_program(job, lambda stage: send(answers, ("progress", stage)))
     except MemoryError:
@@ -92,6 +92,17 @@ def _program(job: ProgramJob, answers: BinaryIO) -> ProgramResult:
     except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the program
         what = f"internal error {type(error).__name__}: {error}"
         return ProgramResult(problem=f"{job.path.name} was not run: {what}; please report this")
+
+
+def _emulates(job: CheckJob, engines: Any) -> bool:
+    """Whether the job will run on the emulator; that it cannot run at all is told by the check itself."""
+    from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+    from cuda_lsp.dynamic.runs import EngineUnavailable
+
+    try:
+        return isinstance(engines.choose(job.engine)[0], EmulatorEngine)
+    except EngineUnavailable:
+        return False
 
 
 def _limit_memory(size: int | None) -> None:
