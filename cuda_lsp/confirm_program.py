@@ -26,12 +26,11 @@ from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.frontend.workspace import INCLUDE
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 
 _MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
-
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _MOST_HEADERS = 200
 
 
@@ -75,7 +74,7 @@ def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple
     pending = [(path.absolute(), text)]
     while pending and len(seen) < _MOST_HEADERS:
         where, content = pending.pop()
-        for name in _INCLUDE.findall(content):
+        for name in INCLUDE.findall(content):
             header = next(
                 (f for f in (folder / name for folder in (where.parent, *folders)) if f.is_file()), None
             )

@@ -18,6 +18,7 @@ from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
+from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.model import Dim3
@@ -25,9 +26,7 @@ from cuda_lsp.model import Dim3
 Progress = Callable[[str], None]
 
 PRUNED = "not watched for races, because it is proved to have none (--watch-all does)"
-_EMULATED_THREADS = 2048  # of one run on the CPU
 _GROWTHS = 4
-_GPU_BLOCKS = 132
 
 
 class Engines:
@@ -170,22 +169,8 @@ def _run(
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:
-    """Which blocks are checked; None: all. The emulator executes no others, the GPU runs all.
-
-    The first, its neighbours and the last on the emulator; every so many on the GPU, about one for each of
-    its multiprocessors.
-    """
+    """Which blocks are checked; None: all. The emulator executes no others, the GPU runs all."""
+    if isinstance(engine, EmulatorEngine):
+        return first_and_last_blocks(grid, threads)
     x, y, z = grid
-    total = x * y * z
-    if not isinstance(engine, EmulatorEngine):
-        return spread_blocks(total)
-    room = max(2, _EMULATED_THREADS // threads)
-    if total <= room:
-        return None
-    wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
-    return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
-
-
-def spread_blocks(total: int) -> tuple[int, ...] | None:
-    """About one block for each multiprocessor of a large GPU; None: all."""
-    return None if total <= _GPU_BLOCKS else tuple(range(0, total, total // _GPU_BLOCKS))
+    return spread_blocks(x * y * z)

@@ -219,7 +219,7 @@ def _kept(folder: Path, level: Level, arch: str, text: str) -> CompiledModule | 
     try:
         data: Mapping[str, Any] = json.loads((folder / "tokens.json").read_text())
         for name, digest in data["headers"].items():
-            if _digest(Path(name)) != digest:
+            if digest_of(Path(name)) != digest:
                 return None
         ptx = (folder / "module.ptx").read_text()
         names: list[str] = data["paths"]
@@ -235,7 +235,7 @@ def _keep(folder: Path, ptx: str, tokens: TokenTable, source: Path) -> None:
     paths = list(dict.fromkeys(t.path for t in tokens.tokens))
     index = {path: k for k, path in enumerate(paths)}
     data = {
-        "headers": {str(p): _digest(p) for p in tokens.files if p != source},
+        "headers": {str(p): digest_of(p) for p in tokens.files if p != source},
         "paths": [str(p) for p in paths],
         "tokens": [(index[t.path], t.line, t.column, t.text, t.exact) for t in tokens.tokens],
     }
@@ -250,7 +250,8 @@ def _keep(folder: Path, ptx: str, tokens: TokenTable, source: Path) -> None:
         shutil.rmtree(made, ignore_errors=True)
 
 
-def _digest(path: Path) -> str:
+def digest_of(path: Path) -> str:
+    """Of a file's contents; "absent" when there is none."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
 
 

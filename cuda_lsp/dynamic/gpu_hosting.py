@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
+import select
 import struct
 import subprocess
 import sys
@@ -24,13 +24,13 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.job import CheckResult
 from cuda_lsp.dynamic.program_job import Checked, ProgramJob, ProgramResult, results_of
+from cuda_lsp.dynamic.program_process import OVERDUE, crash, end_of
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.dynamic.toolkit import Toolkit
 
 Progress = Callable[[str], None]
 
 FAULT = 71  # exit status of a program whose GPU context is lost
-_LONGEST_OUTPUT = 1 << 16
 
 
 @frozen
@@ -111,9 +111,7 @@ def run_on_gpu(
         os.close(writes)
         overdue = _listen(said, seen, child, time.monotonic() + job.deadline, progress)
         child.wait()
-        size = output.seek(0, os.SEEK_END)
-        output.seek(max(0, size - _LONGEST_OUTPUT))
-        text = output.read().decode(errors="replace")
+        text = end_of(output)
     return ProgramResult(
         status=child.returncode,
         output=text,
@@ -129,8 +127,6 @@ def _listen(
     said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], deadline: float, progress: Progress
 ) -> bool:
     """Until the program hangs up; whether it had to be stopped."""
-    import select
-
     os.set_blocking(said.fileno(), False)
     buffer = bytearray()
     while True:
@@ -153,9 +149,9 @@ def _listen(
 
 def _problem(status: int, overdue: bool, seen: _Seen) -> str | None:
     if overdue:
-        return "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
+        return OVERDUE
     if status < 0:
-        return f"the program crashed ({signal.Signals(-status).name})"
+        return crash(status)
     if status == FAULT and seen.problems:
         return "the program was stopped, because a kernel failed on the GPU"
     if not seen.device:

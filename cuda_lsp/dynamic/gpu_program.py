@@ -12,7 +12,6 @@ from __future__ import annotations
 import ctypes
 import os
 import pickle
-import struct
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,6 @@ from typing import Any, BinaryIO
 
 from attrs import define, field
 
-from cuda_lsp.dynamic.check import spread_blocks
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.detector import AssemblyError
 from cuda_lsp.dynamic.device_records import Extent
@@ -30,8 +28,10 @@ from cuda_lsp.dynamic.gpu_launch import Device, HostMemory, Launch
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
+from cuda_lsp.dynamic.sampling import spread_blocks
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.synchronisation import calls_through_pointers
+from cuda_lsp.dynamic.worker import send
 from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
@@ -56,19 +56,15 @@ class Hosted:
     wanted: dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]] = field(
         factory=dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]]
     )
-    kept: list[Any] = field(factory=list[Any])
 
     def __attrs_post_init__(self) -> None:
         for plain, optimised in self.task.modules:
             for kernel in self.task.job.kernels:
-                for entry in plain.entries_of(kernel.range, kernel.base_name):
-                    if not kernel.mangled or entry == kernel.mangled:
-                        self.wanted[entry] = kernel, plain, optimised
+                for entry in kernel.entries_in(plain):
+                    self.wanted[entry] = kernel, plain, optimised
 
     def say(self, message: Said) -> None:
-        data = pickle.dumps(message)
-        self.answers.write(struct.pack("<Q", len(data)) + data)
-        self.answers.flush()
+        send(self.answers, message)
 
     def end(self, unused: object) -> None:
         """The program leaves."""

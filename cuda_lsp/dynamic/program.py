@@ -8,7 +8,6 @@ goes wrong becomes a ``problem`` or ``errors`` of the result.
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import tempfile
@@ -29,6 +28,7 @@ from cuda_lsp.dynamic.job import CheckResult, EngineKind
 from cuda_lsp.dynamic.program_build import build
 from cuda_lsp.dynamic.program_channel import serve
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult, results_of
+from cuda_lsp.dynamic.program_process import OVERDUE, crash, end_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 
@@ -37,7 +37,6 @@ Progress = Callable[[str], None]
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
 _SOURCES = (".cu", ".cuh")
-_LONGEST_OUTPUT = 1 << 16
 
 
 def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
@@ -137,9 +136,7 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
         host.before_launch = shown
         serve(mine, host, goes_on)
         problem = _ended(child, host.deadline)
-        size = output.seek(0, os.SEEK_END)
-        output.seek(max(0, size - _LONGEST_OUTPUT))
-        text = output.read().decode(errors="replace")
+        text = end_of(output)
     return ProgramResult(
         status=child.returncode,
         output=text,
@@ -158,10 +155,8 @@ def _ended(child: subprocess.Popen[bytes], deadline: float) -> str | None:
     except subprocess.TimeoutExpired:
         child.kill()
         child.wait()
-        return "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
-    if child.returncode < 0:
-        return f"the program crashed ({signal.Signals(-child.returncode).name})"
-    return None
+        return OVERDUE
+    return crash(child.returncode)
 
 
 def _check(host: Host, name: str) -> CheckResult:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from attrs import define
 
-from cuda_lsp.dynamic.compile import CompileError, build_errors
+from cuda_lsp.dynamic.compile import CompileError, build_errors, digest_of
 from cuda_lsp.dynamic.program_job import ProgramJob
 from cuda_lsp.dynamic.stages import Cancelled, run
 from cuda_lsp.dynamic.toolkit import Toolkit
@@ -136,7 +136,7 @@ class _Build:
             read |= {name.replace("\\ ", " ") for name in _DEPENDENCY.findall(listing.read_text())}
         paths = [Path(name) for name in read if name.startswith("/")]
         own = (str(self.toolkit.root), "/usr/", str(copy))
-        return {str(p): _digest(p) for p in paths if p.exists() and not str(p).startswith(own)}
+        return {str(p): digest_of(p) for p in paths if p.exists() and not str(p).startswith(own)}
 
 
 def _ours(name: str) -> str:
@@ -144,7 +144,7 @@ def _ours(name: str) -> str:
 
 
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
-    others = [(str(path), _digest(path)) for path in job.sources]
+    others = [(str(path), digest_of(path)) for path in job.sources]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), others, job.link, str(toolkit.nvcc),
              toolkit.version, architecture, _ours("runtime.cpp"), _ours("hooks.cpp"))  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
@@ -153,10 +153,6 @@ def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
 def _is_current(folder: Path) -> bool:
     try:
         inputs: dict[str, str] = json.loads((folder / "inputs.json").read_text())
-        return (folder / "program").exists() and all(_digest(Path(p)) == d for p, d in inputs.items())
+        return (folder / "program").exists() and all(digest_of(Path(p)) == d for p, d in inputs.items())
     except (OSError, ValueError):
         return False
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"

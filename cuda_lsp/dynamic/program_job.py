@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.compile import CompiledModule, CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Detail, RunOutcome
 from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
@@ -25,6 +25,11 @@ class ProgramKernel:
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     watch: bool = True
     lock_step: bool = False
+
+    def entries_in(self, compiled: CompiledModule) -> tuple[str, ...]:
+        """What the kernel is called in a module; only the instantiation that was analysed."""
+        found = compiled.entries_of(self.range, self.base_name)
+        return tuple(entry for entry in found if not self.mangled or entry == self.mangled)
 
 
 @frozen

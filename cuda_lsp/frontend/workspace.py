@@ -26,7 +26,7 @@ _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20
 _MOST_PARENTS = 3
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 _KERNEL = re.compile(r"__global__[^;{}]*?\b([A-Za-z_]\w*)\s*\(")
 
 
@@ -92,7 +92,7 @@ def header_constants(path: Path, text: str) -> tuple[HostConstants, ...]:
     pending = [(path, text, 0)]
     while pending:
         where, content, depth = pending.pop()
-        for name in _INCLUDE.findall(content) if depth < 3 else ():
+        for name in INCLUDE.findall(content) if depth < 3 else ():
             header = (where.parent / name).resolve()
             if header in found or len(found) >= 40:
                 continue

@@ -22,13 +22,13 @@ from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
+from cuda_lsp.dynamic.sampling import first_and_last_blocks
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.model import Dim3, LaunchConfig
 
 SUCCESS, FAILED, TIMEOUT, ASSERTED, UNSUPPORTED = 0, 719, 702, 710, 801  # cudaError_t
 _CHECKED = frozenset({1, 2, 4, 8, 32, 128})  # which launches of a kernel are checked
 _TOGETHER = 1 << 14  # threads of the groups that are not checked
-_SAMPLED = 2048  # threads of a checked group
 _SNAPSHOT = 1 << 28  # bytes beyond which a launch is not run twice
 
 
@@ -75,23 +75,16 @@ class Host:
             for entry in pair[0].module.entries:
                 self._homes.setdefault(entry, pair)
         for kernel in self.kernels:
-            for entry in self._entries(kernel):
-                self._wanted[entry] = kernel
-
-    def _entries(self, kernel: ProgramKernel) -> Iterator[str]:
-        for plain, _ in self.modules:
-            for entry in plain.entries_of(kernel.range, kernel.base_name):
-                if not kernel.mangled or entry == kernel.mangled:
-                    yield entry
+            for plain, _ in self.modules:
+                self._wanted |= dict.fromkeys(kernel.entries_in(plain), kernel)
 
     # ------------------------------------------------------------------------ what the program asks
 
     def parameters(self, entry: str) -> tuple[int, ...]:
         """Bytes of each parameter of a kernel; nothing when it is unknown."""
-        home = self._homes.get(self._known(entry))
-        if home is None:
-            return ()
-        return tuple(p.size or 8 for p in home[0].module.entries[self._known(entry)].params)
+        entry = self._known(entry)
+        home = self._homes.get(entry)
+        return tuple(p.size or 8 for p in home[0].module.entries[entry].params) if home is not None else ()
 
     def variable(self, name: str) -> int:
         """Address of a variable, 0 when no module has it."""
@@ -161,9 +154,8 @@ class Host:
     ) -> tuple[str, int]:
         x, y, z = call.grid
         left = [b for b in range(x * y * z) if b not in done]
-        threads = call.block[0] * call.block[1] * call.block[2]
         together = call.together or self._engine.translated(optimised.ptx, call.entry).grid_wide
-        size = len(left) if together else max(1, _TOGETHER // threads)
+        size = len(left) if together else max(1, _TOGETHER // _config(call).threads)
         printed = ""
         for start in range(0, len(left), max(size, 1)):
             outcome = self._run(call, optimised, tuple(left[start : start + size]), kernel)
@@ -174,14 +166,12 @@ class Host:
         return printed, SUCCESS
 
     def _sample(self, call: Call) -> tuple[int, ...]:
-        """The first blocks, the last and one in the middle; all of a cooperative launch."""
+        """The blocks to check; all of a cooperative launch."""
         x, y, z = call.grid
-        total, threads = x * y * z, call.block[0] * call.block[1] * call.block[2]
-        room = max(2, _SAMPLED // threads)
-        if self.all_blocks or call.together or total <= room:
-            return tuple(range(total))
-        wanted = [0, 1, x, x * y, total - 1, total // 2, *range(2, room)]
-        return tuple(sorted({b for b in wanted[: max(room, 4)] if b < total}))
+        few = None
+        if not self.all_blocks and not call.together:
+            few = first_and_last_blocks(call.grid, _config(call).threads)
+        return few if few is not None else tuple(range(x * y * z))
 
     def _run(
         self,
