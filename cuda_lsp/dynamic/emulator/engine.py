@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
@@ -64,7 +65,7 @@ class EmulatorEngine:
         outcome = run.outcome()
         if outcome.races and request.races and outcome.failure is None:
             again = Launch(program, request, backwards=True).outcome()
-            outcome = _merged(outcome, again)
+            outcome = merged(outcome, again)
         return outcome
 
     def translated(self, ptx: str, entry: str) -> Program:
@@ -268,10 +269,8 @@ def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> 
     )  # fmt: skip
 
 
-def _merged(first: RunOutcome, second: RunOutcome) -> RunOutcome:
+def merged(first: RunOutcome, second: RunOutcome) -> RunOutcome:
     """What either schedule showed."""
-    from attrs import evolve
-
     known = {r.sites for r in first.races}
     more = tuple(r for r in second.races if r.sites not in known)
     note = "a second order of the warps was tried, because threads race"

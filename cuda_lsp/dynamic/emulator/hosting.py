@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compile import CompiledModule
-from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.machine import ASSERTION
 from cuda_lsp.dynamic.emulator.memory import Memory
@@ -139,7 +139,7 @@ class Host:
         races = self._run(call, plain, blocks, kernel, races=kernel.watch)
         if races.races and before is not None and races.failure is None:
             self.heap.restore(before)
-            races = _with(races, self._run(call, plain, blocks, kernel, races=True, backwards=True))
+            races = merged(races, self._run(call, plain, blocks, kernel, races=True, backwards=True))
         if races.failure is not None:
             self.problems.setdefault(kernel.kernel, races.failure)
         number = self._counts[call.entry]
@@ -257,11 +257,6 @@ def _alike(name: str, known: Mapping[str, object] | Iterator[str]) -> str | None
 
 def _without_hash(name: str) -> str:
     return re.sub(r"(?:_INTERNAL|_GLOBAL__N_)_?[0-9a-f]+_\w*?_[0-9a-f]{8}(?:_\d+)?", "", name)
-
-
-def _with(first: RunOutcome, second: RunOutcome) -> RunOutcome:
-    known = {race.sites for race in first.races}
-    return evolve(first, races=(*first.races, *(r for r in second.races if r.sites not in known)))
 
 
 __all__ = ["Call", "Host"]
