@@ -17,15 +17,18 @@ from cuda_lsp.model import Mode, Space
 Records = np.ndarray[Any, Any]
 
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
-RANGES, RACES, FLAGS, BANK_COPIES = 64, 4096, 65536, 512
+RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
+OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 12  # of one
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
     [
         *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
         *((name, "u8") for name in ("bank_sums", "flags")),
-        *((name, "u8") for name in ("notes", "knowledge", "names", "cells", "cells_stride")),
+        *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
+        *((name, "u8") for name in ("told", "known", "fenced", "cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),
+        *((name, "u4") for name in ("checked", "pad")),
         ("ranges", RANGE, (RANGES,)),
     ]
 )
@@ -35,7 +38,7 @@ RACE = np.dtype(
         ("address", "u8"),
         ("threads", "u4", (2,)),
         ("blocks", "u4", (2,)),
-        *((name, "u4") for name in ("count", "different", "ready", "space")),
+        *((name, "u4") for name in ("different", "ready", "space", "pad")),
         ("pairs", "u4", (32,)),
         ("words", "u4", (32,)),
     ]
@@ -53,6 +56,7 @@ NOTES = (
     "races inside a warp after 4,094 warp synchronisations without a block barrier",
     "more races than the report has room for",
     "races inside a block in global memory after 16,382 block barriers",
+    "races between blocks: they synchronise through more than 256 addresses",
 )
 
 
@@ -195,6 +199,11 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
 def notes_said(notes: Records) -> tuple[str, ...]:
     """What the detector could not follow."""
     return tuple(text for text, flag in zip(NOTES, notes.tolist(), strict=False) if flag)
+
+
+def lost_order(notes: Records) -> bool:
+    """Whether blocks synchronised in more ways than could be followed."""
+    return bool(notes[3])
 
 
 def executed_sites(marks: Records, meaning: Sequence[Sequence[int]]) -> frozenset[int]:

@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.runs import (
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 
 INSTALL = "install it with `pip install 'cuda-lsp[gpu]'` (it needs a CUDA toolkit to build)"
-_LEAD = 1 << 28  # bytes to clear before a timed kernel, while the host queues it
+_LEAD = 1 << 31  # bytes to clear before a timed kernel, while the host queues it
 
 # Launches that hung or faulted: freeing their memory would wait for the kernel, for ever.
 _SPENT: list[Launch] = []

@@ -12,6 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,22 @@ from cuda_lsp.dynamic.runs import (
     SeenBanks,
     SiteKind,
 )
-from cuda_lsp.dynamic.synchronisation import has_mbarriers, has_partial_order, reached_from
+from cuda_lsp.dynamic.synchronisation import has_partial_order, reached_from
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Mode, Space
 
 _KNOWLEDGE_WORDS = 1024 + 512
+_ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 _ANYTHING = Extent("memory", 0, (1 << 64) - 1)  # what a program may touch besides its known allocations
+
+
+class _Order(Enum):
+    """What orders accesses of different blocks: nothing, something, or something we lose sight of."""
+
+    NONE = 0
+    FOLLOWED = 1
+    UNKNOWN = 2
 
 
 @frozen
@@ -93,16 +103,14 @@ class Launch:
     static_bound: int = 0
     names: tuple[str, ...] = ()
     seconds: float = 0.0
-    _mbarriers: bool = False
+    _order: _Order = _Order.NONE
 
     # ----------------------------------------------------------------------------------- before
 
     def prepare(self) -> None:
-        self._mbarriers = has_mbarriers(self.module, self.request.entry)
-        if self._mbarriers and self.request.races:
-            self.not_covered.append("races: the kernel synchronises through mbarriers, which is not followed")
         self.layout = self._shadow_layout()
         self._choose_blocks()
+        self._order = self._order_of_blocks()
         self.names = tuple(v.name for v in shared_variables(self.module, self.request.entry))
         partial = has_partial_order(self.module, self.request.entry)
         global_races = self.request.races and any(
@@ -120,6 +128,7 @@ class Launch:
             bounds=self.host is not None or not self._allocates(),
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
+            order=self._order is _Order.FOLLOWED,
         )
         architecture = self.device.architecture
         module = self._for_device()
@@ -143,8 +152,6 @@ class Launch:
         return self.module if self.module.target.startswith(own) else evolve(self.module, target=own)
 
     def _watches_anything(self) -> bool:
-        if self._mbarriers:
-            return False  # what they order is not followed: each pair would look like a race
         return self.request.watch is None or bool(self.request.watch)
 
     def _shadow_layout(self) -> ShadowLayout:
@@ -157,10 +164,11 @@ class Launch:
             user_dynamic=request.launch.dynamic_shared or 0,
             granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
             atomics=atomics,
+            copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
         if self.static_bound + self.dynamic > self.device.shared_limit:
-            layout = ShadowLayout(layout.block, layout.user_dynamic, layout.granule_shift, True, atomics)
+            layout = evolve(layout, in_global=True)
             self.dynamic = layout.dynamic_bytes(self.static_bound)
         if not (request.races and self._watches_anything()):
             self.dynamic = layout.user_dynamic
@@ -174,7 +182,7 @@ class Launch:
     def _choose_blocks(self) -> None:
         """Checked blocks, as many as their shadows fit into memory."""
         chosen = range(self._total_blocks) if self.request.blocks is None else self.request.blocks
-        each = 4 * self.layout.threads
+        each = (4 + records.FENCED_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
         if has_partial_order(self.module, self.request.entry):
@@ -272,8 +280,17 @@ class Launch:
             "range_count": len(self.extents) if watch.bounds else 0,
             "detail_flags": int(self.request.detail is Detail.FLAGS),
             "lock_step": int(self.request.lock_step),
-            "cross_block": int(not self._orders_blocks()),
+            "cross_block": int(self._order is not _Order.UNKNOWN),
+            "checked": checked,
+            "older": self._allocate("older", records.OLDER * records.OLDER_BYTES),
         }
+        if self.layout.copies and watch.races:
+            values["copies"] = self._allocate("copies", records.COPIES_BYTES * count * checked)
+        if watch.order:
+            values["objects"] = self._allocate("objects", 8 * records.OBJECTS)
+            values["told"] = self._allocate("told", 4 * records.OBJECTS * checked)
+            values["known"] = self._allocate("known", records.KNOWN_BYTES * checked * checked)
+            values["fenced"] = self._allocate("fenced", records.FENCED_BYTES * count * checked)
         if len(self.extents) > records.RANGES:
             values["range_count"] = 0
             self.not_covered.append(f"global memory: more than {records.RANGES} buffers and variables")
@@ -315,19 +332,22 @@ class Launch:
             entry["cells"] = start = self._allocate(f"shadow {number}", size)
             self.shadows.append((start, size))
 
-    def _orders_blocks(self) -> bool:
-        """The code has fences or ordered atomics that reach other blocks; what they order is not followed."""
+    def _order_of_blocks(self) -> _Order:
+        """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
         for function in reached_from(self.module, self.request.entry):
             for i in function.instructions():
                 words = set(i.modifiers)
                 fence = i.base in ("membar", "fence") and words & {"gl", "sys", "gpu", "cluster"}
                 ordered = words & {"acquire", "release", "acq_rel"} and words & {"gpu", "sys"}
-                if fence or ordered:
+                if (fence or ordered) and self.request.races:
+                    if len(self.blocks) <= _ORDERED_BLOCKS:
+                        return _Order.FOLLOWED
                     self.not_covered.append(
-                        "races between blocks: order by fences and atomics is not followed"
+                        "races between blocks: what fences and atomics order is followed for at most"
+                        f" {_ORDERED_BLOCKS:,} blocks"
                     )
-                    return True
-        return False
+                    return _Order.UNKNOWN
+        return _Order.NONE
 
     def empty_shadows(self) -> None:
         """What an earlier launch left in the shadows of global memory."""
@@ -405,7 +425,7 @@ class Launch:
     def _outcome(self, output: str, keep_results: bool) -> RunOutcome:
         assert self.made is not None
         sites, book = self.request.sites, self._book()
-        notes = records.notes_said(self._download("notes", np.uint32, 16))
+        notes = self._download("notes", np.uint32, 16)
         marks = self._download("executed", np.uint8, len(self.made.marks))
         results: dict[str, Bytes] = {}
         if keep_results:
@@ -416,6 +436,9 @@ class Launch:
                 results[buffer.name] = data
         raced = self._download("races", records.RACE, records.RACES)
         damaged = records.damaged_races(raced, sites)
+        races = records.seen_races(raced, sites, book) if not damaged else ()
+        if records.lost_order(notes):
+            races = tuple(race for race in races if race.blocks[0] == race.blocks[1])
         return RunOutcome(
             device=self.device.name,
             seconds=self.seconds,
@@ -424,12 +447,12 @@ class Launch:
             failure=f"{damaged} records of the detector are damaged: do not trust this run"
             if damaged
             else None,
-            races=records.seen_races(raced, sites, book) if not damaged else (),
+            races=races,
             flags=records.seen_flags(self._download("flags", records.FLAG, records.FLAGS), book),
             banks=self._banks(),
             faults=records.seen_faults(self._download("faults", records.FAULT, len(sites)), book),
             executed=records.executed_sites(marks, self.made.marks),
-            not_covered=(*self._uncovered(), *notes),
+            not_covered=(*self._uncovered(), *records.notes_said(notes)),
             output=output,
             results=results,
         )
@@ -449,8 +472,6 @@ class Launch:
         yield from self.not_covered
         others = sorted({s.opcode for s in self.request.sites if s.kind is SiteKind.OTHER})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
-        if any(s.opcode.startswith("cp.async") for s in self.request.sites):
-            yield "cp.async: its store counts from where it is issued, not until its wait"
 
     def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
         """The kernel still runs: copy on another stream what its threads wrote about themselves."""

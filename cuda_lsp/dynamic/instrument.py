@@ -40,12 +40,13 @@ from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.dynamic.synchronisation import callees, has_partial_order, literal_registers, participants
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Mode, Scope, Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
 MAX_COPIES = 512  # of called functions, to tell their callers apart
 BEHIND_POINTER = "code behind a function pointer is executed but not watched"
 _COPY = "clsp_w"  # begins the names of watched copies
+_WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes of fences that other blocks may see
 _KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
 
 
@@ -55,7 +56,8 @@ class Watch:
 
     ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
     ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
-    ``names``: shared variables whose addresses the kernel is to tell.
+    ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
+    atomics order between blocks.
     """
 
     entry: str
@@ -69,6 +71,7 @@ class Watch:
     bounds: bool = True
     ranges: int = 0
     sampled: bool = False
+    order: bool = False
 
 
 @frozen
@@ -333,11 +336,54 @@ class _Rewriter:
             yield from self._access(instruction, *place, types, mark=mark)
             return
         yield from mark
-        if instruction.base in ("ret", "exit") and self.in_entry and self.watch.races:
-            leaving = (Verbatim(probes.leaves()), evolve(instruction, guard=None))
-            yield from self._guarded(instruction, iter(leaving))
+        if self.watch.races and (around := self._followed(instruction, types)):
+            yield from self._guarded(instruction, iter(around))
             return
         yield instruction
+
+    def _followed(self, instruction: Instruction, types: Mapping[str, str]) -> tuple[Statement, ...]:
+        """An instruction that orders others, with what tells the detector; empty: it does not."""
+        words = {word.partition("__")[0] for word in instruction.modifiers}
+        plain = evolve(instruction, guard=None)
+        match instruction.base:
+            case "ret" | "exit" if self.in_entry:
+                return Verbatim(probes.leaves()), plain
+            case "membar" | "fence" if self.watch.order and words & _WIDE:
+                return Verbatim(probes.called("clsp_fenced")), plain
+            case "cp" if "async" in words and "bulk" not in words:
+                return self._awaited(plain, words, types)
+            case "mbarrier":
+                return self._met(plain, words, types)
+            case _:
+                return ()
+
+    def _awaited(
+        self, plain: Instruction, words: set[str], types: Mapping[str, str]
+    ) -> tuple[Statement, ...]:
+        """Commits and waits of asynchronous copies; one that an mbarrier waits for is taken to be there."""
+        if "mbarrier" in words:
+            done = Verbatim(probes.call_with_stamp("clsp_awaited", "-1"))
+            return plain, done, *(self._met(plain, words, types)[:-1] if "noinc" in words else ())
+        if "commit_group" in words:
+            return plain, Verbatim(probes.called("clsp_committed"))
+        if words & {"wait_group", "wait_all"}:
+            allowed = "-1" if "wait_all" in words else plain.arguments[0]
+            return plain, Verbatim(probes.call_with_stamp("clsp_awaited", allowed))
+        return ()
+
+    def _met(self, plain: Instruction, words: set[str], types: Mapping[str, str]) -> tuple[Statement, ...]:
+        """Arriving at an mbarrier tells what was done before; a wait that succeeds learns it."""
+        waits, address = words & {"test_wait", "try_wait"}, address_of(plain)
+        if address is None or not (waits or "arrive" in words):
+            return ()
+        number = probes.barrier_number(shared_address(address, types))
+        call = probes.call_with_stamp("clsp_depart" if waits else "clsp_arrive", "%a")
+        told = Verbatim(f"\t{{ .reg .b32 %a; {number.strip()} {call.strip()} }}")
+        if not waits:
+            return told, Verbatim(probes.next_tick()), plain
+        label = self._label("early")
+        skip = Verbatim(f"\t@!{plain.arguments[0]} bra {label};")
+        return plain, skip, told, Verbatim(probes.next_tick()), Label(label)
 
     def _guarded(self, instruction: Instruction, body: Iterator[Statement]) -> Iterator[Statement]:
         """``body`` under the instruction's guard, as a branch around it."""
@@ -418,19 +464,37 @@ class _Rewriter:
         probe = (
             None if address is None else self._probe(instruction, number, site, types, address, bounds_only)
         )
-        if probe is None:
+        if address is None or probe is None:
             yield from mark or ()
             yield instruction
             return
 
+        tells, learns = ((), ()) if bounds_only else self._ordering(instruction, site, types, address)
+
         def body() -> Iterator[Statement]:
             yield from mark or ()
             yield Verbatim(probe)
+            yield from tells
             yield evolve(instruction, guard="%clsp_ok")
             if zero := zeroed(instruction, types):
                 yield Verbatim(predicated(zero))
+            yield from learns
 
         yield from self._guarded(instruction, body())
+
+    def _ordering(
+        self, instruction: Instruction, site: PtxSite, types: Mapping[str, str], address: AddressOperand
+    ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+        """What an access that other blocks may synchronise with says before it is made, and after."""
+        strong = site.mode is Mode.ATOMIC and site.scope is not Scope.BLOCK
+        if not (strong and self.watch.order and self.watch.races) or site.space is Space.SHARED:
+            return (), ()
+        words = set(instruction.modifiers)
+        where = Verbatim(f"\t{{ .reg .b64 %A; {generic_address(address, types)} mov.b64 %clsp_at, %A; }}")
+        releases = int(bool(words & {"release", "acq_rel"}))
+        tell, learn = probes.with_address("clsp_tell", releases), probes.with_address("clsp_learn")
+        tells = (where,) if instruction.base == "ld" else (where, Verbatim(tell))
+        return tells, () if instruction.base in ("st", "red") else (Verbatim(learn),)
 
     def _probe(
         self,
@@ -492,7 +556,9 @@ class _Rewriter:
             elif site.mode is Mode.ATOMIC:
                 parts.append(probe.atomic(label))
             else:
-                parts += [value_hash(instruction, types), probe.write(label)]
+                copies = instruction.base == "cp"
+                value = probes.copy_value() if copies else value_hash(instruction, types)
+                parts += [value, probe.write(label)]
         return "\n".join(parts)
 
     def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
@@ -501,7 +567,7 @@ class _Rewriter:
             return ""
         if site.mode is None:
             return ""
-        kind = _KINDS[site.mode]
+        kind = 3 if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]
         if races:
             return probes.global_probe(number, site.bytes, kind)
         ranges = self.watch.control["ranges"], self.watch.ranges

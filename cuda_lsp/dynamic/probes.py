@@ -16,6 +16,7 @@ STAMP_BYTES = 8
 _EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
 _WARP = 1 << 11
 _LANE = 1 << 26  # of the low word
+COPY = 1 << 11  # of the low word: an asynchronous copy wrote
 _INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
 
 
@@ -32,6 +33,7 @@ class ShadowLayout:
     granule_shift: int = 2
     in_global: bool = False
     atomics: bool = True  # some instruction of the module updates shared memory atomically
+    copies: bool = False  # some instruction copies asynchronously into shared memory
 
     @property
     def threads(self) -> int:
@@ -58,7 +60,7 @@ def function_registers(layout: ShadowLayout) -> str:
     cells = "b64" if layout.in_global else "b32"
     return (
         "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
-        f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where;"
+        f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where, %clsp_at;"
     )
 
 
@@ -178,8 +180,9 @@ class SharedProbe:
 
     def _opening(self, label: str) -> Iterator[str]:
         """Bounds, then the address of the first cell in ``%c``."""
-        yield "{ .reg .b32 %o, %m, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u; .reg .b64 %g, %old, %new;"
-        yield f".reg .pred %p, %q, %s, %lost; .reg .{'b64' if self.layout.in_global else 'b32'} %c;"
+        yield "{ .reg .b32 %o, %m, %n, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u;"
+        yield ".reg .b64 %g, %old, %new; .reg .pred %p, %q, %s, %lost, %copied;"
+        yield f".reg .{'b64' if self.layout.in_global else 'b32'} %c;"
         yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
         yield f"@%clsp_ok bra $in_{label};"
         yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
@@ -236,8 +239,10 @@ class SharedProbe:
         yield f"$known_{label}:"
         lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
         yield f"ld.volatile.{space}.{lanes}, [{at}+16];"
+        yield from self._was_copied()
         yield _against_ours("w")
         yield _is_other("%wl", "%wh", "%p")
+        yield from self._or_copied()
         if self.layout.atomics:
             yield _against_ours("x") + _is_other("%xl", "%xh", "%q") + " or.pred %p, %p, %q;"
 
@@ -245,13 +250,24 @@ class SharedProbe:
         yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{offset}];"
         yield f"ld.volatile.{self._space}.v4.b32 {{%wl, %wh, %xl, %xh}}, [%c+{offset + 16}];"
         yield "and.b32 %m, %xl, 1024;"
+        yield from self._was_copied()
         yield _against_ours("a", "b", "w", "x")
         # The atomic's stamp is ours, or is of this interval and marked as everybody's.
         yield f"setp.ge.u32 %q, %xl, {_LANE}; setp.eq.and.u32 %q, %m, 0, %q;"
         yield f"setp.ne.u32 %s, %xh, 0; setp.eq.and.u32 %s, %m, 0, %s; setp.ge.or.u32 %s, %xh, {_EPOCH}, %s;"
         yield "or.pred %p, %q, %s;"
+        yield from self._or_copied()
         for pair in "abw":
             yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
+
+    def _was_copied(self) -> Iterator[str]:
+        """Whether the writer is an asynchronous copy: its stamp alone does not say when it ends."""
+        if self.layout.copies:
+            yield f"and.b32 %n, %wl, {COPY}; setp.ne.u32 %copied, %n, 0;"
+
+    def _or_copied(self) -> Iterator[str]:
+        if self.layout.copies:
+            yield "or.pred %p, %p, %copied;"
 
     def read(self, label: str) -> str:
         lines = list(self._opening(label))
@@ -291,12 +307,11 @@ class SharedProbe:
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def _keep_older(self) -> Iterator[str]:
-        """Where this thread overwrites itself, half of the words keep the older site: both get reported."""
-        yield "cvt.u32.u64 %o, %c;" if self.layout.in_global else "mov.u32 %o, %c;"
-        yield "xor.b32 %t, %wh, %clsp_hi; xor.b32 %u, %wl, %m; mul.lo.u32 %o, %o, 0x9E3779B1;"
-        yield f"setp.eq.u32 %q, %t, 0; setp.lt.and.u32 %q, %u, {_LANE}, %q; setp.lt.and.s32 %q, %o, 0, %q;"
-        yield f"@%q st.{self._space}.b64 [%c+16], %old;"
+    def _overwrites_itself(self) -> Iterator[str]:
+        """``%lost``: this thread stored here in this interval already, at another site."""
+        yield f"xor.b32 %t, %wh, %clsp_hi; xor.b32 %u, %wl, %m; xor.b32 %u, %u, {self.site << 12};"
+        yield f"and.b32 %u, %u, {_LANE * 32 - (1 << 12)}; setp.lt.u32 %lost, %t, {_WARP};"
+        yield f"setp.ne.and.u32 %lost, %u, 0, %lost; setp.lt.and.u32 %lost, %u, {_LANE}, %lost;"
 
     def _write_cell(self, cell: int, label: str) -> Iterator[str]:
         if cell:
@@ -304,13 +319,15 @@ class SharedProbe:
             yield f"add.{size} %c, %c, {CELL_BYTES}; add.u32 %a, %a, {1 << self.layout.granule_shift};"
         yield f"atom.{self._space}.exch.b64 %old, [%c+16], %new; mov.b64 {{%wl, %wh}}, %old;"
         yield f"ld.volatile.{self._space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c];"
-        yield from self._keep_older()
+        yield from self._overwrites_itself()
+        yield from self._was_copied()
         pairs = "abw"
         if self.layout.atomics:
             yield f"ld.volatile.{self._space}.v2.b32 {{%xl, %xh}}, [%c+24];"
             pairs += "x"
         yield _against_ours(*pairs)
-        yield _is_other("%wl", "%wh", "%p")
+        yield _is_other("%wl", "%wh", "%p") + " or.pred %p, %p, %lost;"
+        yield from self._or_copied()
         for pair in pairs.replace("w", ""):
             yield _is_other(f"%{pair}l", f"%{pair}h", "%q") + " or.pred %p, %p, %q;"
         yield f"@!%p bra $fine_{label};"
@@ -356,6 +373,32 @@ def call_with_stamp(name: str, last: str) -> str:
     )
 
 
+def called(name: str, *arguments: str) -> str:
+    """``name(arguments…)``, words."""
+    params = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(arguments))
+    return f"\t{{{params} call {name}, ({', '.join(f'p{i}' for i in range(len(arguments)))}); }}"
+
+
+def copy_value() -> str:
+    """``%v`` of an asynchronous copy: its group."""
+    return "\t{ .param .b32 r; call (r), clsp_copy_group; ld.param.b32 %v, [r]; }"
+
+
+def barrier_number(address: str) -> str:
+    """``%a`` (b32): which of the detector's barriers stands for the mbarrier at ``address``."""
+    return f"{address} shr.u32 %a, %a, 3; and.b32 %a, %a, 15;"
+
+
+def with_address(name: str, last: int | None = None) -> str:
+    """``name(address, low, high[, last])`` for the address in ``%clsp_at``."""
+    more = "" if last is None else f" .param .b32 p3; st.param.b32 [p3], {last};"
+    return (
+        "\t{ .param .b64 p0; .param .b32 p1; .param .b32 p2; st.param.b64 [p0], %clsp_at;"
+        f" st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;{more}"
+        f" call {name}, (p0, p1, p2{'' if last is None else ', p3'}); }}"
+    )
+
+
 def waits_at(site: int) -> str:
     """Before a barrier: where this thread is, should nobody come."""
     return (
@@ -382,7 +425,7 @@ def bank_probe(site: int, bytes: int, is_load: bool) -> str:
 
 
 def global_probe(site: int, bytes: int, kind: int) -> str:
-    """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic."""
+    """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic, 3 of block scope."""
     return (
         "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; .param .b32 r;"
         " st.param.b64 [p0], %A; st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;"

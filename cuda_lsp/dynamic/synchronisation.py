@@ -22,12 +22,12 @@ def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
 
 
 def has_partial_order(module: PtxModule, entry: str) -> bool:
-    """Some barrier that the entry may reach leaves threads of the block, or lanes of the warp, out."""
+    """Some barrier that the entry may reach may leave threads of the block, or lanes of the warp, out."""
     for function in reached_from(module, entry):
         constants = literal_registers(function)
         for instruction in function.instructions():
             mask = participants(instruction, constants)
-            if mask is not None and mask != "all":
+            if (mask is not None and mask != "all") or instruction.base == "mbarrier":
                 return True
     return False
 
@@ -82,11 +82,6 @@ def callees(function: PtxFunction) -> Iterator[str]:
     for instruction in function.instructions():
         if instruction.base == "call":
             yield from instruction.arguments
-
-
-def has_mbarriers(module: PtxModule, entry: str) -> bool:
-    """Whether the kernel, or what it may call, synchronises through mbarriers."""
-    return any(i.base == "mbarrier" for f in reached_from(module, entry) for i in f.instructions())
 
 
 def calls_through_pointers(module: PtxModule, entry: str) -> bool:

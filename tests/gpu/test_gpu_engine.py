@@ -173,15 +173,116 @@ def test_blocks_that_write_one_element_race(engine: GpuEngine, tmp_path: Path) -
     assert race.blocks[0] != race.blocks[1]
 
 
-def test_last_block_done_is_not_reported(engine: GpuEngine, tmp_path: Path) -> None:
-    text = """__device__ unsigned done;
-    __global__ void k(int* out) { __shared__ bool last; if (threadIdx.x == 0) { out[blockIdx.x] = blockIdx.x;
-    __threadfence(); last = atomicAdd(&done, 1u) == gridDim.x - 1; } __syncthreads();
-    if (last && threadIdx.x == 0) { int sum = 0;
-    for (int i = 0; i < gridDim.x; ++i) sum += out[i]; out[100] = sum; } }"""
+LAST_BLOCK = """__device__ unsigned done;
+__global__ void k(int* out) {{ __shared__ bool last; out[blockIdx.x * 64 + threadIdx.x] = 1; {fence}
+if (threadIdx.x == 0) {{ {late} last = atomicAdd(&done, 1u) == gridDim.x - 1; }} __syncthreads();
+if (last && threadIdx.x == 0) {{ int sum = 0;
+for (int i = 0; i < 64 * gridDim.x; ++i) sum += out[i]; out[4000] = sum; }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("fence", "late", "racy"),
+    [
+        ("__threadfence(); __syncthreads();", "", False),
+        ("__syncthreads();", "__threadfence();", False),
+        ("__threadfence();", "", True),  # the other threads' stores are not waited for
+        ("__threadfence_block(); __syncthreads();", "", True),
+        ("__syncthreads();", "", True),
+    ],
+)
+def test_the_last_block_sees_what_was_released(
+    engine: GpuEngine, tmp_path: Path, fence: str, late: str, racy: bool
+) -> None:
+    text = LAST_BLOCK.format(fence=fence, late=late)
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT, grid=16))
-    assert outcome.races == ()
-    assert any("blocks" in sentence for sentence in outcome.not_covered)
+    assert bool(outcome.races) == racy
+    assert all(race.blocks[0] != race.blocks[1] for race in outcome.races)
+    assert not any("blocks" in sentence for sentence in outcome.not_covered)
+
+
+FLAG = """#include <cuda/atomic>
+__global__ void k(int* out, int* flag) {{ cuda::atomic_ref<int, cuda::thread_scope_{scope}> f(*flag);
+if (blockIdx.x == 0) {{ out[threadIdx.x] = 7; __syncthreads();
+  if (threadIdx.x == 0) f.store(1, cuda::memory_order_{order}); }}
+else {{ if (threadIdx.x == 0) for (int i = 0; f.load(cuda::memory_order_acquire) == 0 && i < {looks}; ++i) {{}}
+  __syncthreads();
+  out[64 + threadIdx.x] = out[threadIdx.x]; }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("order", "scope", "racy"),
+    [("release", "device", False), ("relaxed", "device", True), ("release", "block", True)],
+)
+def test_a_flag_between_blocks(engine: GpuEngine, tmp_path: Path, order: str, scope: str, racy: bool) -> None:
+    looks = 1000 if scope == "block" else 1 << 30  # a load of block scope may never see the flag
+    text = FLAG.format(order=order, scope=scope, looks=looks)
+    buffers = {**OUT, "flag": np.zeros(1, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, text, buffers, grid=2))
+    assert bool([race for race in outcome.races if race.place.array == "out"]) == racy
+
+
+def test_atomics_of_block_scope_race_between_blocks(engine: GpuEngine, tmp_path: Path) -> None:
+    text = "__global__ void k(int* out) { atomicAdd%s(out, 1); }"
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT, grid=4)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % "_block", OUT)).races == ()
+    (race,) = outcome_of(engine, run_of(tmp_path, text % "_block", OUT, grid=4)).races
+    assert race.blocks[0] != race.blocks[1]
+
+
+def test_both_stores_of_one_thread_are_named(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s; if (threadIdx.x == 0) { s = 1;
+    s = out[0] + 2; s = out[1] + 3; }
+    for (int i = 0; i < 300; ++i) __nanosleep(100);
+    if (threadIdx.x == 40) out[4] = s; }"""
+    races = outcome_of(engine, run_of(tmp_path, text, OUT)).races
+    assert len({race.sites for race in races}) == 3
+
+
+COPY = """#include <cuda_pipeline.h>
+__global__ void k(int* out, int* in) {{ __shared__ int s[2][64]; int t = threadIdx.x;
+__pipeline_memcpy_async(&s[0][t], &in[t], 4); __pipeline_commit();
+for (int i = 0; i < 4; ++i) {{
+  __pipeline_memcpy_async(&s[(i + 1) & 1][t], &in[64 * i + t], 4); __pipeline_commit();
+  __pipeline_wait_prior({prior}); __syncthreads();
+  out[t] += s[i & 1][63 - t]; {end} }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("prior", "end", "racy"),
+    [("1", "__syncthreads();", False), ("2", "__syncthreads();", True), ("1", "", True)],
+)
+def test_copies_end_with_the_wait_for_them(
+    engine: GpuEngine, tmp_path: Path, prior: str, end: str, racy: bool
+) -> None:
+    text = COPY.format(prior=prior, end=end)
+    buffers = {**OUT, "in": np.zeros(1024, np.int32)}
+    for level in (Level.O0, Level.O3):
+        outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=level))
+        assert bool(outcome.races) == racy
+        assert outcome.faults == ()
+
+
+MBARRIER = """#include <cuda/barrier>
+__global__ void k(int* out) {{ using Barrier = cuda::barrier<cuda::thread_scope_block>;
+__shared__ alignas(8) char room[sizeof(Barrier)]; Barrier& bar = *reinterpret_cast<Barrier*>(room);
+__shared__ int s[128]; int t = threadIdx.x; if (t == 0) init(&bar, 128); __syncthreads();
+for (int i = 0; i < 3; ++i) {{ s[t] = i; {first} out[t] += s[127 - t]; {second} }} }}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "racy"),
+    [
+        ("bar.arrive_and_wait();", "bar.arrive_and_wait();", False),
+        ("bar.arrive_and_wait();", "", True),
+        ("(void)bar.arrive();", "bar.arrive_and_wait();", True),
+    ],
+)
+def test_mbarriers_order_those_who_wait(
+    engine: GpuEngine, tmp_path: Path, first: str, second: str, racy: bool
+) -> None:
+    text = MBARRIER.format(first=first, second=second)
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, block=128))
+    assert bool([race for race in outcome.races if race.place.space is Space.SHARED]) == racy
 
 
 def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(

@@ -6,7 +6,8 @@
 // sees the other. Order: `docs/semantics.md`. Bank rule: the same page, "Bank conflicts".
 //
 // A stamp: epoch 16 | warp 5 | tick 12 | lane 5 | site 14 | flags 2 | value hash 10. The epoch counts full block
-// barriers, the tick warp synchronisations and partial barriers since the last of them.
+// barriers, the tick warp synchronisations and partial barriers since the last of them. A stamp of an asynchronous
+// copy holds its group in place of the hash, and is judged as of its thread's wait for that group.
 // Compiled by the user's nvcc (`-rdc=true -ptx`) and put in front of the instrumented module; nothing here
 // includes a header, so that it builds wherever the user's code does.
 
@@ -26,8 +27,18 @@ struct Race {
     u64 key;  // (first site << 32 | second site) + 1; 0: free
     u64 address;
     u32 threads[2], blocks[2];
-    u32 count, different, ready, space;
+    u32 different, ready, space, pad;
     u32 pairs[32], words[32];
+};
+struct Older {
+    u64 place, stamp;  // a site that its own thread's later store pushed out of a cell
+};
+struct Copies {
+    u32 committed, awaited;  // groups of asynchronous copies
+    u64 moments[8];          // of the waits for the last groups
+};
+struct Known {
+    u64 newest, before;  // moment of another block << 32 | ours when we learned it; 0: nothing
 };
 struct Fault {
     u64 address;
@@ -48,9 +59,9 @@ struct Range {
     u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
 };
 
-enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512 };
-enum { READ = 0, WRITE = 1, ATOMIC = 2 };
-enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, FENCED = 3 };
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256 };
+enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
+enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3 };
 
 struct Control {
     u8* executed;
@@ -64,10 +75,17 @@ struct Control {
     u32* notes;      // see the enum
     u32* knowledge;  // per checked block: what warps know of warps (32 x 32), barriers (16 x 32), lanes (32 x 32 x 32)
     u32* names;      // where the module's shared variables lie; first: the dynamic part
+    Older* older;    // OLDER of them, by place
+    Copies* copies;  // per checked block and thread, if the kernel copies asynchronously
+    u64* objects;    // addresses through which blocks synchronise; null: what orders blocks is not followed
+    u32* told;       // per object and checked block: epoch of its last release there + 1
+    Known* known;    // per two checked blocks: what the first knows of the second
+    u32* fenced;     // three words a checked thread: has fenced; epoch + 1 of its last release, acquisition
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
     u32 detail_flags, cross_block, knowledge_stride, lock_step;
+    u32 checked, pad;  // blocks
     Range ranges[RANGES];
 };
 extern "C" {
@@ -82,7 +100,16 @@ DEVICE u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDi
 DEVICE u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 DEVICE u32 block_ordinal() { return C.ordinal ? C.ordinal[block_number()] : block_number(); }
 SLOW u32 clsp_ordinal() { return block_ordinal(); }
+DEVICE u32 checked_thread() { return block_ordinal() * C.threads + thread_number(); }
 DEVICE u64 load(const u64* p) { return *(const volatile u64*)p; }
+struct Two {
+    u64 first, second;
+};
+DEVICE Two load_two(const void* p) {
+    Two both;
+    asm volatile("ld.volatile.v2.u64 {%0, %1}, [%2];" : "=l"(both.first), "=l"(both.second) : "l"(p) : "memory");
+    return both;
+}
 
 // ------------------------------------------------------------------------------------------ stamps
 
@@ -95,6 +122,7 @@ DEVICE u32 value_of(u64 s) { return (u32)s & 1023; }
 DEVICE u32 thread_of(u64 s) { return warp_of(s) * 32 + lane_of(s); }
 DEVICE bool same_moment(u64 a, u64 b) { return (a ^ b) >> 26 == 0; }
 enum { MANY = 1 << 10 };  // flag of an atomic's stamp: more than one thread was here
+enum { COPY = 1 << 11 };  // flag of a writer's stamp: an asynchronous copy
 
 DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
 DEVICE u32* warp_knowledge() { return C.knowledge ? C.knowledge + (u64)block_ordinal() * C.knowledge_stride : nullptr; }
@@ -172,7 +200,6 @@ static __device__ __noinline__ void report(Party a, Party b, u64 address, u32 sp
         u32 word = mixed((u32)(address >> 2), space ? 0 : a.block) & 1023;
         if (!(race->pairs[pair >> 5] >> (pair & 31) & 1)) atomicOr(&race->pairs[pair >> 5], 1u << (pair & 31));
         if (!(race->words[word >> 5] >> (word & 31) & 1)) atomicOr(&race->words[word >> 5], 1u << (word & 31));
-        atomicAdd(&race->count, 1u);
         return;
     }
     C.notes[RACES_LOST] = 1;
@@ -187,15 +214,61 @@ static __device__ __noinline__ void fault(u32 site, u64 address, u32 space) {
     seen->space = space;
 }
 
+// ------------------------------------------------------------------------- stores of one thread to one word
+
+DEVICE u64 shared_place(u32 address) { return 1ull << 63 | (u64)block_number() << 32 | address; }
+
+// Where up to four older sites of a place are kept.
+DEVICE Older* older_of(u64 place) {
+    return &C.older[(mixed((u32)place, (u32)(place >> 32)) * 4) % OLDER];
+}
+
+// Bits of stamps that say which thread and interval, and which site, in shared and in global memory.
+const u64 AGENT = 0xffffull << 48 | 31ull << 43 | 31ull << 26, AGENT_SITE = AGENT | 16383ull << 12;
+const u64 G_AGENT = ~0ull << 22, G_AGENT_SITE = G_AGENT | 16383ull << 2;
+
+// A cell names one site of its writer; what that thread did there earlier in this interval is kept aside.
+static __device__ __noinline__ void keep_older(u64 place, u64 old, u64 agent, u64 agent_site) {
+    Older* home = older_of(place);
+    u32 i = 0;
+    for (; i < 3; ++i) {
+        Two kept = load_two(home + i);
+        if (kept.first != place || (kept.second ^ old) & agent) break;
+        if (!((kept.second ^ old) & agent_site)) return;
+    }
+    asm volatile("st.volatile.v2.u64 [%0], {%1, %2};" ::"l"(home + i), "l"(place), "l"(old) : "memory");
+}
+
 // ----------------------------------------------------------------------------------- shared memory
+
+DEVICE Party party(u64 s) { return Party{site_of(s), thread_of(s), block_number()}; }
 
 static __device__ __noinline__ void check_slowly(u64 old, u64 me, u32 address, bool different) {
     if (ordered(old, me)) return;
-    u32 block = block_number();
-    report(Party{site_of(old), thread_of(old), block}, Party{site_of(me), thread_of(me), block}, address, 0, different);
+    report(party(old), party(me), address, 0, different);
+    u64 place = shared_place(address);
+    for (u32 i = 0; i < 4; ++i) {
+        Two kept = load_two(older_of(place) + i);
+        bool same = kept.first == place && !((kept.second ^ old) & AGENT) && site_of(kept.second) != site_of(old);
+        if (same && !ordered(kept.second, me)) report(party(kept.second), party(me), address, 0, true);
+    }
+}
+
+// The stamp that an asynchronous copy has: of the wait for its group; never over: of now.
+DEVICE u64 settled(u64 copy, u64 me) {
+    Copies* copies = &C.copies[block_ordinal() * C.threads + thread_of(copy)];
+    u32 awaited = *(volatile u32*)&copies->awaited, behind = (awaited - value_of(copy)) & 1023;
+    const u64 when = 0xffffull << 48 | 4095ull << 31, who = 31ull << 43 | 31ull << 26 | 16383ull << 12;
+    u64 moment = me;
+    if (behind && behind < 512) moment = behind > 8 ? 0 : load(&copies->moments[value_of(copy) & 7]);
+    return (moment & when) | (copy & who);
 }
 
 DEVICE void check(u64 old, u64 me, u32 address, bool different) {
+    if (old & COPY) {
+        old = settled(old, me);
+        different = true;
+    }
     if (epoch_of(old) == epoch_of(me) && thread_of(old) != thread_of(me)) check_slowly(old, me, address, different);
 }
 
@@ -229,6 +302,8 @@ DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
 }
 
 DEVICE void check_write(u32 address, Cell* cell, u64 old, u64 me) {
+    bool again = !((old ^ me) & AGENT) && site_of(old) != site_of(me);
+    if (again && !(old & COPY)) keep_older(shared_place(address), old, AGENT, AGENT_SITE);
     check(old, me, address, value_of(old) != value_of(me));
     check(load(&cell->reader), me, address, true);
     check(load(&cell->other_reader), me, address, true);
@@ -248,8 +323,13 @@ SLOW void clsp_has_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 
         Cell* c = (Cell*)cell + i;
         if (cells > 1) publish_reader(c, me);  // the probe stopped at the first cell with news
         u32 at = address + (i << C.granule_shift);
-        check(load(&c->writer), me, at, true);
+        u64 writer = load(&c->writer);
+        check(writer, me, at, true);
         check(load(&c->atomic), me, at, true);
+        if (writer & COPY) {
+            u64 done = settled(writer, me);
+            if (epoch_of(done) < epoch_of(me)) atomicCAS(&c->writer, writer, done);  // later readers need not ask
+        }
     }
 }
 
@@ -289,37 +369,63 @@ SLOW void clsp_shared_fault(u32 address, u32 site) { fault(site, address, 0); }
 
 // ----------------------------------------------------------------------------------- global memory
 
-// A stamp here: block 18 | epoch 14 | thread 10 | tick 6 | site 14 | atomic 1 | used 1.
-DEVICE u64 global_stamp(u32 low, u32 high, u32 site, u32 atomic) {
+// A stamp here: block 18 | epoch 14 | thread 10 | tick 6 | site 14 | atomic 1 | of block scope 1.
+DEVICE u64 global_stamp(u32 low, u32 high, u32 site, u32 kind) {
     u64 s = stamp(low, high, 0);
     u32 epoch = epoch_of(s) < 16383 ? epoch_of(s) : 16383, tick = tick_of(s) < 63 ? tick_of(s) : 63;
     if (epoch == 16383) C.notes[EPOCHS_SPENT] = 1;
     return (u64)(block_number() & 0x3ffff) << 46 | (u64)epoch << 32 | (u64)thread_of(s) << 22 | (u64)tick << 16 |
-           (u64)site << 2 | atomic << 1 | 1;
+           (u64)site << 2 | (kind >= ATOMIC) << 1 | (kind == BLOCK_ATOMIC);
 }
 DEVICE u32 g_block(u64 s) { return (u32)(s >> 46); }
 DEVICE u32 g_epoch(u64 s) { return (u32)(s >> 32) & 16383; }
 DEVICE u32 g_thread(u64 s) { return (u32)(s >> 22) & 1023; }
 DEVICE u32 g_tick(u64 s) { return (u32)(s >> 16) & 63; }
 DEVICE u32 g_site(u64 s) { return (u32)(s >> 2) & 16383; }
+DEVICE u32 ordinal_of(u32 block) { return C.ordinal ? C.ordinal[block] : block; }
+
+// Whether `old`, of another block, happened before a release that this thread, or its block before its last
+// barrier, has acquired.
+static __device__ __noinline__ bool acquired(u64 old, u64 me) {
+    if (!C.objects) return false;
+    u32 a = ordinal_of(g_block(old)), b = block_ordinal();
+    u32 released = *(volatile u32*)&C.fenced[3 * (a * C.threads + g_thread(old)) + 1];
+    u32 looked = *(volatile u32*)&C.fenced[3 * (b * C.threads + g_thread(me)) + 2];
+    Two known = load_two(&C.known[(u64)b * C.checked + a]);
+    for (u32 i = 0; i < 2; ++i) {
+        u64 lesson = i ? known.second : known.first;
+        u32 theirs = (u32)(lesson >> 32), ours = (u32)lesson;
+        bool told = g_epoch(old) + 1 < theirs || (g_epoch(old) + 1 == theirs && released >= theirs);
+        if (told && (g_epoch(me) + 1 > ours || looked >= ours)) return true;
+    }
+    return false;
+}
 
 DEVICE bool g_ordered(u64 old, u64 me) {
     if (!old) return true;
-    if (g_block(old) != g_block(me)) return !C.cross_block;
+    if (g_block(old) != g_block(me)) return !C.cross_block || acquired(old, me);
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
     if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
     if (C.knowledge) return true;  // partial barriers and masks are not followed in global memory
     return (g_thread(old) ^ g_thread(me)) < 32 && (g_tick(old) != g_tick(me) || g_tick(me) == 63);
 }
 
+DEVICE Party g_party(u64 s) { return Party{g_site(s), g_thread(s), g_block(s)}; }
+
 static __device__ __noinline__ void g_check_slowly(u64 old, u64 me, u64 address) {
-    if ((old & me & 2) || g_ordered(old, me)) return;
-    report(Party{g_site(old), g_thread(old), g_block(old)}, Party{g_site(me), g_thread(me), g_block(me)}, address, 1,
-           true);
+    if (g_ordered(old, me)) return;
+    report(g_party(old), g_party(me), address, 1, true);
+    for (u32 i = 0; i < 4; ++i) {
+        Two kept = load_two(older_of(address) + i);
+        bool same = kept.first == address && !((kept.second ^ old) & G_AGENT) && g_site(kept.second) != g_site(old);
+        if (same) report(g_party(kept.second), g_party(me), address, 1, true);
+    }
 }
 
 DEVICE void g_check(u64 old, u64 me, u64 address) {
-    if (old) g_check_slowly(old, me, address);
+    if (!old || (old & me & 2 && (g_block(old) == g_block(me) || !((old | me) & 1)))) return;
+    if (g_block(old) != g_block(me) ? C.cross_block : (g_epoch(old) == g_epoch(me) && g_thread(old) != g_thread(me)))
+        g_check_slowly(old, me, address);
 }
 
 // Whether `old` says no more than `me` about readers that a later writer could meet.
@@ -328,40 +434,64 @@ DEVICE bool g_outdated(u64 old, u64 me) {
                     (g_epoch(old) != g_epoch(me) || ((g_thread(old) ^ g_thread(me)) < 32 && g_tick(old) != g_tick(me))));
 }
 
-DEVICE void g_publish_reader(GlobalCell* cell, u64 me) {
+// Whether a later writer meets enough readers of this cell without `me`.
+DEVICE bool g_known(Two readers, u64 me) {
+    if (g_outdated(readers.first, me)) return false;
+    if (g_block(readers.first) == g_block(me) && g_thread(readers.first) == g_thread(me)) return true;
+    return !g_outdated(readers.second, me) &&
+           (g_block(readers.second) != g_block(readers.first) || g_block(readers.second) == g_block(me));
+}
+
+static __device__ __noinline__ void g_publish_reader(GlobalCell* cell, u64 me) {
     for (int attempt = 0; attempt < 4; ++attempt) {
-        u64 first = load(&cell->reader);
-        if (g_outdated(first, me)) {
-            if (atomicCAS(&cell->reader, first, me) == first) return;
-            continue;
-        }
-        if (g_block(first) == g_block(me) && g_thread(first) == g_thread(me)) return;
-        u64 second = load(&cell->other_reader);
-        if (!g_outdated(second, me) && g_block(second) != g_block(first)) return;
-        if (!g_outdated(second, me) && g_block(second) == g_block(me)) return;
-        if (atomicCAS(&cell->other_reader, second, me) == second) return;
+        Two now = load_two(&cell->reader);
+        if (g_known(now, me)) return;
+        bool first = g_outdated(now.first, me);
+        u64 expected = first ? now.first : now.second;
+        if (atomicCAS(first ? &cell->reader : &cell->other_reader, expected, me) == expected) return;
     }
+}
+
+DEVICE void g_read(GlobalCell* cell, u64 me, u64 at) {
+    Two readers = load_two(&cell->reader), writers = load_two(&cell->writer);
+    if (!g_known(readers, me)) {
+        g_publish_reader(cell, me);
+        writers = load_two(&cell->writer);
+    }
+    g_check(writers.first, me, at);
+    g_check(writers.second, me, at);
+}
+
+DEVICE void g_write(GlobalCell* cell, u64 me, u64 at) {
+    u64 old = atomicExch(&cell->writer, me);
+    Two readers = load_two(&cell->reader);
+    u64 atomic = load(&cell->atomic);
+    if (!((old ^ me) & G_AGENT) && g_site(old) != g_site(me)) keep_older(at, old, G_AGENT, G_AGENT_SITE);
+    g_check(old, me, at);
+    g_check(readers.first, me, at);
+    g_check(readers.second, me, at);
+    g_check(atomic, me, at);
+}
+
+DEVICE void g_atomic(GlobalCell* cell, u64 me, u64 at) {
+    Two writers = load_two(&cell->writer);
+    if (writers.second != me) g_check(atomicExch(&cell->atomic, me), me, at);
+    Two readers = load_two(&cell->reader);
+    g_check(writers.first, me, at);
+    g_check(readers.first, me, at);
+    g_check(readers.second, me, at);
 }
 
 static __device__ __noinline__ void global_access(u64 address, u64 cells, u32 count, u64 me, u32 kind) {
     for (u32 i = 0; i < count; ++i) {
         GlobalCell* cell = (GlobalCell*)cells + i;
         u64 at = address + ((u64)i << C.global_shift);
-        if (kind == READ) {
-            g_publish_reader(cell, me);
-            g_check(load(&cell->writer), me, at);
-            g_check(load(&cell->atomic), me, at);
-            continue;
-        }
-        if (kind == WRITE)
-            g_check(atomicExch(&cell->writer, me), me, at);
-        else {
-            if (load(&cell->atomic) != me) atomicExch(&cell->atomic, me);
-            g_check(load(&cell->writer), me, at);
-        }
-        g_check(load(&cell->reader), me, at);
-        g_check(load(&cell->other_reader), me, at);
-        if (kind == WRITE) g_check(load(&cell->atomic), me, at);
+        if (kind == READ)
+            g_read(cell, me, at);
+        else if (kind == WRITE)
+            g_write(cell, me, at);
+        else
+            g_atomic(cell, me, at);
     }
 }
 
@@ -390,7 +520,7 @@ SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info) {
     if (range->cells) {
         u64 cell = range->cells + ((address - range->start) >> C.global_shift) * sizeof(GlobalCell);
         u32 count = bytes >> C.global_shift ? bytes >> C.global_shift : 1;
-        global_access(address, cell, count, global_stamp(low, high, info & 65535, kind == ATOMIC), kind);
+        global_access(address, cell, count, global_stamp(low, high, info & 65535, kind), kind);
     }
     return 1;
 }
@@ -444,6 +574,83 @@ SLOW void clsp_warp_met(u32 low, u32 high, u32 mask) {
     }
     __threadfence_block();
     __syncwarp(live);
+}
+
+// ------------------------------------------------------------------------------- asynchronous copies
+
+// What the stamp of a copy holds in place of a value's hash.
+SLOW u32 clsp_copy_group() { return COPY | (C.copies[checked_thread()].committed & 1023); }
+
+SLOW void clsp_committed() { C.copies[checked_thread()].committed += 1; }
+
+// All groups but the newest `allowed` are there; ~0: also what was not committed.
+SLOW void clsp_awaited(u32 low, u32 high, u32 allowed) {
+    Copies* mine = &C.copies[checked_thread()];
+    if (allowed == ~0u) {
+        mine->committed += 1;
+        allowed = 0;
+    }
+    for (; mine->awaited + allowed < mine->committed; mine->awaited += 1) {
+        mine->moments[mine->awaited & 7] = stamp(low, high, 0);
+        __threadfence_block();
+    }
+}
+
+// ------------------------------------------------------------------------------ order between blocks
+//
+// A fence and then an atomic (or a release) tells, at the atomic's address, what the thread has done and what its
+// block had done at its last barrier; an atomic or strong load at that address learns it, for its thread at once
+// and for its block from the next barrier on. Told a little early and learned a little late: what this lets
+// through is a missed race, never a false one.
+
+DEVICE int object_of(u64 address, bool add) {
+    for (u32 i = 0; i < 16; ++i) {
+        u32 at = (mixed((u32)(address >> 2), (u32)(address >> 32)) + i) % OBJECTS;
+        u64 there = load(&C.objects[at]);
+        if (!there && add) there = atomicCAS(&C.objects[at], 0ull, address) ?: address;
+        if (there == address) return at;
+        if (!there) return -1;
+    }
+    if (add) C.notes[OBJECTS_LOST] = 1;
+    return -1;
+}
+
+DEVICE bool in_global(u64 address) {
+    u32 yes;
+    asm("{ .reg .pred p; isspacep.global p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(yes) : "l"(address));
+    return yes;
+}
+
+SLOW void clsp_fenced() { C.fenced[3 * checked_thread()] = 1; }
+
+// Before an atomic or strong store. `releases`: without a fence, too.
+SLOW void clsp_tell(u64 address, u32 low, u32 high, u32 releases) {
+    u32* mine = &C.fenced[3 * checked_thread()];
+    if (!(releases || mine[0]) || !in_global(address)) return;
+    int object = object_of(address, true);
+    if (object < 0) return;
+    u32 now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
+    *(volatile u32*)&mine[1] = now;
+    __threadfence();
+    atomicMax(&C.told[object * C.checked + block_ordinal()], now);
+    __threadfence();
+}
+
+// After an atomic or strong load.
+SLOW void clsp_learn(u64 address, u32 low, u32 high) {
+    int object = in_global(address) ? object_of(address, false) : -1;
+    if (object < 0) return;
+    __threadfence();
+    u32 self = block_ordinal(), now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
+    for (u32 other = 0; other < C.checked; ++other) {
+        u32 theirs = *(volatile u32*)&C.told[object * C.checked + other];
+        Known* known = &C.known[(u64)self * C.checked + other];
+        if (!theirs || other == self || load(&known->newest) >> 32 >= theirs) continue;
+        u64 old = atomicMax(&known->newest, (u64)theirs << 32 | now);
+        if (old && (u32)old != now && old >> 32 < theirs) *(volatile u64*)&known->before = old;
+    }
+    *(volatile u32*)&C.fenced[3 * checked_thread() + 2] = now;
+    __threadfence();
 }
 
 // ------------------------------------------------------------------------------------------- banks

@@ -1,0 +1,149 @@
+"""Shared-memory wavefronts of whole kernels: the instrumented run beside Nsight Compute's counters.
+
+    python benchmarks/dynamic_wavefronts.py compare JOBS [SECONDS]   # JOBS: from `benchmarks/engines.py jobs`
+
+Every kernel of the fixtures and of the labelled set that touches shared memory is compiled at O3, run once
+instrumented, then once as it is under ``ncu`` with the same arguments. Loads, stores and atomics are compared
+apart. Writes ``dynamic-wavefronts.json``. Needs a GPU, PyCUDA, nvcc and ncu.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import pickle
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.compile import CompileError, compile_module
+from cuda_lsp.dynamic.detector import assembled
+from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu_launch import Launch
+from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
+from cuda_lsp.dynamic.job import CheckJob
+from cuda_lsp.dynamic.probes import ShadowLayout
+from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.runs import EngineUnavailable, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.dynamic.toolkit import find_toolkit
+from cuda_lsp.model import Mode, Space
+
+HERE = Path(__file__).resolve().parent
+_METRICS = {
+    Mode.READ: "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    Mode.WRITE: "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+}
+
+
+def run_of(job: CheckJob, cache: Path, engine: GpuEngine) -> tuple[KernelRun, RunOutcome]:
+    """The kernel at O3 with buffers that are large enough, and its instrumented run."""
+    compiled = compile_module(job.path, job.text, job.options, Level.O3, find_toolkit(), cache)
+    entries = compiled.entries_of(job.range, job.base_name)
+    entry = job.mangled if job.mangled in entries else entries[0]
+    trial, sites = job.trials[0], sites_of(compiled, entry)
+    launch, sizes = with_grid(trial.launch), first_sizes(job.parameters, trial)
+    while True:
+        made = arguments(job.parameters, trial, sizes, job.seed)
+        run = KernelRun(compiled.ptx, entry, launch, made, sites, races=False, banks=True, deadline=5)
+        outcome = engine.run(run, lambda stage: None)
+        larger = grown(sizes, outcome)
+        if larger is None:
+            return run, outcome
+        sizes = larger
+
+
+def launch_plainly(engine: GpuEngine, run: KernelRun) -> None:
+    """The kernel as the compiler made it."""
+    device = engine._device  # the benchmark is the engine's neighbour
+    module = read_module(run.ptx)
+    module = module if module.target.startswith("sm_90") else evolve(module, target="sm_90")
+    launch = Launch(device, find_toolkit(), run, module)
+    launch.layout = ShadowLayout(run.launch.block, run.launch.dynamic_shared or 0)
+    launch.code = device.driver.module_from_buffer(
+        assembled(write_module(module), find_toolkit(), module.target.split(",")[0])
+    )
+    function = launch.code.get_function(run.entry)
+    launch._place_buffers()
+    grid = run.launch.grid or (1, 1, 1)
+    function._launch_kernel(grid, run.launch.block, launch._arguments(), launch.layout.user_dynamic, None)
+    device.driver.Context.synchronize()
+
+
+def measured(runs: Path) -> list[dict[str, int]]:
+    """What ncu counts for each launch of ``runs``, in order."""
+    command = ["ncu", "--csv", "--clock-control", "none", "--metrics", ",".join(_METRICS.values())]
+    command += ["--kernel-name-base", "mangled", "--target-processes", "all"]
+    done = subprocess.run(
+        [*command, sys.executable, __file__, "launch", str(runs)], capture_output=True, text=True, timeout=400
+    )
+    launches: dict[int, dict[str, int]] = {}
+    for row in csv.DictReader(line for line in done.stdout.splitlines() if line.startswith('"')):
+        value = int(float(row["Metric Value"].replace(",", "")))
+        launches.setdefault(int(row["ID"]), {"kernel": row["Kernel Name"]})[row["Metric Name"]] = value  # type: ignore[dict-item]
+    if not launches:
+        print(done.stdout[-1000:], done.stderr[-1000:])
+    return [launches[number] for number in sorted(launches)]
+
+
+def compare(jobs: list[CheckJob], seconds: float) -> None:
+    engine, cache, started = open_engine(), Path(tempfile.mkdtemp()), time.monotonic()
+    runs: list[KernelRun] = []
+    ours: list[dict[Mode, int]] = []
+    seen: set[str] = set()
+    for job in jobs:
+        if time.monotonic() - started > seconds or not engine.usable:
+            break
+        if not job.trials or job.kernel in seen:
+            continue
+        try:
+            run, outcome = run_of(job, cache, engine)
+        except (CompileError, EngineUnavailable, IndexError):
+            continue
+        generic = any(s.space is None and s.mode for s in run.sites)
+        if outcome.failure or outcome.faults or generic or not outcome.banks:
+            continue
+        seen.add(job.kernel)
+        counts = dict.fromkeys(_METRICS, 0)
+        for bank in outcome.banks:
+            mode = run.sites[bank.site].mode
+            if mode in counts and run.sites[bank.site].space is Space.SHARED:
+                counts[mode] += bank.wavefronts
+        runs.append(run)
+        ours.append(counts)
+    with tempfile.NamedTemporaryFile(suffix=".pkl") as file:
+        file.write(pickle.dumps(runs))
+        file.flush()
+        theirs = measured(Path(file.name))
+    rows: list[dict[str, Any]] = []
+    for run, counts, counted in zip(runs, ours, theirs, strict=False):
+        row: dict[str, Any] = {"kernel": run.entry, "named": counted["kernel"] == run.entry}
+        for mode, metric in _METRICS.items():
+            row[mode.value] = [counts[mode], counted[metric]]
+        row["same"] = all(a == b for a, b in (row[mode.value] for mode in _METRICS))
+        rows.append(row)
+    print(f"kernels {len(runs)} measured {len(theirs)} same {sum(row['same'] for row in rows)}")
+    for row in rows:
+        if not row["same"] or not row["named"]:
+            print(json.dumps(row))
+    (HERE / "dynamic-wavefronts.json").write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def main() -> None:
+    command, path = sys.argv[1], Path(sys.argv[2])
+    if command == "launch":
+        engine = open_engine()
+        for run in pickle.loads(path.read_bytes()):
+            launch_plainly(engine, run)
+        return
+    compare(pickle.loads(path.read_bytes()), float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
+
+
+if __name__ == "__main__":
+    main()
