@@ -1,7 +1,7 @@
 """From the click on "Run dynamic check" to the annotated editor, through a real client over stdio.
 
-Each racy fixture is checked by the emulator in a new cache (cold: nvcc runs) and again (the build is cached).
-Run ``.venv/bin/python benchmarks/click.py``; prints a table, writes ``click.json`` beside it.
+Each racy fixture is checked in a new cache (cold: nvcc runs) and again (the build is cached).
+``python benchmarks/click.py [emulator|gpu]`` prints a table and writes ``click.json`` or ``click-gpu.json``.
 """
 
 from __future__ import annotations
@@ -43,12 +43,13 @@ def kernels(text: str) -> list[str]:
 
 
 def main() -> None:
+    engine = sys.argv[1] if len(sys.argv) > 1 else "emulator"
     rows: list[dict[str, object]] = []
     for stem in FILES:
         text = (ROOT / "fixtures" / f"{stem}.cu").read_text()
         with tempfile.TemporaryDirectory() as folder:
             cache = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}
-            client = Client(Path(folder), "utf-16", {"trusted": True, "engine": "emulator"}, **cache)
+            client = Client(Path(folder), "utf-16", {"trusted": True, "engine": engine}, **cache)
             client.open("a.cu", text)
             client.settled("a.cu", 1, 60)
             name = kernels(text)[0]
@@ -58,8 +59,9 @@ def main() -> None:
         times = {"cold": round(cold, 2), "cached": round(statistics.median(again), 2)}
         rows.append({"file": stem, "kernel": name, **times})
         print(rows[-1], flush=True)
-    result = {"machine": platform.machine(), "cores": os.cpu_count(), "seconds": rows}
-    Path(__file__).with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
+    result = {"engine": engine, "machine": platform.machine(), "cores": os.cpu_count(), "seconds": rows}
+    name = "click.json" if engine == "emulator" else f"click-{engine}.json"
+    Path(__file__).with_name(name).write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":
