@@ -25,10 +25,10 @@ from engines import compile_all  # beside this file
 from cuda_lsp.dynamic.compile import CompileError, compile_module
 from cuda_lsp.dynamic.detector import assembled
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
-from cuda_lsp.dynamic.gpu_launch import Launch
+from cuda_lsp.dynamic.gpu_code import launch, loaded
+from cuda_lsp.dynamic.gpu_memory import DeviceMemory
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob
-from cuda_lsp.dynamic.probes import ShadowLayout
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import EngineUnavailable, KernelRun, Level, RunOutcome
@@ -65,15 +65,14 @@ def launch_plainly(engine: GpuEngine, run: KernelRun) -> None:
     device = engine._device  # the benchmark is the engine's neighbour
     module = read_module(run.ptx)
     module = module if module.target.startswith("sm_90") else evolve(module, target="sm_90")
-    launch = Launch(device, find_toolkit(), run, module)
-    launch.layout = ShadowLayout(run.launch.block, run.launch.dynamic_shared or 0)
-    launch.code = device.driver.module_from_buffer(
-        assembled(write_module(module), find_toolkit(), module.target.split(",")[0])
+    code = loaded(
+        device.driver, assembled(write_module(module), find_toolkit(), module.target.split(",")[0]), False
     )
-    function = launch.code.get_function(run.entry)
-    launch._place_buffers()
-    grid = run.launch.grid or (1, 1, 1)
-    function._launch_kernel(grid, run.launch.block, launch._arguments(), launch.layout.user_dynamic, None)
+    memory = DeviceMemory(device.driver, module, code)
+    memory.place_buffers(run.arguments)
+    parameters = memory.parameters(run.entry, run.arguments)
+    grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
+    launch(code.get_function(run.entry), grid, run.launch.block, parameters, shared, None)
     device.driver.Context.synchronize()
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define
 
 from cuda_lsp.dynamic.detector import AssemblyError
+from cuda_lsp.dynamic.gpu_code import GridTooLarge
 from cuda_lsp.dynamic.gpu_launch import Device, Launch
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import (
@@ -125,6 +126,8 @@ class GpuEngine:
             outcome = launch.execute(self.keep_results)
         except AssemblyError as error:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
+        except GridTooLarge as error:
+            return launch.failed(str(error))
         except self._device.driver.Error as error:
             self.usable = False
             _SPENT.append(launch)

@@ -6,12 +6,9 @@ hung or faulted must be kept alive: freeing its memory would wait for the kernel
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections import OrderedDict
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
@@ -21,18 +18,17 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.dynamic import device_records as records
 from cuda_lsp.dynamic.detector import assembled, detector_ptx
 from cuda_lsp.dynamic.device_records import AddressBook, Extent
+from cuda_lsp.dynamic.gpu_code import launch, loaded
+from cuda_lsp.dynamic.gpu_memory import ANYTHING, DeviceMemory, HostMemory, captured_output
 from cuda_lsp.dynamic.instrument import (
     Instrumented,
-    Watch,
     finest_granule,
     instrument,
     shared_variables,
 )
 from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
-from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
+from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import (
-    Buffer,
-    Bytes,
     Detail,
     KernelRun,
     RunOutcome,
@@ -41,12 +37,12 @@ from cuda_lsp.dynamic.runs import (
 )
 from cuda_lsp.dynamic.synchronisation import has_partial_order, reached_from
 from cuda_lsp.dynamic.toolkit import Toolkit
+from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
 
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
-_ANYTHING = Extent("memory", 0, (1 << 64) - 1)  # what a program may touch besides its known allocations
 
 
 class _Order(Enum):
@@ -67,14 +63,6 @@ class Device:
     shared_limit: int  # bytes a block may have
 
 
-@frozen
-class HostMemory:
-    """A program's memory on the device: its allocations, and its modules' variables (start, bytes)."""
-
-    allocations: tuple[Extent, ...] = ()
-    variables: Mapping[str, tuple[int, int]] = field(factory=dict[str, tuple[int, int]])
-
-
 @define
 class Launch:
     """One launch: its device memory and the shape of its shadow.
@@ -90,10 +78,7 @@ class Launch:
     hung: bool = False
     not_covered: list[str] = field(factory=list[str])
     blocks: list[int] = field(factory=list[int])
-    allocations: dict[str, Any] = field(factory=dict[str, Any])
-    extents: list[Extent] = field(factory=list[Extent])
-    placed: dict[int, tuple[Buffer, int]] = field(factory=dict[int, tuple[Buffer, int]])
-    shadows: list[tuple[int, int]] = field(factory=list[tuple[int, int]])  # start, bytes
+    memory: DeviceMemory = field(init=False)
     kept: tuple[Any, ...] = ()
     code: Any = None
     function: Any = None
@@ -135,10 +120,30 @@ class Launch:
         self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
         self.not_covered.extend(self.made.not_covered)
         cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
-        self.code = self.device.driver.module_from_buffer(cubin)
+        self.code = loaded(self.device.driver, cubin, self._is_cooperative())
         self.function = self.code.get_function(self.request.entry)
-        self._place_buffers()
+        self._place_memory()
         self._place_records(watch, partial)
+
+    def _is_cooperative(self) -> bool:
+        """The kernel asks for what only a cooperative launch has: a place where all blocks meet."""
+        functions = reached_from(self.module, self.request.entry)
+        return any("%envreg" in i.operands for f in functions for i in f.instructions())
+
+    def _place_memory(self) -> None:
+        memory = self.memory = DeviceMemory(self.device.driver, self.module, self.code)
+        memory.place_buffers(self.request.arguments)
+        memory.place_variables()
+        if self.host is not None and (lost := memory.take_over(self.host)):
+            self.not_covered.append(f"races in {lost} further allocations")
+
+    def return_variables(self) -> None:
+        """What the kernel wrote into its variables goes back to the program."""
+        self.memory.return_variables(self.host or HostMemory())
+
+    def empty_shadows(self) -> None:
+        """What an earlier launch left in the shadows of global memory."""
+        self.memory.empty_shadows()
 
     def _range_bound(self) -> int:
         buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
@@ -207,99 +212,45 @@ class Launch:
             self.not_covered.append("bounds of global memory: the kernel allocates on the device")
         return bool(called)
 
-    def _allocate(self, name: str, size: int, behind: int = 0) -> int:
-        memory = self.device.driver.mem_alloc(max(size, 16) + behind)
-        self.device.driver.memset_d8(memory, 0, max(size, 16))
-        self.allocations[name] = memory
-        return int(memory)
-
-    def _place_buffers(self) -> None:
-        for argument in self.request.arguments:
-            for _, buffer in argument.pointers:
-                if id(buffer) in self.placed:
-                    continue
-                size = len(buffer.data)
-                start = self._allocate(f"buffer {len(self.placed)}", size, records.GUARD)
-                if size:
-                    self.device.driver.memcpy_htod(start, np.ascontiguousarray(buffer.data))
-                self.placed[id(buffer)] = buffer, start
-                self.extents.append(Extent(buffer.name, start, start + size))
-        for variable in self.module.variables.values():
-            if variable.space == "global" and variable.size:
-                try:
-                    start, size = self.code.get_global(variable.name)
-                except self.device.driver.LogicError:
-                    continue  # the assembler dropped it: nothing uses it
-                self.extents.append(Extent(variable.name, int(start), int(start) + int(size)))
-        if self.host is not None:
-            self._take_over(self.host)
-
-    def _take_over(self, host: HostMemory) -> None:
-        """The program's memory: known allocations are watched, anything else is let be."""
-        room = records.RANGES - len(self.extents) - 1
-        self.extents.extend(host.allocations[:room])
-        if len(host.allocations) > room:
-            self.not_covered.append(f"races in {len(host.allocations) - room} further allocations")
-        self.extents.append(_ANYTHING)
-        for _, copy, size, original in self._variable_pairs(host):
-            self.device.driver.memcpy_dtod(copy, original, size)
-
-    def _variable_pairs(self, host: HostMemory) -> Iterator[tuple[PtxVariable, int, int, int]]:
-        """Variables of the module: our copy of them, bytes, the program's."""
-        for variable in self.module.variables.values():
-            if variable.space in ("global", "const") and variable.name in host.variables:
-                original, size = host.variables[variable.name]
-                try:
-                    copy, _ = self.code.get_global(variable.name)
-                except self.device.driver.LogicError:
-                    continue  # the assembler dropped it: nothing uses it
-                yield variable, int(copy), size, original
-
-    def return_variables(self) -> None:
-        """What the kernel wrote into its variables goes back to the program."""
-        for variable, copy, size, original in self._variable_pairs(self.host or HostMemory()):
-            if variable.space == "global":
-                self.device.driver.memcpy_dtod(original, copy, size)
-
     def _place_records(self, watch: Watch, partial: bool) -> None:
         assert self.made is not None
         count, checked, sites = self.layout.threads, len(self.blocks), len(self.request.sites)
         values = {
-            "executed": self._allocate("executed", len(self.made.marks) + 16),
-            "where": self._allocate("where", 4 * count * checked),
-            "races": self._allocate("races", records.RACES * records.RACE.itemsize),
-            "faults": self._allocate("faults", max(1, sites) * records.FAULT.itemsize),
-            "banks": self._allocate("banks", max(1, sites) * records.BANK.itemsize),
-            "bank_sums": self._allocate("bank_sums", self._bank_sums * records.BANK_SUM.itemsize),
-            "flags": self._allocate("flags", records.FLAGS * records.FLAG.itemsize),
-            "notes": self._allocate("notes", 64),
-            "names": self._allocate("names", 4 * (1 + len(self.names))),
+            "executed": self.memory.allocate("executed", len(self.made.marks) + 16),
+            "where": self.memory.allocate("where", 4 * count * checked),
+            "races": self.memory.allocate("races", records.RACES * records.RACE.itemsize),
+            "faults": self.memory.allocate("faults", max(1, sites) * records.FAULT.itemsize),
+            "banks": self.memory.allocate("banks", max(1, sites) * records.BANK.itemsize),
+            "bank_sums": self.memory.allocate("bank_sums", self._bank_sums * records.BANK_SUM.itemsize),
+            "flags": self.memory.allocate("flags", records.FLAGS * records.FLAG.itemsize),
+            "notes": self.memory.allocate("notes", 64),
+            "names": self.memory.allocate("names", 4 * (1 + len(self.names))),
             "threads": count,
             "granule_shift": self.layout.granule_shift,
             "global_shift": finest_granule(_watched(self.request), (None, Space.GLOBAL)),
-            "range_count": len(self.extents) if watch.bounds else 0,
+            "range_count": len(self.memory.extents) if watch.bounds else 0,
             "detail_flags": int(self.request.detail is Detail.FLAGS),
             "lock_step": int(self.request.lock_step),
             "cross_block": int(self._order is not _Order.UNKNOWN),
             "checked": checked,
-            "older": self._allocate("older", records.OLDER * records.OLDER_BYTES),
+            "older": self.memory.allocate("older", records.OLDER * records.OLDER_BYTES),
         }
         if self.layout.copies and watch.races:
-            values["copies"] = self._allocate("copies", records.COPIES_BYTES * count * checked)
+            values["copies"] = self.memory.allocate("copies", records.COPIES_BYTES * count * checked)
         if watch.order:
-            values["objects"] = self._allocate("objects", 8 * records.OBJECTS)
-            values["told"] = self._allocate("told", 4 * records.OBJECTS * checked)
-            values["known"] = self._allocate("known", records.KNOWN_BYTES * checked * checked)
-            values["fenced"] = self._allocate("fenced", records.FENCED_BYTES * count * checked)
-        if len(self.extents) > records.RANGES:
+            values["objects"] = self.memory.allocate("objects", 8 * records.OBJECTS)
+            values["told"] = self.memory.allocate("told", 4 * records.OBJECTS * checked)
+            values["known"] = self.memory.allocate("known", records.KNOWN_BYTES * checked * checked)
+            values["fenced"] = self.memory.allocate("fenced", records.FENCED_BYTES * count * checked)
+        if len(self.memory.extents) > records.RANGES:
             values["range_count"] = 0
             self.not_covered.append(f"global memory: more than {records.RANGES} buffers and variables")
         if self.layout.in_global and watch.races:
             values["cells_stride"] = self._cells_stride
-            values["cells"] = self._allocate("cells", self._cells_stride * checked)
+            values["cells"] = self.memory.allocate("cells", self._cells_stride * checked)
         if partial and watch.races:
             values["knowledge_stride"] = self._knowledge_stride
-            values["knowledge"] = self._allocate("knowledge", 4 * self._knowledge_stride * checked)
+            values["knowledge"] = self.memory.allocate("knowledge", 4 * self._knowledge_stride * checked)
             self.not_covered.append(
                 "races in global memory inside a block: some synchronisation is for a part of it only"
             )
@@ -312,25 +263,25 @@ class Launch:
     def _upload_ordinals(self) -> int:
         ordinal = np.full(self._total_blocks, 0xFFFFFFFF, np.uint32)
         ordinal[np.array(self.blocks)] = np.arange(len(self.blocks), dtype=np.uint32)
-        start = self._allocate("ordinal", ordinal.nbytes)
+        start = self.memory.allocate("ordinal", ordinal.nbytes)
         self.device.driver.memcpy_htod(start, ordinal)
         return start
 
     def _watch_global_memory(self, control: records.Records, watch: Watch) -> None:
         shift = int(control["global_shift"][0])
         room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0])
-        for number, extent in enumerate(self.extents[: records.RANGES]):
+        for number, extent in enumerate(self.memory.extents[: records.RANGES]):
             entry = control["ranges"][0, number]
             entry["start"], entry["size"] = extent.start, extent.end - extent.start
             size = (((extent.end - extent.start) >> shift) + 1) * CELL_BYTES
-            if not (watch.races and watch.global_races) or extent is _ANYTHING:
+            if not (watch.races and watch.global_races) or extent is ANYTHING:
                 continue
             if size > room:
                 self.not_covered.append(f"races in {extent.name}: its shadow does not fit into device memory")
                 continue
             room -= size
-            entry["cells"] = start = self._allocate(f"shadow {number}", size)
-            self.shadows.append((start, size))
+            entry["cells"] = start = self.memory.allocate(f"shadow {number}", size)
+            self.memory.shadows.append((start, size))
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
@@ -349,11 +300,6 @@ class Launch:
                     return _Order.UNKNOWN
         return _Order.NONE
 
-    def empty_shadows(self) -> None:
-        """What an earlier launch left in the shadows of global memory."""
-        for start, size in self.shadows:
-            self.device.driver.memset_d8(start, 0, size)
-
     # ----------------------------------------------------------------------------------- launch
 
     def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
@@ -367,18 +313,14 @@ class Launch:
         rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
         self.kept = (start, end, stream, *rescue)
         if lead:
-            if "lead" not in self.allocations:
-                self._allocate("lead", lead)
-            driver.memset_d8_async(self.allocations["lead"], 0, lead, stream)
-        with _captured_output() as output:
+            if "lead" not in self.memory.allocations:
+                self.memory.allocate("lead", lead)
+            driver.memset_d8_async(self.memory.allocations["lead"], 0, lead, stream)
+        with captured_output() as output:
             start.record(stream)
-            self.function._launch_kernel(
-                request.launch.grid or (1, 1, 1),
-                request.launch.block,
-                self._arguments(),
-                self.dynamic,
-                stream,
-            )
+            parameters = self.memory.parameters(request.entry, request.arguments)
+            grid, block = request.launch.grid or (1, 1, 1), request.launch.block
+            launch(self.function, grid, block, parameters, self.dynamic, stream)
             end.record(stream)
             limit = time.monotonic() + request.deadline
             pause = 20e-6
@@ -395,46 +337,22 @@ class Launch:
         self.seconds = float(start.time_till(end)) / 1000
         return self._outcome(output.text, keep_results)
 
-    def _arguments(self) -> bytes:
-        function = self.module.functions[self.request.entry]
-        packed = bytearray()
-        for parameter, argument in zip(function.params, self.request.arguments, strict=True):
-            packed += bytes(-len(packed) % parameter.alignment)
-            value = bytearray(argument.value)
-            for offset, buffer in argument.pointers:
-                address = self.placed[id(buffer)][1] + buffer.offset
-                value[offset : offset + 8] = address.to_bytes(8, "little")
-            packed += value
-        return bytes(packed)
-
     # ------------------------------------------------------------------------------------ after
-
-    def _download(self, name: str, dtype: Any, count: int) -> records.Records:
-        result = np.empty(max(count, 1), dtype)
-        self.device.driver.memcpy_dtoh(result, self.allocations[name])
-        return result[:count]
 
     def _book(self) -> AddressBook:
         sizes = {v.name: v.size for v in shared_variables(self.module, self.request.entry)}
-        told = [int(address) for address in self._download("names", np.uint32, 1 + len(self.names))]
+        told = [int(address) for address in self.memory.download("names", np.uint32, 1 + len(self.names))]
         shared = [Extent(n, a, a + sizes[n]) for n, a in zip(self.names, told[1:], strict=True)]
         dynamic = next((v.name for v in self.module.variables.values() if _is_dynamic(v)), "dynamic")
         shared.append(Extent(dynamic, told[0], told[0] + self.layout.user_dynamic))
-        return AddressBook(tuple(shared), tuple(self.extents))
+        return AddressBook(tuple(shared), tuple(self.memory.extents))
 
     def _outcome(self, output: str, keep_results: bool) -> RunOutcome:
         assert self.made is not None
         sites, book = self.request.sites, self._book()
-        notes = self._download("notes", np.uint32, 16)
-        marks = self._download("executed", np.uint8, len(self.made.marks))
-        results: dict[str, Bytes] = {}
-        if keep_results:
-            for buffer, start in self.placed.values():
-                data = np.empty(len(buffer.data), np.uint8)
-                if len(data):
-                    self.device.driver.memcpy_dtoh(data, start)
-                results[buffer.name] = data
-        raced = self._download("races", records.RACE, records.RACES)
+        notes = self.memory.download("notes", np.uint32, 16)
+        marks = self.memory.download("executed", np.uint8, len(self.made.marks))
+        raced = self.memory.download("races", records.RACE, records.RACES)
         damaged = records.damaged_races(raced, sites)
         races = records.seen_races(raced, sites, book) if not damaged else ()
         if records.lost_order(notes):
@@ -448,13 +366,13 @@ class Launch:
             if damaged
             else None,
             races=races,
-            flags=records.seen_flags(self._download("flags", records.FLAG, records.FLAGS), book),
+            flags=records.seen_flags(self.memory.download("flags", records.FLAG, records.FLAGS), book),
             banks=self._banks(),
-            faults=records.seen_faults(self._download("faults", records.FAULT, len(sites)), book),
+            faults=records.seen_faults(self.memory.download("faults", records.FAULT, len(sites)), book),
             executed=records.executed_sites(marks, self.made.marks),
             not_covered=(*self._uncovered(), *records.notes_said(notes)),
             output=output,
-            results=results,
+            results=self.memory.results() if keep_results else {},
         )
 
     @property
@@ -464,8 +382,8 @@ class Launch:
     def _banks(self) -> tuple[SeenBanks, ...]:
         if not self.request.banks:
             return ()
-        worst = self._download("banks", records.BANK, len(self.request.sites))
-        sums = self._download("bank_sums", records.BANK_SUM, self._bank_sums)
+        worst = self.memory.download("banks", records.BANK, len(self.request.sites))
+        sums = self.memory.download("bank_sums", records.BANK_SUM, self._bank_sums)
         return records.seen_banks(worst, sums)
 
     def _uncovered(self) -> Iterator[str]:
@@ -476,7 +394,7 @@ class Launch:
     def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
         """The kernel still runs: copy on another stream what its threads wrote about themselves."""
         driver = self.device.driver
-        driver.memcpy_dtoh_async(where, self.allocations["where"], stream)
+        driver.memcpy_dtoh_async(where, self.memory.allocations["where"], stream)
         stream.synchronize()
         return RunOutcome(
             device=self.device.name,
@@ -524,24 +442,3 @@ def _watched(request: KernelRun) -> tuple[Any, ...]:
 
 def _is_dynamic(variable: Any) -> bool:
     return variable.space == "shared" and not variable.size
-
-
-@define
-class _Output:
-    text: str = ""
-
-
-@contextmanager
-def _captured_output() -> Generator[_Output]:
-    """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
-    output = _Output()
-    with tempfile.TemporaryFile() as file:
-        saved = os.dup(1)
-        os.dup2(file.fileno(), 1)
-        try:
-            yield output
-        finally:
-            os.dup2(saved, 1)
-            os.close(saved)
-            file.seek(0)
-            output.text = file.read().decode(errors="replace")

@@ -23,8 +23,10 @@ from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.detector import AssemblyError
 from cuda_lsp.dynamic.device_records import Extent
 from cuda_lsp.dynamic.gpu import open_primary
+from cuda_lsp.dynamic.gpu_code import GridTooLarge
 from cuda_lsp.dynamic.gpu_hosting import FAULT, Said, Task
-from cuda_lsp.dynamic.gpu_launch import Device, HostMemory, Launch
+from cuda_lsp.dynamic.gpu_launch import Device, Launch
+from cuda_lsp.dynamic.gpu_memory import HostMemory
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
@@ -83,7 +85,7 @@ class Hosted:
         self.device.context.push()
         try:
             return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
-        except (EngineUnavailable, AssemblyError) as problem:
+        except (EngineUnavailable, AssemblyError, GridTooLarge) as problem:
             self.say(Said(kernel.kernel, problem=str(problem)))
         except self.device.driver.Error as problem:
             self.say(Said(kernel.kernel, problem=f"the kernel failed on the GPU: {problem}"))

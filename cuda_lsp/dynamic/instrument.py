@@ -9,20 +9,18 @@ behind a function pointer does (named in ``Instrumented.not_covered``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic import probes
+from cuda_lsp.dynamic.access_probes import AccessProbes
+from cuda_lsp.dynamic.order_probes import OrderProbes
 from cuda_lsp.dynamic.probe_operands import (
     address_of,
-    generic_address,
     predicated,
-    shared_address,
-    value_hash,
     zeroed,
 )
-from cuda_lsp.dynamic.probes import ShadowLayout, SharedProbe
 from cuda_lsp.dynamic.ptx import (
     Declaration,
     Instruction,
@@ -36,42 +34,15 @@ from cuda_lsp.dynamic.ptx import (
     Statement,
     Verbatim,
 )
-from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.dynamic.synchronisation import callees, has_partial_order, literal_registers, participants
-from cuda_lsp.model import Mode, Scope, Space
+from cuda_lsp.dynamic.watch import Labels, Watch
+from cuda_lsp.model import Space
 
-MAX_SITES = 1 << 14  # what a stamp can name
 MAX_COPIES = 512  # of called functions, to tell their callers apart
 BEHIND_POINTER = "code behind a function pointer is executed but not watched"
 _COPY = "clsp_w"  # begins the names of watched copies
-_WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes of fences that other blocks may see
-_KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
-
-
-@frozen
-class Watch:
-    """What to watch in one entry. ``sites``: numbers into the run's list; None: all of them.
-
-    ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
-    ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
-    ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
-    atomics order between blocks.
-    """
-
-    entry: str
-    layout: ShadowLayout
-    control: Mapping[str, int]
-    names: tuple[str, ...] = ()
-    sites: frozenset[int] | None = None
-    races: bool = True
-    global_races: bool = True
-    banks: bool = False
-    bounds: bool = True
-    ranges: int = 0
-    sampled: bool = False
-    order: bool = False
 
 
 @frozen
@@ -174,14 +145,17 @@ class _Rewriter:
     marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
     not_covered: list[str] = field(factory=list[str])
     probed: int = 0
-    labels: int = 0
-    partial: bool = False
+    labels: Labels = field(factory=Labels)
+    order: OrderProbes = field(init=False)
+    accesses: AccessProbes = field(init=False)
     path: _Path = ()
     in_entry: bool = True
     wanted: dict[str, tuple[PtxFunction, _Path]] = field(factory=dict[str, tuple[PtxFunction, _Path]])
 
     def __attrs_post_init__(self) -> None:
-        self.partial = has_partial_order(self.module, self.watch.entry)
+        partial = has_partial_order(self.module, self.watch.entry)
+        self.order = OrderProbes(self.watch, self.labels, partial)
+        self.accesses = AccessProbes(self.watch, self.labels)
 
     # ------------------------------------------------------------------------------- functions
 
@@ -291,7 +265,7 @@ class _Rewriter:
                 continue
             place = self._place(function.name, statement.index)
             own_mark: list[Statement] = []
-            if place and self._in_watch(place[0]):
+            if place and self.watch.watches(place[0]):
                 if statement.guard:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
@@ -309,9 +283,6 @@ class _Rewriter:
         self.marks.append((site,))
         return Verbatim(probes.mark_executed(self.watch.control["executed"], len(self.marks) - 1))
 
-    def _in_watch(self, site: int) -> bool:
-        return site < MAX_SITES and (self.watch.sites is None or site in self.watch.sites)
-
     # ----------------------------------------------------------------------------- instructions
 
     def _instruction(
@@ -322,11 +293,10 @@ class _Rewriter:
         constants: Mapping[str, str],
         mark: list[Statement],
     ) -> Iterator[Statement]:
-        synchronises = participants(instruction, constants)
-        if synchronises is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
-            yield from self._guarded(
-                instruction, self._synchronisation(instruction, place, synchronises, mark)
-            )
+        mask = participants(instruction, constants)
+        if mask is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
+            around = self.order.synchronisation(instruction, place[0] if place else None, mask)
+            yield from self._guarded(instruction, (*mark, *around))
             return
         if (
             place
@@ -336,69 +306,21 @@ class _Rewriter:
             yield from self._access(instruction, *place, types, mark=mark)
             return
         yield from mark
-        if self.watch.races and (around := self._followed(instruction, types)):
-            yield from self._guarded(instruction, iter(around))
+        if self.watch.races and (around := self.order.followed(instruction, types, self.in_entry)):
+            yield from self._guarded(instruction, around)
             return
         yield instruction
 
-    def _followed(self, instruction: Instruction, types: Mapping[str, str]) -> tuple[Statement, ...]:
-        """An instruction that orders others, with what tells the detector; empty: it does not."""
-        words = {word.partition("__")[0] for word in instruction.modifiers}
-        plain = evolve(instruction, guard=None)
-        match instruction.base:
-            case "ret" | "exit" if self.in_entry:
-                return Verbatim(probes.leaves()), plain
-            case "membar" | "fence" if self.watch.order and words & _WIDE:
-                return Verbatim(probes.called("clsp_fenced")), plain
-            case "cp" if "async" in words and "bulk" not in words:
-                return self._awaited(plain, words, types)
-            case "mbarrier":
-                return self._met(plain, words, types)
-            case _:
-                return ()
-
-    def _awaited(
-        self, plain: Instruction, words: set[str], types: Mapping[str, str]
-    ) -> tuple[Statement, ...]:
-        """Commits and waits of asynchronous copies; one that an mbarrier waits for is taken to be there."""
-        if "mbarrier" in words:
-            done = Verbatim(probes.call_with_stamp("clsp_awaited", "-1"))
-            return plain, done, *(self._met(plain, words, types)[:-1] if "noinc" in words else ())
-        if "commit_group" in words:
-            return plain, Verbatim(probes.called("clsp_committed"))
-        if words & {"wait_group", "wait_all"}:
-            allowed = "-1" if "wait_all" in words else plain.arguments[0]
-            return plain, Verbatim(probes.call_with_stamp("clsp_awaited", allowed))
-        return ()
-
-    def _met(self, plain: Instruction, words: set[str], types: Mapping[str, str]) -> tuple[Statement, ...]:
-        """Arriving at an mbarrier tells what was done before; a wait that succeeds learns it."""
-        waits, address = words & {"test_wait", "try_wait"}, address_of(plain)
-        if address is None or not (waits or "arrive" in words):
-            return ()
-        number = probes.barrier_number(shared_address(address, types))
-        call = probes.call_with_stamp("clsp_depart" if waits else "clsp_arrive", "%a")
-        told = Verbatim(f"\t{{ .reg .b32 %a; {number.strip()} {call.strip()} }}")
-        if not waits:
-            return told, Verbatim(probes.next_tick()), plain
-        label = self._label("early")
-        skip = Verbatim(f"\t@!{plain.arguments[0]} bra {label};")
-        return plain, skip, told, Verbatim(probes.next_tick()), Label(label)
-
-    def _guarded(self, instruction: Instruction, body: Iterator[Statement]) -> Iterator[Statement]:
+    def _guarded(self, instruction: Instruction, body: Iterable[Statement]) -> Iterator[Statement]:
         """``body`` under the instruction's guard, as a branch around it."""
         if instruction.guard is None:
             yield from body
             return
-        label = self._label("skip")
+        label = "$" + self.labels.new("skip")
         guard = instruction.guard[1:] if instruction.guard.startswith("!") else f"!{instruction.guard}"
         yield Verbatim(f"\t@{guard} bra {label};")
         yield from body
         yield Label(label)
-
-    def _label(self, stem: str) -> str:
-        self.labels += 1
-        return f"$clsp_{stem}_{self.labels}"
 
     def _call(self, instruction: Instruction, caller: str) -> Iterator[Statement]:
         """A call to a function that has a body goes to its watched copy."""
@@ -414,41 +336,6 @@ class _Rewriter:
         if self.watch.races:
             yield Verbatim("\t" + probes.reload_stamp())
 
-    def _synchronisation(
-        self,
-        instruction: Instruction,
-        place: tuple[int, PtxSite] | None,
-        mask: str | None,
-        mark: list[Statement],
-    ) -> Iterator[Statement]:
-        yield from mark
-        plain = evolve(instruction, guard=None)
-        if not self.watch.races:
-            yield plain
-            return
-        words = instruction.modifiers
-        block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
-        if not block_barrier:
-            yield plain
-            if self.partial:
-                yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
-            yield Verbatim(probes.next_tick())
-            return
-        if place:
-            yield Verbatim(probes.waits_at(place[0]))
-        if mask == "count":
-            name = instruction.arguments[
-                2 if "red" in words and "popc" in words else 1 if "red" in words else 0
-            ]
-            yield Verbatim(probes.call_with_stamp("clsp_arrive", name))
-            yield plain
-            if "arrive" not in words:
-                yield Verbatim(probes.call_with_stamp("clsp_depart", name))
-            yield Verbatim(probes.next_tick())
-            return
-        yield plain
-        yield Verbatim(probes.after_block_barrier(self.watch.layout, self._label("bar")[1:]))
-
     # --------------------------------------------------------------------------------- accesses
 
     def _access(
@@ -461,117 +348,17 @@ class _Rewriter:
         mark: list[Statement] | None = None,
     ) -> Iterator[Statement]:
         address = address_of(instruction)
-        probe = (
-            None if address is None else self._probe(instruction, number, site, types, address, bounds_only)
-        )
-        if address is None or probe is None:
+        probe = address and self.accesses.probe(instruction, number, site, types, address, bounds_only)
+        if not (address and probe):
             yield from mark or ()
             yield instruction
             return
-
-        tells, learns = ((), ()) if bounds_only else self._ordering(instruction, site, types, address)
-
-        def body() -> Iterator[Statement]:
-            yield from mark or ()
-            yield Verbatim(probe)
-            yield from tells
-            yield evolve(instruction, guard="%clsp_ok")
-            if zero := zeroed(instruction, types):
-                yield Verbatim(predicated(zero))
-            yield from learns
-
-        yield from self._guarded(instruction, body())
-
-    def _ordering(
-        self, instruction: Instruction, site: PtxSite, types: Mapping[str, str], address: AddressOperand
-    ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-        """What an access that other blocks may synchronise with says before it is made, and after."""
-        strong = site.mode is Mode.ATOMIC and site.scope is not Scope.BLOCK
-        if not (strong and self.watch.order and self.watch.races) or site.space is Space.SHARED:
-            return (), ()
-        words = set(instruction.modifiers)
-        where = Verbatim(f"\t{{ .reg .b64 %A; {generic_address(address, types)} mov.b64 %clsp_at, %A; }}")
-        releases = int(bool(words & {"release", "acq_rel"}))
-        tell, learn = probes.with_address("clsp_tell", releases), probes.with_address("clsp_learn")
-        tells = (where,) if instruction.base == "ld" else (where, Verbatim(tell))
-        return tells, () if instruction.base in ("st", "red") else (Verbatim(learn),)
-
-    def _probe(
-        self,
-        instruction: Instruction,
-        number: int,
-        site: PtxSite,
-        types: Mapping[str, str],
-        address: AddressOperand,
-        bounds_only: bool,
-    ) -> str | None:
-        watched = self._in_watch(number) and not bounds_only and site.mode is not None
-        shared = (
-            self._shared_part(instruction, number, site, types)
-            if watched and site.space is not Space.GLOBAL
-            else ""
-        )
-        outside = self._global_part(number, site, watched) if site.space is not Space.SHARED else ""
-        if not shared and not outside:
-            return None
-        label = self._label("at")[1:]
-        if site.space is Space.SHARED:
-            return "\n".join(
-                (
-                    "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
-                    shared_address(address, types),
-                    shared,
-                    "\t}",
-                )
-            )
-        lines = [
-            "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
-            generic_address(address, types),
-        ]
-        if site.space is Space.GLOBAL:
-            return "\n".join((*lines, outside, "\t}"))
-        lines.append(f"\tisspacep.shared %p, %A; @!%p bra $else_{label};")
-        if shared:
-            lines += ["\t{ .reg .b64 %s; cvta.to.shared.u64 %s, %A; cvt.u32.u64 %a, %s; }", shared]
-        lines.append(f"\tbra $end_{label};")
-        lines.append(f"$else_{label}:")
-        if outside:
-            lines.append(f"\tisspacep.global %p, %A; @!%p bra $end_{label};")
-            lines.append(outside)
-        lines.append(f"$end_{label}: }}")
-        return "\n".join(lines)
-
-    def _shared_part(
-        self, instruction: Instruction, number: int, site: PtxSite, types: Mapping[str, str]
-    ) -> str:
-        parts: list[str] = []
-        if self.watch.banks:
-            parts.append(probes.bank_probe(number, site.bytes, site.mode is Mode.READ))
-        if self.watch.races:
-            self.probed += 1
-            probe = SharedProbe(self.watch.layout, number, site.bytes)
-            label = self._label("s")[1:]
-            if site.mode is Mode.READ:
-                parts.append(probe.read(label))
-            elif site.mode is Mode.ATOMIC:
-                parts.append(probe.atomic(label))
-            else:
-                copies = instruction.base == "cp"
-                value = probes.copy_value() if copies else value_hash(instruction, types)
-                parts += [value, probe.write(label)]
-        return "\n".join(parts)
-
-    def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
-        races = watched and self.watch.races and self.watch.global_races
-        if not races and not self.watch.bounds:
-            return ""
-        if site.mode is None:
-            return ""
-        kind = 3 if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]
-        if races:
-            return probes.global_probe(number, site.bytes, kind)
-        ranges = self.watch.control["ranges"], self.watch.ranges
-        return probes.bounds_probe(number, site.bytes, kind, *ranges, self._label("g")[1:])
+        self.probed += not bounds_only and self.accesses.covers_shared(number, site)
+        around = ((), ()) if bounds_only else self.order.around(instruction, site, types, address)
+        body = [*(mark or ()), Verbatim(probe), *around[0], evolve(instruction, guard="%clsp_ok")]
+        if zero := zeroed(instruction, types):
+            body.append(Verbatim(predicated(zero)))
+        yield from self._guarded(instruction, (*body, *around[1]))
 
 
 # ------------------------------------------------------------------------------------ small readings

@@ -204,7 +204,8 @@ FLAG = """#include <cuda/atomic>
 __global__ void k(int* out, int* flag) {{ cuda::atomic_ref<int, cuda::thread_scope_{scope}> f(*flag);
 if (blockIdx.x == 0) {{ out[threadIdx.x] = 7; __syncthreads();
   if (threadIdx.x == 0) f.store(1, cuda::memory_order_{order}); }}
-else {{ if (threadIdx.x == 0) for (int i = 0; f.load(cuda::memory_order_acquire) == 0 && i < {looks}; ++i) {{}}
+else {{ int looks = {looks};
+  if (threadIdx.x == 0) while (f.load(cuda::memory_order_acquire) == 0 && --looks) {{}}
   __syncthreads();
   out[64 + threadIdx.x] = out[threadIdx.x]; }} }}"""
 
@@ -219,6 +220,30 @@ def test_a_flag_between_blocks(engine: GpuEngine, tmp_path: Path, order: str, sc
     buffers = {**OUT, "flag": np.zeros(1, np.int32)}
     outcome = outcome_of(engine, run_of(tmp_path, text, buffers, grid=2))
     assert bool([race for race in outcome.races if race.place.array == "out"]) == racy
+
+
+GRID = """#include <cooperative_groups.h>
+__global__ void k(int* out) { int i = blockIdx.x * 64 + threadIdx.x; out[i] = i; %s
+out[1024 + i] = out[64 * gridDim.x - 1 - i]; }"""
+
+
+@pytest.mark.parametrize(
+    ("between", "racy"),
+    [("cooperative_groups::this_grid().sync();", False), ("cooperative_groups::this_grid();", True)],
+)
+def test_a_grid_that_synchronises_is_launched_together(
+    engine: GpuEngine, tmp_path: Path, between: str, racy: bool
+) -> None:
+    outcome = outcome_of(engine, run_of(tmp_path, GRID % between, OUT, grid=8))
+    assert bool(outcome.races) == racy
+    assert outcome.results["out"].view(np.int32)[1024] == 8 * 64 - 1 or racy
+
+
+def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:
+    text = GRID % "cooperative_groups::this_grid().sync();"
+    outcome = engine.run(run_of(tmp_path, text, OUT, grid=1 << 16), lambda stage: None)
+    assert outcome.failure is not None and "at once" in outcome.failure
+    assert engine.usable
 
 
 def test_atomics_of_block_scope_race_between_blocks(engine: GpuEngine, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from cuda_lsp.dynamic.detector import AssemblyError, assembled, detector_ptx
 from cuda_lsp.dynamic.device_records import control_offsets
 from cuda_lsp.dynamic.instrument import (
     Instrumented,
-    Watch,
     finest_granule,
     instrument,
     shared_variables,
@@ -21,6 +20,7 @@ from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.dynamic.synchronisation import has_partial_order
 from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

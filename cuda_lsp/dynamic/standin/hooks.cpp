@@ -126,6 +126,20 @@ WRAP(cudaError_t, cudaLaunchKernel,
     if (taken(function, grid, block, arguments, shared, stream)) return cudaSuccess;
     return __real_cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
+WRAP(cudaError_t, cudaLaunchCooperativeKernel,
+     (const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream)) {
+    if (taken(function, grid, block, arguments, shared, stream)) return cudaSuccess;
+    return __real_cudaLaunchCooperativeKernel(function, grid, block, arguments, shared, stream);
+}
+#if CUDART_VERSION >= 11080
+WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
+    bool plain = true;  // a cluster or an early start is not ours to give
+    for (unsigned i = 0; i < config->numAttrs; ++i) plain &= config->attrs[i].id == cudaLaunchAttributeCooperative;
+    if (plain && taken(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream))
+        return cudaSuccess;
+    return __real_cudaLaunchKernelExC(config, function, arguments);
+}
+#endif
 WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) { return remembered(__real_cudaMalloc(p, size), p, size); }
 WRAP(cudaError_t, cudaMallocManaged, (void** p, size_t size, unsigned flags)) {
     return remembered(__real_cudaMallocManaged(p, size, flags), p, size);
