@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import csv
 import json
+import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import Mode, Space
 
 HERE = Path(__file__).resolve().parent
+_SPAWN = multiprocessing.get_context("spawn")
+_AT_ONCE = 6
 _METRICS = {
     Mode.READ: "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     Mode.WRITE: "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -92,42 +97,73 @@ def measured(runs: Path) -> list[dict[str, int]]:
     return [launches[number] for number in sorted(launches)]
 
 
+def count(jobs: list[CheckJob], cache: Path, target: Path, deadline: float) -> None:
+    """Our counts of every kernel, a pickle each; a kernel that hangs ends this process (and is the last)."""
+    engine = open_engine()
+    with target.open("ab") as file:
+        for number, job in enumerate(jobs):
+            if time.monotonic() > deadline:
+                return
+            try:
+                run, outcome = run_of(job, cache, engine)
+            except (CompileError, EngineUnavailable, IndexError):
+                continue
+            pickle.dump((number, run, outcome), file)
+            file.flush()
+            if not engine.usable:
+                os._exit(0)
+
+
+def counted(jobs: list[CheckJob], target: Path, seconds: float) -> list[tuple[KernelRun, dict[Mode, int]]]:
+    """Runs that went well, and their wavefronts by kind of access. ``target``: a file beside the builds."""
+    deadline, found, rest = time.monotonic() + seconds, [], jobs
+    while rest and time.monotonic() < deadline:
+        target.unlink(missing_ok=True)
+        child = _SPAWN.Process(target=count, args=(rest, target.parent, target, deadline))
+        child.start()
+        child.join()
+        last, hung = len(rest), False
+        with target.open("rb") as file:
+            while file.peek(1):
+                last, run, outcome = pickle.load(file)
+                hung = outcome.failure is not None
+                generic = any(s.space is None and s.mode for s in run.sites)
+                if not (hung or outcome.faults or generic) and outcome.banks:
+                    found.append((run, _by_mode(run, outcome)))
+        rest = rest[last + 1 :] if hung else []
+    return found
+
+
+def _by_mode(run: KernelRun, outcome: RunOutcome) -> dict[Mode, int]:
+    counts = dict.fromkeys(_METRICS, 0)
+    for bank in outcome.banks:
+        mode = run.sites[bank.site].mode
+        if mode in counts and run.sites[bank.site].space is Space.SHARED:
+            counts[mode] += bank.wavefronts
+    return counts
+
+
 def compare(jobs: list[CheckJob], seconds: float) -> None:
-    engine, cache, started = open_engine(), Path(tempfile.mkdtemp()), time.monotonic()
-    runs: list[KernelRun] = []
-    ours: list[dict[Mode, int]] = []
-    seen: set[str] = set()
+    cache, started = Path(tempfile.mkdtemp()), time.monotonic()
+    single = {job.kernel: job for job in reversed(jobs) if job.trials and not job.all_blocks}
+    jobs = [evolve(job, trials=job.trials[:1]) for job in single.values()]
     compile_all(jobs, (Level.O3,), cache)
     print(f"compiled after {time.monotonic() - started:.0f} s", flush=True)
-    for job in jobs:
-        if time.monotonic() - started > seconds or not engine.usable:
-            break
-        if not job.trials or job.kernel in seen:
-            continue
-        try:
-            run, outcome = run_of(job, cache, engine)
-        except (CompileError, EngineUnavailable, IndexError):
-            continue
-        generic = any(s.space is None and s.mode for s in run.sites)
-        if outcome.failure or outcome.faults or generic or not outcome.banks:
-            continue
-        seen.add(job.kernel)
-        counts = dict.fromkeys(_METRICS, 0)
-        for bank in outcome.banks:
-            mode = run.sites[bank.site].mode
-            if mode in counts and run.sites[bank.site].space is Space.SHARED:
-                counts[mode] += bank.wavefronts
-        runs.append(run)
-        ours.append(counts)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        parts = [jobs[k::_AT_ONCE] for k in range(_AT_ONCE)]
+        files = [cache / f"counts-{k}" for k in range(_AT_ONCE)]
+        pairs = [pair for found in pool.map(counted, parts, files, [seconds] * _AT_ONCE) for pair in found]
+    print(f"counted after {time.monotonic() - started:.0f} s", flush=True)
+    runs, ours = [run for run, _ in pairs], [counts for _, counts in pairs]
     with tempfile.NamedTemporaryFile(suffix=".pkl") as file:
         file.write(pickle.dumps(runs))
         file.flush()
         theirs = measured(Path(file.name))
     rows: list[dict[str, Any]] = []
-    for run, counts, counted in zip(runs, ours, theirs, strict=False):
+    for run, counts, told in zip(runs, ours, theirs, strict=False):
         row: dict[str, Any] = {"kernel": run.entry}
         for mode, metric in _METRICS.items():
-            row[mode.value] = [counts[mode], counted[metric]]
+            row[mode.value] = [counts[mode], told[metric]]
         row["same"] = all(a == b for a, b in (row[mode.value] for mode in _METRICS))
         rows.append(row)
     print(f"kernels {len(runs)} measured {len(theirs)} same {sum(row['same'] for row in rows)}")

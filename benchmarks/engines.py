@@ -161,8 +161,9 @@ def compile_all(jobs: list[CheckJob], levels: tuple[Level, ...], cache: Path) ->
     """Fill the cache with every build that the jobs need, several at a time."""
     builds = {(j.path, j.text, j.options, level) for j in jobs for level in levels}
     with ThreadPoolExecutor() as pool:
-        for path, text, options, level in sorted(builds, key=lambda b: -len(b[1])):
-            pool.submit(compile_module, path, text, options, level, find_toolkit(), cache)
+        made = [pool.submit(compile_module, *build, find_toolkit(), cache) for build in builds]
+    failed = [future.exception() for future in made if future.exception()]
+    print(f"builds {len(made)}, failed {len(failed)}", *failed[:2], flush=True)
 
 
 def compare(jobs: list[CheckJob], seconds: float) -> None:

@@ -110,7 +110,7 @@ class Launch:
             races=self.request.races and self._watches_anything(),
             global_races=global_races,
             banks=self.request.banks,
-            bounds=self.host is not None or not self._allocates(),
+            bounds=self.host is not None or not self._has_hidden_memory(),
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
             order=self._order is _Order.FOLLOWED,
@@ -120,12 +120,13 @@ class Launch:
         self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
         self.not_covered.extend(self.made.not_covered)
         cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
-        self.code = loaded(self.device.driver, cubin, self._is_cooperative())
+        self.code = loaded(self.device.driver, cubin, self._cooperative)
         self.function = self.code.get_function(self.request.entry)
         self._place_memory()
         self._place_records(watch, partial)
 
-    def _is_cooperative(self) -> bool:
+    @property
+    def _cooperative(self) -> bool:
         """The kernel asks for what only a cooperative launch has: a place where all blocks meet."""
         functions = reached_from(self.module, self.request.entry)
         return any("%envreg" in i.operands for f in functions for i in f.instructions())
@@ -204,8 +205,11 @@ class Launch:
     def _knowledge_stride(self) -> int:
         return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // 32)
 
-    def _allocates(self) -> bool:
-        """Memory from the device's own heap has no range that we know."""
+    def _has_hidden_memory(self) -> bool:
+        """Memory of the device's own heap, or where the blocks of a grid meet, has no range that we know."""
+        if self._cooperative:
+            self.not_covered.append("bounds of global memory: the driver gives the grid memory of its own")
+            return True
         called = {i.arguments[-2] if len(i.arguments) > 1 else "" for f in self.module.functions.values()
                   for i in f.instructions() if i.base == "call" and "malloc" in i.operands}  # fmt: skip
         if called:

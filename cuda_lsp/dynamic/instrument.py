@@ -57,7 +57,7 @@ class Instrumented:
 
 def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
     """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
-    module = _hoisted(module)
+    module = _hoisted(_alone(module, watch.entry))
     rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
     entry = rewriter.entry(module.entries[watch.entry])
     copies = list(rewriter.copies())
@@ -71,6 +71,23 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
             items.append(item)
     text = write_module(evolve(module, items=tuple(items)))
     return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
+
+
+def _alone(module: PtxModule, entry: str) -> PtxModule:
+    """The module without the other kernels, which would only take the assembler's time.
+
+    One that something else names stays: it may be launched from the device.
+    """
+    kept = [item for item in module.items if not _is_other_entry(item, entry)]
+    functions = (item for item in kept if isinstance(item, PtxFunction))
+    words = {word for f in functions for i in f.instructions() for word in re.findall(r"[\w$]+", i.operands)}
+    words |= {word for v in kept if isinstance(v, PtxVariable) for word in re.findall(r"[\w$]+", v.text)}
+    items = (i for i in module.items if not _is_other_entry(i, entry) or getattr(i, "name", "") in words)
+    return evolve(module, items=tuple(items))
+
+
+def _is_other_entry(item: PtxFunction | PtxVariable | Verbatim, entry: str) -> bool:
+    return isinstance(item, PtxFunction) and item.entry and item.name != entry
 
 
 def _hoisted(module: PtxModule) -> PtxModule:

@@ -95,6 +95,15 @@ def test_every_watched_shared_access_gets_a_probe() -> None:
     assert made(watched=frozenset(), races=False).probed == 0
 
 
+def test_other_kernels_are_left_out() -> None:
+    text = KERNEL + ".visible .entry other() { ret; }\n.visible .entry named() { ret; }\n"
+    text += ".global .align 8 .u64 table[1] = {named};\n"
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    result = instrument(read_module(text), sites(), watch, "").text
+    assert "other(" not in result
+    assert "named(" in result
+
+
 def test_a_guarded_access_is_probed_only_when_it_happens() -> None:
     text = made().text
     text = text[text.index(".entry") :]
