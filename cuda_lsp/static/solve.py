@@ -26,7 +26,7 @@ from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query, is_linear
-from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitch_of
+from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitches_of
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -231,8 +231,8 @@ def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | N
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
     if _digits_differ(p, facts, query) is not None:
         return True
-    pitch = pitch_of(p, query.where.free, grid_known=False)
-    if pitch is not None and query.ask_rows(p, facts, pitch):
+    pitch = query.rows_that_refute(p, facts, pitches_of(p, query.where.free, grid_known=False))
+    if pitch is not None:
         assumed = pitch.assumable and not pitch.bounded and query.rows_broken(p, facts, pitch) is False
         return assumed or query.rows_hold(p, facts, pitch)
     return query.ask(p, facts).outcome is Outcome.REFUTED
@@ -331,9 +331,10 @@ def _proved(
     if positive is not None:
         attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
         return True, None
-    pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
+    grid_known = launch.grid is not None and not launch.assumed
+    pitch = query.rows_that_refute(p, facts, pitches_of(p, query.where.free, grid_known=grid_known))
     broken: bool | None = False
-    if pitch is not None and query.ask_rows(p, facts, pitch):
+    if pitch is not None:
         holds = query.rows_hold(p, facts, pitch)
         broken = query.rows_broken(p, facts, pitch) if pitch.assumable and not holds else False
         if holds or (pitch.assumable and broken is False and not pitch.bounded):

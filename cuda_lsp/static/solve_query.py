@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from attrs import define, field, frozen
@@ -74,6 +74,7 @@ class Query:
     deadline: float
     stats: Counter
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
 
     def replay(
         self,
@@ -97,11 +98,18 @@ class Query:
         """The formula is impossible; what its linear part shows is seen first."""
         return self._refuted_linearly(formula) or self.solve(formula).outcome is Outcome.REFUTED
 
-    def ask_rows(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """The pair is impossible while rows do not overlap."""
+    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Pitch | None:
+        """The rows that, not overlapping, make the pair impossible; of several the likeliest."""
         shared = shared_level(p.pair.relation)
-        formula = t.and_(facts, p.guards, pitch.rows, pitch.equal)
-        return self.refutes(self.complete(formula, p, shared))
+
+        def formula(pitch: Pitch) -> Term:
+            return self.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p, shared)
+
+        for pitch in pitches:
+            if formula(pitch) is t.FALSE or self._refuted_linearly(formula(pitch)):
+                return pitch
+        likeliest = next(iter(pitches), None)
+        return likeliest if likeliest is not None and self.refutes(formula(likeliest)) else None
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
@@ -109,10 +117,15 @@ class Query:
         return self.refutes(formula)
 
     def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """The program's own guards keep columns within their rows: nothing need be assumed."""
+        """The program's own guards keep columns within their rows: nothing need be assumed.
+
+        Where that may be assumed, products of unknowns are not worth the solver's time.
+        """
         shared = shared_level(p.pair.relation)
-        formula = t.and_(facts, p.guards, t.not_(pitch.rows))
-        return self.refutes(self.complete(formula, p, shared))
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        if pitch.assumable and not pitch.bounded and not is_linear(formula):
+            return self._refuted_linearly(formula)
+        return self.refutes(formula)
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
         """Columns leave their rows however wide these are: the program bounds them wrongly.
@@ -166,14 +179,14 @@ class Query:
         return answer
 
     def _refuted_linearly(self, formula: Term) -> bool:
-        """The conditions without products and quotients contradict each other: a quick question."""
-        linear = t.and_(*(part for part in t.conjuncts(formula) if is_linear(part)))
-        if linear is formula or linear is t.TRUE:
+        """A contradiction that needs nothing of products and quotients of unknowns but that they are there."""
+        if is_linear(formula):
             return False
-        answer = self.known.get(linear)
-        if answer is None:
-            answer = self.known[linear] = self._check(linear, None, 0.25 * self.limit)[0]
-        return answer.outcome is Outcome.REFUTED
+        known = self._linearly.get(formula)
+        if known is None:
+            answer, _ = self._check(formula, None, 0.25 * self.limit, linear=True)
+            known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
+        return known
 
     def _solve(self, formula: Term) -> Answer:
         answer, width, sure = self._any_model(formula)
@@ -181,6 +194,8 @@ class Query:
 
     def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
+        if self._refuted_linearly(formula):
+            return REFUTED, None, True
         answer, inexact = self._check(formula, None)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
@@ -213,14 +228,16 @@ class Query:
         shared = shared_level(p.pair.relation)
         return self.satisfiable(self.complete(t.and_(facts, p.formula), p, shared))
 
-    def _check(self, formula: Term, width: int | None, limit: float | None = None) -> tuple[Answer, bool]:
+    def _check(
+        self, formula: Term, width: int | None, limit: float | None = None, *, linear: bool = False
+    ) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
         left = min(limit or self.limit, self.deadline - time.perf_counter())
         if left <= 0.005:
             return UNKNOWN, False
         self.stats.queries += 1
-        encoder = Encoder(width)
+        encoder = Encoder(width, linear)
         try:
             goal = encoder.encode(formula)
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack

@@ -68,7 +68,8 @@ def divide(a: Term, b: Term) -> Term:
     if a is b and a.lo > 0:
         return ONE
     reach = max(abs(a.lo), abs(a.hi))
-    return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo > 0 else -reach, reach)
+    # What is divided by 0 has no meaning.
+    return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo >= 0 else -reach, reach)
 
 
 def remainder(a: Term, b: Term) -> Term:

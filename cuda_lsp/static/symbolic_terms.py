@@ -60,6 +60,9 @@ from cuda_lsp.static.symbolic_logic import (
     or_,
     truth,
 )
+from cuda_lsp.static.symbolic_quotients import (
+    recombined,
+)
 from cuda_lsp.static.symbolic_rewrite import (
     level_of,
     rebuild,
@@ -117,6 +120,7 @@ __all__ = [
     "power",
     "range_times",
     "rebuild",
+    "recombined",
     "remainder",
     "replace",
     "scale",
