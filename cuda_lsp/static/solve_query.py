@@ -179,7 +179,7 @@ class Query:
         return answer
 
     def _refuted_linearly(self, formula: Term) -> bool:
-        """A contradiction that needs nothing of products and quotients of unknowns but that they are there."""
+        """A contradiction that products and quotients of unknowns have no part in, but as unknowns."""
         if is_linear(formula):
             return False
         known = self._linearly.get(formula)

@@ -243,8 +243,8 @@ class Encoder:
             quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
             whole = self.encode(t.mul(d, t.divide(x, d)))
             self.constraints += [
-                dividend == whole + remainder, 0 <= quotient, quotient <= dividend,
-                0 <= remainder, remainder <= dividend, remainder < divisor,
+                dividend == whole + remainder, quotient >= 0, quotient <= dividend,
+                remainder >= 0, remainder <= dividend, remainder < divisor,
             ]  # fmt: skip
         return value
 
