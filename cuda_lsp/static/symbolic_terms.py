@@ -73,6 +73,9 @@ from cuda_lsp.static.symbolic_rewrite import (
 from cuda_lsp.static.symbolic_text import (
     show,
 )
+from cuda_lsp.static.symbolic_wraps import (
+    unwrapped,
+)
 
 __all__ = [
     "BIT_OPS",
@@ -133,5 +136,6 @@ __all__ = [
     "symbol",
     "test",
     "truth",
+    "unwrapped",
     "wrap",
 ]
