@@ -1,4 +1,4 @@
-"""Unsigned arithmetic that the guards keep from wrapping: ``uint32(524288 * (i / 256))`` where ``i / 256 < 32``.
+"""Unsigned arithmetic that guards keep from wrapping: ``uint32(524288 * (i / 256))`` where ``i / 256 < 32``.
 
 A term knows the interval of its value for all threads; the threads that come by an access are fewer. Where
 the conditions of the access keep a wrapped sum within its type, the wrap is no more.

@@ -106,7 +106,8 @@ int main() {
 
 def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
     site = only(
-        "void f() { dim3 grid; dim3 block; block.x = 128; block.y = 4; grid.x = 64 / block.y; k<<<grid, block>>>(3); }"
+        "void f() { dim3 grid; dim3 block; block.x = 128; block.y = 4; grid.x = 64 / block.y;"
+        " k<<<grid, block>>>(3); }"
     )
     assert (site.block, site.grid) == ((128, 4, 1), (16, 1, 1))
 
