@@ -316,8 +316,12 @@ def _without_common_proofs(
 
 
 def _without_data(guards: Term) -> Term:
-    """The conditions that no unknown predicate is part of."""
-    return t.and_(*(c for c in t.conjuncts(guards) if all(x.op is not Op.TEST for x in t.subterms(c))))
+    """The conditions that no unknown predicate or value is part of."""
+    return t.and_(*(c for c in t.conjuncts(guards) if not any(map(_is_data, t.subterms(c)))))
+
+
+def _is_data(part: Term) -> bool:
+    return part.op is Op.TEST or (part.op is Op.APPLY and part.args[0].startswith("?"))
 
 
 def _proved(
@@ -341,6 +345,11 @@ def _proved(
             if not holds:
                 attempt.assumptions[pitch.text] = None
             return True, None
+        if pitch.assumable:
+            sizes = query.rows_hold_for_sizes(p, facts, pitch)
+            attempt.assumptions.update(dict.fromkeys(f"`{name}` is not negative" for name in sizes))
+            if sizes:
+                return True, None
         if broken is None and not pitch.bounded:
             return None, None
         if len(pitch.parameters) < len(pitch.names) or p.overlap.op is not Op.EQ:

@@ -20,7 +20,10 @@ from cuda_lsp.static.affine import BDIM, Problem
 from cuda_lsp.static.digits import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
-_AMPLE, _FEW = 1 << 15, 1 << 8
+_AMPLE = 1 << 15
+FEW = 1 << 8
+"""What sizes are taken to be at most, beside pitches that are wide enough."""
+
 _MAX_PITCHES, _MAX_READINGS = 4, 3
 _GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
 _OUTER_AXES = (
@@ -172,8 +175,8 @@ def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term
     not overlap is then no assumption to make.
     """
     known = math.prod(e.value for e in extents if e.is_const)
-    wide = max(_AMPLE, 4 * known * _FEW)  # no grid of so few blocks leaves its row
-    small = [t.le(x, t.const(_FEW)) for x in others if x not in pitch.parameters]
+    wide = max(_AMPLE, 4 * known * FEW)  # no grid of so few blocks leaves its row
+    small = [t.le(x, t.const(FEW)) for x in others if x not in pitch.parameters]
     nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
 

@@ -73,6 +73,8 @@ class Encoder:
 
     width: int | None = None
     linear: bool = False
+    few: int = 0
+    """With ``linear``: numbers up to it are told what they multiply by at most."""
     constraints: list[Z3] = field(factory=list[Z3])
     names: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
@@ -173,6 +175,10 @@ class Encoder:
             self.constraints.append(value >= int(low))
         if math.isfinite(high):
             self.constraints.append(value <= int(high))
+        for factor, other in (atoms, atoms[::-1]) if self.few and len(atoms) == 2 else ():
+            a, b = self.encode(factor), self.encode(other)
+            small = z3().And(a >= 0, a <= self.few, b >= 0)
+            self.constraints.append(z3().Implies(small, z3().And(value >= 0, value <= self.few * b)))
         if len(atoms) == 2 and all(atom.lo >= 0 for atom in atoms):
             for factor, other in (atoms, atoms[::-1]):
                 if factor.lo >= 1:

@@ -1,27 +1,32 @@
 """Unsigned arithmetic that guards keep from wrapping: ``uint32(524288 * (i / 256))`` where ``i / 256 < 32``.
 
 A term knows the interval of its value for all threads; the threads that come by an access are fewer. Where
-the conditions of the access keep a wrapped sum within its type, the wrap is no more.
+the conditions of the access keep a wrapped sum within its type, the wrap is no more; where they keep an index
+below a divisor, so is the remainder: ``(i + n) % n`` where ``i < n``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cuda_lsp.static.symbolic_core import Op, Term, monomials, range_times
-from cuda_lsp.static.symbolic_logic import conjuncts
+from cuda_lsp.static.symbolic_core import Op, Term, monomials, range_times, scale, sub
+from cuda_lsp.static.symbolic_logic import conjuncts, lt
 from cuda_lsp.static.symbolic_rewrite import replace, subterms
 
 _Interval = tuple[float, float]
 
 
 def unwrapped(term: Term, guard: Term) -> Term:
-    """The term's value wherever ``guard`` holds, without wraps that cannot take place there."""
-    if all(part.op is not Op.WRAP for part in subterms(term)):
+    """The term's value wherever ``guard`` holds, without wraps and remainders that change nothing there."""
+    if all(part.op not in (Op.WRAP, Op.REM) for part in subterms(term)):
         return term
     known = _bounds(guard)
+    conditions = frozenset(conjuncts(guard))
 
     def leaf(part: Term) -> Term | None:
+        if part.op is Op.REM:
+            index = _without_multiples(*part.args)
+            return index if index.lo >= 0 and lt(index, part.args[1]) in conditions else None
         if part.op is not Op.WRAP:
             return None
         inner = replace(part.args[0], leaf, {})
@@ -29,6 +34,12 @@ def unwrapped(term: Term, guard: Term) -> Term:
         return inner if part.lo <= low and high <= part.hi else None
 
     return replace(term, leaf, {})
+
+
+def _without_multiples(index: Term, divisor: Term) -> Term:
+    """``i`` of ``i + n`` for the divisor ``n``."""
+    count = monomials(index).get((divisor,), 0)
+    return sub(index, scale(divisor, count)) if count > 0 else index
 
 
 def _bounds(guard: Term) -> dict[Term, _Interval]:
