@@ -10,10 +10,10 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Space
@@ -99,18 +99,35 @@ class Query:
         """The formula is impossible; what its linear part shows is seen first."""
         return self.satisfiable(formula) is False
 
-    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Pitch | None:
-        """The rows that, not overlapping, make the pair impossible; of several the likeliest."""
+    def _refuted_quickly(self, formula: Term) -> bool:
+        """``refutes``, as far as linear arithmetic goes."""
+        return self.refutes(formula) if is_linear(formula) else self._refuted_linearly(formula)
+
+    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Iterator[Pitch]:
+        """The rows that, not overlapping, make the pair impossible, as they are found."""
         shared = shared_level(p.pair.relation)
 
         def formula(pitch: Pitch) -> Term:
             return self.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p, shared)
 
+        found = False
         for pitch in pitches:
-            if formula(pitch) is t.FALSE or self._refuted_linearly(formula(pitch)):
-                return pitch
+            if self._refuted_quickly(formula(pitch)):
+                found = True
+                yield pitch
+        for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
+            sizes, sized = self._sized(formula(pitch))
+            if sizes and self._refuted_quickly(sized):
+                yield evolve(pitch, sizes=sizes)
         likeliest = next(iter(pitches), None)
-        return likeliest if likeliest is not None and self.refutes(formula(likeliest)) else None
+        if not found and likeliest is not None and self.refutes(formula(likeliest)):
+            yield likeliest
+
+    def _sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
+        """The formula for parameters that are not negative, and those of which it does not say so itself."""
+        free = [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
+        doubtful = [x for x in free if x.lo < 0]
+        return tuple(x.args[0] for x in doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
@@ -124,18 +141,15 @@ class Query:
         """
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        if pitch.assumable and not pitch.bounded and not is_linear(formula):
-            return self._refuted_linearly(formula)
-        return self.refutes(formula)
+        lightly = pitch.assumable and not pitch.bounded
+        return self._refuted_quickly(formula) if lightly else self.refutes(formula)
 
     def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[str, ...]:
         """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        free = [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
-        doubtful = [x for x in free if x.lo < 0]
-        sized = t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
-        return tuple(x.args[0] for x in doubtful) if doubtful and self.refutes(sized) else ()
+        sizes, sized = self._sized(formula)
+        return sizes if sizes and self.refutes(sized) else ()
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
         """Columns leave their rows however wide these are: the program bounds them wrongly.

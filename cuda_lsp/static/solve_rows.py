@@ -37,7 +37,8 @@ class Pitch:
     """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
     that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
     ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
-    that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one."""
+    that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
+    parameters that must not be negative for ``equal`` to be impossible."""
 
     rows: Term
     equal: Term
@@ -46,6 +47,7 @@ class Pitch:
     parameters: tuple[Term, ...] = ()
     bounded: bool = False
     nested: tuple[tuple[Term, Term], ...] = ()
+    sizes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -65,7 +67,7 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
         return []
     a, b = p.offsets
     starts = _symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
-    readings = [_Reading(p, free, grid_known).read(start) for start in starts]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
 
@@ -76,6 +78,7 @@ class _Reading:
     p: Problem
     free: Mapping[str, Var]
     grid_known: bool
+    components: bool  # what tells addresses apart may be a component of a structure of arrays
     rows: list[Term] = field(factory=list[Term])
     equal: list[Term] = field(factory=list[Term])
     names: list[str] = field(factory=list[str])
@@ -124,7 +127,8 @@ class _Reading:
         first, second = self.p.pair.first, self.p.pair.second
         in_global = first.array.space is Space.GLOBAL
         pitch = start or next(iter(_symbols(a, b, self.free, uniform=in_global)), None)
-        if pitch is None and in_global and first.mode is second.mode is Mode.WRITE:
+        writes = first.mode is second.mode is Mode.WRITE
+        if pitch is None and in_global and writes and self.components:
             pitch = _component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
