@@ -34,6 +34,7 @@ from cuda_lsp.frontend.extract_places import (
 )
 from cuda_lsp.frontend.extract_state import Lowering
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, type_of
+from cuda_lsp.frontend.native_atomics import native_atomics
 from cuda_lsp.frontend.surfaces import surface
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
@@ -297,6 +298,8 @@ def _rows() -> dict[str, Handler]:
         add(f"atomic{name}", atomic(op, Scope.DEVICE))
         add(f"atomic{name}_block", atomic(op, Scope.BLOCK))
         add(f"atomic{name}_system", atomic(op, Scope.SYSTEM))
+    for name, handler in native_atomics():
+        add(name, handler)
     add("__ldg __ldcg __ldca __ldcs __ldlu __ldcv", load_through)
     add("__stwb __stcg __stcs __stwt", store_through)
     add("memcpy memmove __builtin_memcpy __builtin_memmove", copy())

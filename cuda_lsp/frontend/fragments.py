@@ -3,7 +3,8 @@
 Such a fragment uses macros and types that its includer defined before the ``#include``. When a file's
 kernels do not parse on their own, the nearest file that includes it is looked for, and what stands above
 that ``#include`` is put in front (as a forced header: no position of the fragment moves), behind what that
-file's own includer says. Looked for when a file is opened, never while typing.
+file's own includer says. What stands below it is put behind the fragment where templates stay without
+arguments, because there they get some. Looked for when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ _MAX_BYTES = 1 << 20
 
 @frozen
 class Prelude:
-    """``text`` is what ``includer`` says before it includes the fragment."""
+    """``text`` is what ``includer`` says before it includes the fragment, ``tail`` what it says behind."""
 
     includer: Path
     text: str
+    tail: str = ""
 
     @property
     def path(self) -> Path:
@@ -79,7 +81,7 @@ def _includers(fragment: Path, most: int) -> list[Prelude]:
             continue
         match = wanted.search(text)
         if match:
-            found.append(Prelude(candidate, text[: match.start()]))
+            found.append(Prelude(candidate, text[: match.start()], text[match.end() :].partition("\n")[2]))
             if len(found) == most:
                 break
     return found

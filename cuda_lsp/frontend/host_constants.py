@@ -48,7 +48,7 @@ class _Definition:
     position: int
     end: int
     text: str | None
-    writes: bool = False  # the definition itself contains an ``=``
+    writes: int = 0  # how many ``=`` the definition itself contains
 
 
 class HostConstants:
@@ -77,11 +77,11 @@ class HostConstants:
             before = self._plain[max(0, match.start() - 60) : match.start()]
             outer = _QUALIFIERS.sub("", before).rstrip()[-1:]
             if outer in ("(", ","):  # a parameter with a default, or a loop's counter
-                self._add(match[1], match.start(), None, parameter=True, writes=match[2] == "=")
+                self._add(match[1], match.start(), None, parameter=True, writes=int(match[2] == "="))
             else:
-                self._add(match[1], match.start(), match[3], writes=match[2] == "=")
+                self._add(match[1], match.start(), match[3], writes=int(match[2] == "="))
         for match in _ENUMERATOR.finditer(self._plain):
-            definition = _Definition(match.start(), len(self._plain), match[2], writes=True)
+            definition = _Definition(match.start(), len(self._plain), match[2], writes=1)
             self._definitions.setdefault(match[1], []).append(definition)
 
     def _read_parameters(self) -> None:
@@ -93,16 +93,36 @@ class HostConstants:
         for match in _DIM3.finditer(self._plain):
             for item in split_arguments(match[1]):
                 parts = _DIM3_ITEM.match(item.strip())
-                if parts:
+                if not parts:
+                    self._read_components(item.strip(), match.start())
+                else:
                     arguments = next((part for part in parts.groups()[1:] if part is not None), "")
                     end = self._scopes.end(match.start())
-                    writes = "=" in item
+                    writes = int("=" in item)
                     self._dims.setdefault(parts[1], []).append(
                         _Definition(match.start(), end, arguments, writes)
                     )
 
+    def _read_components(self, name: str, position: int) -> None:
+        """``dim3 block; block.x = 32; block.y = 4;``: each component once, with no condition in between."""
+        if not name.isidentifier():
+            return
+        end = self._scopes.end(position)
+        pattern = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;]{{1,200}});")
+        found = list(pattern.finditer(self._plain, position, end))
+        values = {match[1]: match[2] for match in found}
+        plain = all(
+            self._scopes.end(match.start()) == end
+            and self._plain[max(0, match.start() - 400) : match.start()].rstrip()[-1:] in ";{}"
+            for match in found
+        )
+        if found and plain and len(values) == len(found):
+            text = ", ".join(values.get(axis, "1") for axis in "xyz")
+            definition = _Definition(found[-1].end() - 1, end, text, len(found))
+            self._dims.setdefault(name, []).append(definition)
+
     def _add(
-        self, name: str, position: int, text: str | None, parameter: bool = False, writes: bool = False
+        self, name: str, position: int, text: str | None, parameter: bool = False, writes: int = 0
     ) -> None:
         end = self._scopes.parameter_end(position) if parameter else self._scopes.end(position)
         self._definitions.setdefault(name, []).append(_Definition(position, end, text, writes))

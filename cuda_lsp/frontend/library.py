@@ -1,7 +1,7 @@
-"""Classes of cub, libcu++ and wmma that kernels use: atomics are modelled, the rest is named.
+"""Classes of libcu++ that kernels use: atomics are modelled, the rest is named.
 
-cub's collectives have a room of their own (``collectives``). What ``cuda::barrier`` and ``cuda::pipeline``
-do is not analysed (``Incomplete``).
+cub's collectives and wmma have rooms of their own (``collectives``, ``matrices``). What ``cuda::barrier``
+and ``cuda::pipeline`` do is not analysed (``Incomplete``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.builtin_memory import emit_atomic
 from cuda_lsp.frontend.collectives import collective
-from cuda_lsp.frontend.extract_build import base_array, binary
+from cuda_lsp.frontend.extract_build import binary
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     Address,
@@ -23,10 +23,11 @@ from cuda_lsp.frontend.extract_places import (
     Value,
 )
 from cuda_lsp.frontend.extract_types import type_of
+from cuda_lsp.frontend.matrices import lower_matrix
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import BinaryOp, Const, Copy, Fence, Load, Store, Var
-from cuda_lsp.ir.types import INT64, Pointer
-from cuda_lsp.model import Scope, Space
+from cuda_lsp.ir.program import BinaryOp, Const, Copy, Fence, Store, Var
+from cuda_lsp.ir.types import INT64
+from cuda_lsp.model import Scope
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.builtin_call import Call
@@ -86,7 +87,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
             return _named(call, f"{name.split('<')[0]}::{call.name}", this)
         return None
     if owner == "wmma":
-        return _matrix(call)
+        return lower_matrix(call)
     if call.name == "atomic_thread_fence":
         call.low.emit(Fence(Scope.DEVICE, call.low.site(call.node)))
         return call.nothing()
@@ -160,27 +161,6 @@ def _asynchronous(call: Call) -> Value:
     low.incomplete(f"cuda::{call.name}", "asynchronous copies are not modelled", call.node, synchronises=True)
     if call.name == "make_pipeline":
         return Handle("cuda::pipeline")
-    return call.unknown(f"result of {call.name}")
-
-
-def _matrix(call: Call) -> Value:
-    """wmma: loads and stores read or write a tile of unknown lane mapping, warp-wide."""
-    low = call.low
-    if call.name in ("load_matrix_sync", "store_matrix_sync"):
-        index = 1 if call.name.startswith("load") else 0
-        pointer = low.pointer(expressions.value(low, call.arguments[index]))
-        base = base_array(pointer)
-        if base is None or base.space is Space.SHARED or call.name.startswith("store"):
-            low.incomplete(
-                f"wmma::{call.name}",
-                "which lane touches which element is not specified",
-                call.node,
-                [pointer],
-            )
-        else:
-            info = type_of(low.ast, call.arguments[index])
-            target = info.target.ir if info.target is not None else Pointer()
-            low.emit(Load(None, pointer, target, low.site(call.node), readonly=True))
     return call.unknown(f"result of {call.name}")
 
 

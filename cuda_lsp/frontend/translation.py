@@ -72,6 +72,7 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._preludes: tuple[Prelude, ...] = ()
+        self._tailed = False  # what the preludes' files say behind the ``#include`` is read as well
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
@@ -80,29 +81,34 @@ class Translation:
             self._try_as_fragment(text)
 
     def _broken_kernels(self) -> int:
-        stretches = {k.offsets for k in self._sources.kernels}
-        inside = sum(1 for start, end in stretches for p in self._problems.main if start <= p.offset < end)
-        return inside + len(self.unreadable)
+        """Errors that concern kernels, and templates that nothing instantiates."""
+        kernels = self._sources.kernels
+        errors = {error for kernel in kernels for error in self._compile_errors(kernel)}
+        return len(errors) + sum(kernel.dependent for kernel in kernels) + len(self.unreadable)
 
     def _try_as_fragment(self, text: str) -> None:
         """Parse behind what the including files say first, when that makes more of the kernels readable."""
-        fewest, best = self._broken_kernels(), ()
+        fewest, best = self._broken_kernels(), ((), False)
         known = self._kernel_names()
         for preludes in find_preludes(self.path):
-            self._read_behind(preludes, text)
-            broken = self._broken_kernels()
-            if broken < fewest and known <= self._kernel_names():
-                fewest, best = broken, preludes
+            for tailed in (False, True):
+                self._read_behind(preludes, tailed, text)
+                broken = self._broken_kernels()
+                if broken < fewest and known <= self._kernel_names():
+                    fewest, best = broken, (preludes, tailed)
+                if not fewest or not self._sources.templates:
+                    break
             if not fewest:
                 break
-        if self._preludes != best:
-            self._read_behind(best, text)
+        if (self._preludes, self._tailed) != best:
+            self._read_behind(*best, text)
 
     def _kernel_names(self) -> set[str]:
         return {kernel.base_name for kernel in self._sources.kernels}
 
-    def _read_behind(self, preludes: tuple[Prelude, ...], text: str) -> None:
+    def _read_behind(self, preludes: tuple[Prelude, ...], tailed: bool, text: str) -> None:
         self._preludes = preludes
+        self._tailed = tailed
         self._unit = None
         self._guesses.clear()
         self._headers = (b"", b"")
@@ -147,7 +153,8 @@ class Translation:
 
     def _parse(self) -> bool:
         appended = instantiation.appended_text([request for _, request in self._guesses.values() if request])
-        appended += "}" * sum(prelude.open_braces for prelude in self._preludes)
+        for prelude in reversed(self._preludes):
+            appended += f"\n{prelude.tail}" if self._tailed else "}" * prelude.open_braces
         buffer = [(str(self.path), self._source.data.decode("utf-8", "replace") + appended)]
         flags = [*self._flags]
         for prelude in self._preludes:

@@ -74,8 +74,8 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
     one: dict[Term, Term] = {}
     two: dict[Term, Term] = {}
     first, second = pair.first, pair.second
-    a = t.add(copy_of(first.offset, 1, shared, one), t.const(memory_base(first.array)[1]))
-    b = t.add(copy_of(second.offset, 2, shared, two), t.const(memory_base(second.array)[1]))
+    a = t.add(copy_of(_place(first), 1, shared, one), t.const(memory_base(first.array)[1]))
+    b = t.add(copy_of(_place(second), 2, shared, two), t.const(memory_base(second.array)[1]))
     guards = t.and_(copy_of(first.guard, 1, shared, one), copy_of(second.guard, 2, shared, two))
     for separator in pair.separators:
         guards = t.and_(guards, _not_separated(separator, shared, one, two, axes, warp_size))
@@ -84,6 +84,11 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
     if first.value is not None and second.value is not None and first.mode is second.mode:
         same = copy_of(first.value, 1, shared, one) is copy_of(second.value, 2, shared, two)
     return Problem(pair, overlap, guards, t.sub(a, b), (a, b), same)
+
+
+def _place(access: Access) -> Term:
+    """The access's offset, as simple as its guard makes it."""
+    return t.recombined(t.unwrapped(access.offset, access.guard))
 
 
 def _overlap(

@@ -39,7 +39,7 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     if kernel.bounds:
         return (
             LaunchConfig(
-                (kernel.bounds.max_threads, 1, 1),
+                _folded(kernel, (kernel.bounds.max_threads, 1, 1)),
                 grid,
                 source=LaunchSource.BOUNDS,
                 arguments=kernel.arguments,
@@ -52,7 +52,7 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
     hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
     source = LaunchSource.BOUNDS if hinted else LaunchSource.DEFAULT
-    block = hinted or _default_block(kernel, settings)
+    block = hinted or _folded(kernel, settings.default_block)
     return (LaunchConfig(block, grid, source=source, arguments=kernel.arguments),)
 
 
@@ -102,12 +102,12 @@ def _side(extent: int) -> int:
     return next((side for side in (64, 32, 16, 8, 4) if side <= extent), 1)
 
 
-def _default_block(kernel: Kernel, settings: Settings) -> Dim3:
-    """The default, folded into two dimensions for a kernel that uses threadIdx.y."""
-    x, y, z = settings.default_block
+def _folded(kernel: Kernel, block: Dim3) -> Dim3:
+    """A row of threads, in two dimensions for a kernel that uses threadIdx.y."""
+    x, y, z = block
     if (y, z) == (1, 1) and x % 16 == 0 and Axis.TID_Y in axes_of(kernel):
         return (16, x // 16, 1)
-    return (x, y, z)
+    return block
 
 
 _EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)

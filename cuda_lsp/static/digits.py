@@ -310,16 +310,19 @@ class _Reader:
 
     def separate(self, difference: Term) -> list[_Equation] | None:
         """Equations that hold when the difference is 0; None when it cannot be taken apart."""
-        parts = _parts(difference)
-        if parts is None or not 1 <= len(parts) <= _MAX_DIGITS:
-            return None
-        ordered = sorted(parts, key=_size)
-        best: list[list[_Digit]] = []
-        for top in reversed(ordered):  # bases of different parameters are not ordered by their looks
-            runs = self._runs([d for d in ordered if d is not top] + [top])
-            if len(runs) > len(best):
-                best = runs
-        return self._equations(best)
+        for apart in (False, True):
+            parts = _parts(difference, apart)
+            if parts is None or not 1 <= len(parts) <= _MAX_DIGITS:
+                return None
+            best: list[list[_Digit]] = []
+            for order in _orders(sorted(parts, key=_size)):
+                runs = self._runs(order)
+                if len(runs) > len(best):
+                    best = runs
+            equations = self._equations(best)
+            if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
+                return equations
+        return None
 
     def _runs(self, ordered: list[_Digit]) -> list[list[_Digit]]:
         """The digits, least weight first, cut where what lies below is less than one unit of the next.
@@ -445,9 +448,22 @@ def _size(digit: _Digit) -> tuple[int, int, bool]:
     return max(len(m) for m in sums), sum(abs(c) for c in sums.values()), whole
 
 
-def _parts(difference: Term) -> list[_Digit] | None:
-    """The difference by weight; None when it is not of the form."""
-    weights: dict[tuple[int, t.Monomial], dict[t.Monomial, int]] = {}
+def _orders(ordered: list[_Digit]) -> Iterable[list[_Digit]]:
+    """Bases of different parameters are not ordered by their looks: any may be the top, or that of a row."""
+    for top in reversed(ordered):
+        yield [d for d in ordered if d is not top] + [top]
+    for base in ordered:
+        row = [d for d in ordered if _exactly_divided(d.weight, base.weight) is not None]
+        if 1 < len(row) < len(ordered):
+            yield [d for d in ordered if d not in row] + row
+
+
+def _parts(difference: Term, apart: bool) -> list[_Digit] | None:
+    """The difference by weight; None when it is not of the form.
+
+    ``apart``: a weight that is a sum counts as one weight each: ``k`` steps of ``height*pitch + width``.
+    """
+    weights: dict[tuple[int, t.Monomial, t.Monomial], dict[t.Monomial, int]] = {}
     for atoms, factor in t.monomials(difference).items():
         varying = tuple(a for a in atoms if side(a))
         whose = SHARED
@@ -456,12 +472,12 @@ def _parts(difference: Term) -> list[_Digit] | None:
         if whose == MIXED:
             return None
         shared = tuple(a for a in atoms if not side(a))
-        weights.setdefault((whose, varying), {})[shared] = factor
-    remainder = weights.pop((SHARED, ()), {})
-    signs = {whose == FIRST: c > 0 for (whose, _), sums in weights.items() for c in sums.values()}
+        weights.setdefault((whose, varying, shared if apart and varying else ()), {})[shared] = factor
+    remainder = weights.pop((SHARED, (), ()), {})
+    signs = {whose == FIRST: c > 0 for (whose, *_), sums in weights.items() for c in sums.values()}
     sign = 1 if signs.get(True, not signs.get(False, False)) else -1
     parts: dict[Term, _Digit] = {}
-    for (whose, varying), sums in weights.items():
+    for (whose, varying, _), sums in weights.items():
         direction = sign if whose == FIRST else -sign
         weight = t.from_monomials({m: c * direction for m, c in sums.items()})
         if any(c < 0 for c in t.monomials(weight).values()):

@@ -9,7 +9,7 @@ reason, never silence.  Runs in the calling process; ``workers`` runs it where i
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from threading import Lock
 
@@ -26,7 +26,8 @@ from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Outcome, Query, is_linear
-from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitch_of
+from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitches_of
+from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
@@ -231,11 +232,13 @@ def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | N
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:
     if _digits_differ(p, facts, query) is not None:
         return True
-    pitch = pitch_of(p, query.where.free, grid_known=False)
-    if pitch is not None and query.ask_rows(p, facts, pitch):
+    refuting = False
+    for pitch in query.rows_that_refute(p, facts, pitches_of(p, query.where.free, grid_known=False)):
+        refuting = True
         assumed = pitch.assumable and not pitch.bounded and query.rows_broken(p, facts, pitch) is False
-        return assumed or query.rows_hold(p, facts, pitch)
-    return query.ask(p, facts).outcome is Outcome.REFUTED
+        if not pitch.sizes and (assumed or query.rows_hold(p, facts, pitch)):
+            return True
+    return not refuting and query.ask(p, facts).outcome is Outcome.REFUTED
 
 
 def _ticketed(kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel) -> Ticketed:
@@ -305,19 +308,24 @@ def _without_common_proofs(
     """The problems that are left when those that differ in conditions on data only were proved at once."""
     groups: dict[Term, list[tuple[Problem, Term]]] = {}
     for p, facts in problems:
-        groups.setdefault(t.and_(facts, p.overlap, _without_data(p.guards)), []).append((p, facts))
+        groups.setdefault(t.and_(facts, p.overlap, _without_data(p.guards, query)), []).append((p, facts))
     done: set[Problem] = set()
     for members in groups.values():
         p, facts = members[0]
-        common = evolve(p, guards=_without_data(p.guards))
+        common = evolve(p, guards=_without_data(p.guards, query))
         if len(members) > 1 and _proved(common, facts, query, attempt, launch)[0]:
             done.update(member for member, _ in members)
     return [(p, facts) for p, facts in problems if p not in done]
 
 
-def _without_data(guards: Term) -> Term:
-    """The conditions that no unknown predicate is part of."""
-    return t.and_(*(c for c in t.conjuncts(guards) if all(x.op is not Op.TEST for x in t.subterms(c))))
+def _without_data(guards: Term, query: Query) -> Term:
+    """The conditions that no unknown predicate or value is part of."""
+    known = query.summary.facts.keys() | query.summary.slots.keys()
+
+    def is_data(part: Term) -> bool:
+        return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)
+
+    return t.and_(*(c for c in t.conjuncts(guards) if not any(map(is_data, t.subterms(c)))))
 
 
 def _proved(
@@ -331,24 +339,45 @@ def _proved(
     if positive is not None:
         attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
         return True, None
-    pitch = pitch_of(p, query.where.free, grid_known=launch.grid is not None and not launch.assumed)
-    broken: bool | None = False
-    if pitch is not None and query.ask_rows(p, facts, pitch):
-        holds = query.rows_hold(p, facts, pitch)
-        broken = query.rows_broken(p, facts, pitch) if pitch.assumable and not holds else False
-        if holds or (pitch.assumable and broken is False and not pitch.bounded):
-            if not holds:
-                attempt.assumptions[pitch.text] = None
+    grid_known = launch.grid is not None and not launch.assumed
+    pitches = pitches_of(p, query.where.free, grid_known=grid_known)
+    overlapping: list[tuple[bool | None, Pitch]] = []
+    for pitch in query.rows_that_refute(p, facts, pitches):
+        assumed, broken = _rows_apart(p, facts, pitch, query)
+        if assumed is not None:
+            attempt.assumptions.update(dict.fromkeys(assumed))
             return True, None
-        if broken is None and not pitch.bounded:
-            return None, None
-        if len(pitch.parameters) < len(pitch.names) or p.overlap.op is not Op.EQ:
-            broken = False  # a known width, or one that elements need not divide: too little to accuse
+        overlapping.append((broken, pitch))
+    broken, pitch = overlapping[0] if overlapping else (False, None)
+    if pitch is not None and broken is None and not pitch.bounded:
+        return None, None
+    if pitch and (len(pitch.parameters) < len(pitch.names) or p.overlap.op is not Op.EQ):
+        broken = False  # a known width, or one that elements need not divide: too little to accuse
     masks = mask_cases(p.formula, query.where.free)
     if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
         attempt.assumptions[masks[1]] = None
         return True, None
     return query.ask(p, facts).outcome is Outcome.REFUTED, pitch if broken else None
+
+
+def _rows_apart(
+    p: Problem, facts: Term, pitch: Pitch, query: Query
+) -> tuple[tuple[str, ...] | None, bool | None]:
+    """What has to be taken for granted for rows not to overlap; None: that is too much.
+
+    And whether the program itself makes them overlap.
+    """
+    if query.rows_hold(p, facts, pitch):
+        return _not_negative(pitch.sizes), False
+    broken = query.rows_broken(p, facts, pitch) if pitch.assumable else False
+    if pitch.assumable and broken is False and not pitch.bounded:
+        return (pitch.text, *_not_negative(pitch.sizes)), False
+    sizes = query.rows_hold_for_sizes(p, facts, pitch) if pitch.assumable else ()
+    return (_not_negative((*sizes, *pitch.sizes)) if sizes else None), broken
+
+
+def _not_negative(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"`{name}` is not negative" for name in names)
 
 
 def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import ctypes
 import enum
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
-from cuda_lsp.static.solve_rows import Pitch, ample
+from cuda_lsp.static.solve_rows import FEW, Pitch, ample
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
@@ -74,6 +74,8 @@ class Query:
     deadline: float
     stats: Counter
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
 
     def replay(
         self,
@@ -95,13 +97,37 @@ class Query:
 
     def refutes(self, formula: Term) -> bool:
         """The formula is impossible; what its linear part shows is seen first."""
-        return self._refuted_linearly(formula) or self.solve(formula).outcome is Outcome.REFUTED
+        return self.satisfiable(formula) is False
 
-    def ask_rows(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """The pair is impossible while rows do not overlap."""
+    def _refuted_quickly(self, formula: Term) -> bool:
+        """``refutes``, as far as linear arithmetic goes."""
+        return self.refutes(formula) if is_linear(formula) else self._refuted_linearly(formula)
+
+    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Iterator[Pitch]:
+        """The rows that, not overlapping, make the pair impossible, as they are found."""
         shared = shared_level(p.pair.relation)
-        formula = t.and_(facts, p.guards, pitch.rows, pitch.equal)
-        return self.refutes(self.complete(formula, p, shared))
+
+        def formula(pitch: Pitch) -> Term:
+            return self.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p, shared)
+
+        found = False
+        for pitch in pitches:
+            if self._refuted_quickly(formula(pitch)):
+                found = True
+                yield pitch
+        for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
+            sizes, sized = self._sized(formula(pitch))
+            if sizes and self._refuted_quickly(sized):
+                yield evolve(pitch, sizes=sizes)
+        likeliest = next(iter(pitches), None)
+        if not found and likeliest is not None and self.refutes(formula(likeliest)):
+            yield likeliest
+
+    def _sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
+        """The formula for parameters that are not negative, and those of which it does not say so itself."""
+        free = [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
+        doubtful = [x for x in free if x.lo < 0]
+        return tuple(x.args[0] for x in doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
@@ -109,10 +135,21 @@ class Query:
         return self.refutes(formula)
 
     def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """The program's own guards keep columns within their rows: nothing need be assumed."""
+        """The program's own guards keep columns within their rows: nothing need be assumed.
+
+        Where that may be assumed, products of unknowns are not worth the solver's time.
+        """
         shared = shared_level(p.pair.relation)
-        formula = t.and_(facts, p.guards, t.not_(pitch.rows))
-        return self.refutes(self.complete(formula, p, shared))
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        lightly = pitch.assumable and not pitch.bounded
+        return self._refuted_quickly(formula) if lightly else self.refutes(formula)
+
+    def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[str, ...]:
+        """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        sizes, sized = self._sized(formula)
+        return sizes if sizes and self.refutes(sized) else ()
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
         """Columns leave their rows however wide these are: the program bounds them wrongly.
@@ -122,11 +159,11 @@ class Query:
         if not pitch.parameters:
             return False
         shared = shared_level(p.pair.relation)
-        formula = t.and_(facts, p.guards, t.not_(pitch.rows))
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
         symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
         formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
-        return self.satisfiable(self.complete(formula, p, shared))
+        return False if self._refuted_linearly(formula, few=FEW) else self.satisfiable(formula)
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
@@ -161,19 +198,22 @@ class Query:
         if formula is t.FALSE:
             return REFUTED
         answer = self.known.get(formula)
+        if answer is None and formula in self._any and self._any[formula].outcome is not Outcome.MODEL:
+            answer = self.known[formula] = self._any[formula]
         if answer is None:
             answer = self.known[formula] = self._solve(formula)
         return answer
 
-    def _refuted_linearly(self, formula: Term) -> bool:
-        """The conditions without products and quotients contradict each other: a quick question."""
-        linear = t.and_(*(part for part in t.conjuncts(formula) if is_linear(part)))
-        if linear is formula or linear is t.TRUE:
+    def _refuted_linearly(self, formula: Term, few: int = 0) -> bool:
+        """A contradiction that products and quotients of unknowns have no part in, but as unknowns."""
+        if is_linear(formula):
             return False
-        answer = self.known.get(linear)
-        if answer is None:
-            answer = self.known[linear] = self._check(linear, None, 0.25 * self.limit)[0]
-        return answer.outcome is Outcome.REFUTED
+        known = self._linearly.get(formula)
+        if known is None:
+            encoder = Encoder(None, linear=True, few=few)
+            answer, _ = self._check(formula, encoder, 0.25 * self.limit)
+            known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
+        return known
 
     def _solve(self, formula: Term) -> Answer:
         answer, width, sure = self._any_model(formula)
@@ -181,11 +221,13 @@ class Query:
 
     def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
-        answer, inexact = self._check(formula, None)
+        if self._refuted_linearly(formula):
+            return REFUTED, None, True
+        answer, inexact = self._check(formula, Encoder())
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
-        return self._check(formula, width)[0], width, True
+        return self._check(formula, Encoder(width))[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
@@ -197,15 +239,18 @@ class Query:
             if not wide:
                 return answer
             limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
-            better, _ = self._check(t.and_(formula, *limits), width)
+            better, _ = self._check(t.and_(formula, *limits), Encoder(width))
             if better.outcome is Outcome.MODEL:
                 return better
         return answer
 
     def satisfiable(self, formula: Term) -> bool | None:
         """Whether the formula has a model; None: not decided."""
-        known = self.known.get(formula)
-        answer = known or (REFUTED if formula is t.FALSE else self._any_model(formula)[0])
+        if formula is t.FALSE:
+            return False
+        answer = self.known.get(formula) or self._any.get(formula)
+        if answer is None:
+            answer = self._any[formula] = self._any_model(formula)[0]
         return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
 
     def possible(self, p: Problem, facts: Term) -> bool | None:
@@ -213,14 +258,13 @@ class Query:
         shared = shared_level(p.pair.relation)
         return self.satisfiable(self.complete(t.and_(facts, p.formula), p, shared))
 
-    def _check(self, formula: Term, width: int | None, limit: float | None = None) -> tuple[Answer, bool]:
+    def _check(self, formula: Term, encoder: Encoder, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
         left = min(limit or self.limit, self.deadline - time.perf_counter())
         if left <= 0.005:
             return UNKNOWN, False
         self.stats.queries += 1
-        encoder = Encoder(width)
         try:
             goal = encoder.encode(formula)
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack

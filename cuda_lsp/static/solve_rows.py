@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 
-from attrs import frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Axis, Var
 from cuda_lsp.model import Mode, Space
@@ -20,7 +20,11 @@ from cuda_lsp.static.affine import BDIM, Problem
 from cuda_lsp.static.digits import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
-_AMPLE, _FEW = 1 << 15, 1 << 8
+_AMPLE = 1 << 15
+FEW = 1 << 8
+"""What sizes are taken to be at most, beside pitches that are wide enough."""
+
+_MAX_PITCHES, _MAX_READINGS = 4, 3
 _GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
 _OUTER_AXES = (
     frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
@@ -33,7 +37,8 @@ class Pitch:
     """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
     that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
     ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
-    that nothing is left to assume."""
+    that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
+    parameters that must not be negative for ``equal`` to be impossible."""
 
     rows: Term
     equal: Term
@@ -41,66 +46,111 @@ class Pitch:
     assumable: bool
     parameters: tuple[Term, ...] = ()
     bounded: bool = False
+    nested: tuple[tuple[Term, Term], ...] = ()
+    sizes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         return f"rows of {' and '.join(self.names)} elements do not overlap"
 
 
-def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch | None:
-    """The rows and columns of the pair's addresses; None when they have no such form.
+def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list[Pitch]:
+    """The ways to read the pair's addresses as rows and columns, the likeliest first.
 
     ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
     """
     first, second = p.pair.first, p.pair.second
     if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
-        return None
-    # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
-    partly = p.overlap.op is not Op.EQ
+        return []
     in_global = first.array.space is Space.GLOBAL
-    if partly and not in_global:
-        return None
-    sizes = (first.size.value, second.size.value) if partly else (1, 1)
+    if p.overlap.op is not Op.EQ and not in_global:
+        return []
     a, b = p.offsets
-    rows: list[Term] = []
-    equal: list[Term] = []
-    names: list[str] = []
-    parameters: list[Term] = []
-    assumable, bounded = True, False
-    element = int(first.size.value)
-    for _ in range(4):
-        pitch = _symbol(a, b, free, uniform=in_global)
-        if pitch is None and in_global and first.mode is second.mode is Mode.WRITE:
-            pitch = _component(a, b, free)
+    starts = _symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
+    return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+@define(eq=False)
+class _Reading:
+    """One way to take the two addresses apart."""
+
+    p: Problem
+    free: Mapping[str, Var]
+    grid_known: bool
+    components: bool  # what tells addresses apart may be a component of a structure of arrays
+    rows: list[Term] = field(factory=list[Term])
+    equal: list[Term] = field(factory=list[Term])
+    names: list[str] = field(factory=list[str])
+    parameters: list[Term] = field(factory=list[Term])
+    assumable: bool = True
+    bounded: bool = False
+    nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
+
+    def read(self, start: Term | None) -> Pitch | None:
+        first, second = self.p.pair.first, self.p.pair.second
+        # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
+        partly = self.p.overlap.op is not Op.EQ
+        sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
+        self._divide(*self.p.offsets, sizes, int(first.size.value), start)
+        if not self.names:
+            return None
+        return Pitch(
+            t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)), self.assumable,
+            tuple(self.parameters), self.bounded, tuple(self.nested),
+        )  # fmt: skip
+
+    def _divide(
+        self, a: Term, b: Term, sizes: tuple[int, int], element: int, start: Term | None = None
+    ) -> None:
+        """``sizes``: bytes of the two accesses where the innermost columns may overlap in part."""
+        found = self._pitch(a, b, element, start) if len(self.names) < _MAX_PITCHES else None
+        if found is None:
+            self.equal.append(_overlapping(t.sub(a, b), sizes))
+            return
+        width, (row_a, column_a), (row_b, column_b) = found
+        gap = t.sub(column_a, column_b)
+        low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
+        self.rows += [t.lt(low, width), t.lt(high, width)]
+        if not _symbols(column_a, column_b, self.free, uniform=False):
+            self.equal.append(_overlapping(gap, sizes))
+        else:
+            outer, count = self.parameters[-1:], len(self.parameters)
+            self._divide(column_a, column_b, sizes, element)
+            self.nested += [(o, inner) for o in outer for inner in self.parameters[count:]]
+        self._divide(row_a, row_b, (1, 1), 1)
+
+    def _pitch(
+        self, a: Term, b: Term, element: int, start: Term | None
+    ) -> tuple[Term, tuple[Term, Term], tuple[Term, Term]] | None:
+        """The width of rows, and both addresses as row and column."""
+        first, second = self.p.pair.first, self.p.pair.second
+        in_global = first.array.space is Space.GLOBAL
+        pitch = start or next(iter(_symbols(a, b, self.free, uniform=in_global)), None)
+        writes = first.mode is second.mode is Mode.WRITE
+        if pitch is None and in_global and writes and self.components:
+            pitch = _component(a, b, self.free)
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
-            name = f"`{pitch.args[0]}`"
-            assumable = assumable and pitch.args[0] in free
-            bounded = bounded or _bounded(p, pitch, column_a, column_b, free)
-            parameters += [pitch] if pitch.args[0] in free else []
-        else:
-            split = None if grid_known else _constant(a, b)
-            if split is None:
-                break
-            size, (row_a, column_a), (row_b, column_b) = split
-            width, name = t.const(size), str(size // element if size % element == 0 else size)
-        gap = t.sub(column_a, column_b)
-        low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
-        rows += [t.lt(low, width), t.lt(high, width)]
-        if len(names) or not partly:
-            equal.append(t.eq(gap, t.ZERO))
-        else:
-            equal += [t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0]))]
-        sizes = (1, 1)
-        names.append(name)
-        a, b = row_a, row_b
-        element = 1
-    if not names:
-        return None
-    return Pitch(
-        t.and_(*rows), t.and_(*equal, t.eq(a, b)), tuple(names), assumable, tuple(parameters), bounded
-    )
+            self.assumable = self.assumable and pitch.args[0] in self.free
+            self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
+            self.parameters += [pitch] if pitch.args[0] in self.free else []
+            self.names.append(f"`{pitch.args[0]}`")
+            return width, (row_a, column_a), (row_b, column_b)
+        split = None if self.grid_known else _constant(a, b)
+        if split is None:
+            return None
+        size, *parts = split
+        self.names.append(str(size // element if size % element == 0 else size))
+        return t.const(size), parts[0], parts[1]
+
+
+def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
+    """Accesses of so many bytes, the first ``gap`` behind the second, have a byte in common."""
+    if sizes == (1, 1):
+        return t.eq(gap, t.ZERO)
+    return t.and_(t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0])))
 
 
 def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
@@ -129,13 +179,14 @@ def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term
     not overlap is then no assumption to make.
     """
     known = math.prod(e.value for e in extents if e.is_const)
-    wide = max(_AMPLE, 4 * known * _FEW)  # no grid of so few blocks leaves its row
-    small = [t.le(x, t.const(_FEW)) for x in others if x not in pitch.parameters]
-    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *small)
+    wide = max(_AMPLE, 4 * known * FEW)  # no grid of so few blocks leaves its row
+    small = [t.le(x, t.const(FEW)) for x in others if x not in pitch.parameters]
+    nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
+    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
 
 
-def _symbol(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> Term | None:
-    """A parameter or launch extent that multiplies something of each thread, alike in both addresses.
+def _symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list[Term]:
+    """Parameters and launch extents that multiply something of each thread, alike in both addresses.
 
     ``uniform``: in one of the two it may multiply something that all threads share.
     """
@@ -153,7 +204,7 @@ def _symbol(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> Term
         either = {**factors(a), **factors(b)}
         common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
     # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
-    return min(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]), default=None)
+    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]))
 
 
 def _component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:

@@ -65,12 +65,20 @@ def has_bits(formula: Term) -> bool:
 
 @define
 class Encoder:
-    """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits."""
+    """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits.
+
+    ``linear``: products of unknowns, and quotients by them, are unknowns themselves, of which only signs and
+    ``x == d*(x/d) + x%d`` are known: linear arithmetic, where a contradiction is found at once.
+    """
 
     width: int | None = None
+    linear: bool = False
+    few: int = 0
+    """With ``linear``: numbers up to it are told what they multiply by at most."""
     constraints: list[Z3] = field(factory=list[Z3])
     names: dict[Term, Z3] = field(factory=dict[Term, Z3])
     _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
+    _products: dict[t.Monomial, Z3] = field(factory=dict["t.Monomial", Z3])
     _applications: dict[str, list[tuple[list[Z3], Z3]]] = field(factory=dict[str, list[tuple[list[Z3], Z3]]])
     inexact: bool = False
     """Something was abstracted: a model is only a candidate."""
@@ -142,14 +150,42 @@ class Encoder:
         total: Z3 = None
         for atoms, factor in items:
             product: Z3 = None
-            for atom in atoms:
-                product = self.encode(atom) if product is None else product * self.encode(atom)
+            if self.linear and len(atoms) > 1:
+                product = self._product(atoms)
+            else:
+                for atom in atoms:
+                    product = self.encode(atom) if product is None else product * self.encode(atom)
             if product is None:
                 product = self._number(factor)
             elif factor != 1:
                 product = product * self._number(factor)
             total = product if total is None else total + product
         return total
+
+    def _product(self, atoms: t.Monomial) -> Z3:
+        """A product as an unknown of its own: not negative, and no less than a factor, where that holds."""
+        known = self._products.get(atoms)
+        if known is not None:
+            return known
+        self.inexact = True
+        low, high = t.monomial_range(atoms)
+        value = z3().Int("product!" + "*".join(str(atom.order) for atom in atoms))
+        self._products[atoms] = value
+        if math.isfinite(low):
+            self.constraints.append(value >= int(low))
+        if math.isfinite(high):
+            self.constraints.append(value <= int(high))
+        for factor, other in (atoms, atoms[::-1]) if self.few and len(atoms) == 2 else ():
+            a, b = self.encode(factor), self.encode(other)
+            small = z3().And(a >= 0, a <= self.few, b >= 0)
+            self.constraints.append(z3().Implies(small, z3().And(value >= 0, value <= self.few * b)))
+        if len(atoms) == 2 and all(atom.lo >= 0 for atom in atoms):
+            for factor, other in (atoms, atoms[::-1]):
+                if factor.lo >= 1:
+                    self.constraints.append(value >= int(factor.lo) * self.encode(other))
+                if math.isfinite(factor.hi):
+                    self.constraints.append(value <= int(factor.hi) * self.encode(other))
+        return value
 
     def _comparison(self, op: Op, difference: Term) -> Z3:
         """Negative monomials go to the other side, so that bit-vectors do not wrap in between."""
@@ -166,7 +202,7 @@ class Encoder:
         if op is Op.FLOOR_MOD:
             return self._floor_mod(self.encode(args[0]), args[1], args[0].lo >= 0)
         if op in (Op.DIV, Op.REM):
-            return self._quotient(op, args[0], args[1])
+            return self._divided(term) if self.linear else self._quotient(op, args[0], args[1])
         if op is Op.WRAP:
             return self._wrap(args[0], args[1], args[2])
         if op is Op.POWER:
@@ -201,6 +237,22 @@ class Encoder:
             return x % size if a.lo >= 0 else z3().If(x >= 0, x % size, -((-x) % size))
         magnitude = x / size if a.lo >= 0 else z3().If(x >= 0, x / size, -((-x) / size))
         return magnitude if b.lo >= 0 else z3().If(y >= 0, magnitude, -magnitude)
+
+    def _divided(self, term: Term) -> Z3:
+        """A quotient or remainder as an unknown; ``d*quotient + remainder`` is what was divided."""
+        x, d = term.args
+        self.inexact = True
+        value = self._variable(f"{term.op.value}!{term.order}", term)
+        self._done[term] = value
+        if x.lo >= 0 and d.lo >= 0:  # what is divided by 0 has no meaning
+            dividend, divisor = self.encode(x), self.encode(d)
+            quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
+            whole = self.encode(t.mul(d, t.divide(x, d)))
+            self.constraints += [
+                dividend == whole + remainder, quotient >= 0, quotient <= dividend,
+                remainder >= 0, remainder <= dividend, remainder < divisor,
+            ]  # fmt: skip
+        return value
 
     def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:
         x = self.encode(a)

@@ -42,9 +42,17 @@ def floor_div(a: Term, divisor: int) -> Term:
         return floor_div(rest.args[0], rest.args[1] * divisor)
     if rest.is_const:
         return add(whole, const(rest.value // divisor))
+    common = math.gcd(content(rest), divisor)
+    if common > 1:
+        return add(whole, floor_div(_shared(rest, common), divisor // common))
     low = rest.lo // divisor if math.isfinite(rest.lo) else rest.lo
     high = rest.hi // divisor if math.isfinite(rest.hi) else rest.hi
     return add(whole, intern(Op.FLOOR_DIV, (rest, divisor), (rest,), low, high))
+
+
+def _shared(a: Term, divisor: int) -> Term:
+    """``a / divisor`` where every coefficient is a multiple."""
+    return from_monomials({m: c // divisor for m, c in monomials(a).items()})
 
 
 def floor_mod(a: Term, divisor: int) -> Term:
@@ -54,6 +62,9 @@ def floor_mod(a: Term, divisor: int) -> Term:
         return rest
     if rest.is_const:
         return const(rest.value % divisor)
+    common = math.gcd(content(rest), divisor)
+    if common > 1:
+        return scale(floor_mod(_shared(rest, common), divisor // common), common)
     return intern(Op.FLOOR_MOD, (rest, divisor), (rest,), 0, divisor - 1)
 
 
@@ -68,7 +79,8 @@ def divide(a: Term, b: Term) -> Term:
     if a is b and a.lo > 0:
         return ONE
     reach = max(abs(a.lo), abs(a.hi))
-    return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo > 0 else -reach, reach)
+    # What is divided by 0 has no meaning.
+    return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo >= 0 else -reach, reach)
 
 
 def remainder(a: Term, b: Term) -> Term:

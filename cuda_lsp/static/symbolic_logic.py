@@ -194,6 +194,11 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
         return otherwise
     if condition.op is Op.NOT:
         return ite(condition.args[0], otherwise, then)
+    ours, theirs = monomials(then), monomials(otherwise)
+    common = {m: c for m, c in ours.items() if theirs.get(m) == c}
+    if common:  # what does not depend on the condition
+        always = from_monomials(common)
+        return add(always, ite(condition, sub(then, always), sub(otherwise, always)))
     lo, hi = min(then.lo, otherwise.lo), max(then.hi, otherwise.hi)
     return intern(Op.ITE, (condition, then, otherwise), (condition, then, otherwise), lo, hi)
 

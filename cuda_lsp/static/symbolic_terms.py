@@ -60,6 +60,9 @@ from cuda_lsp.static.symbolic_logic import (
     or_,
     truth,
 )
+from cuda_lsp.static.symbolic_quotients import (
+    recombined,
+)
 from cuda_lsp.static.symbolic_rewrite import (
     level_of,
     rebuild,
@@ -69,6 +72,9 @@ from cuda_lsp.static.symbolic_rewrite import (
 )
 from cuda_lsp.static.symbolic_text import (
     show,
+)
+from cuda_lsp.static.symbolic_wraps import (
+    unwrapped,
 )
 
 __all__ = [
@@ -117,6 +123,7 @@ __all__ = [
     "power",
     "range_times",
     "rebuild",
+    "recombined",
     "remainder",
     "replace",
     "scale",
@@ -129,5 +136,6 @@ __all__ = [
     "symbol",
     "test",
     "truth",
+    "unwrapped",
     "wrap",
 ]

@@ -146,6 +146,7 @@ def settle(raw: Term, type: Type) -> Term:
         return raw
     if type.signed and type.bits >= 32:
         return raw
+    raw = t.recombined(raw)
     narrow = _plausible(raw, unsigned=not type.signed)
     if type.minimum <= narrow.lo and narrow.hi <= type.maximum:
         return raw

@@ -72,7 +72,13 @@ def test_the_races_of_a_fixture_are_seen_and_no_others(case: Case) -> None:
     assert races == {race.lines for race in case.races}
 
 
-@pytest.mark.parametrize("path", sorted({c.path for c in labelled()}), ids=lambda path: path.stem)
+NOT_EMULATED = {"matrices"}
+"""Instructions of tensor cores, which the emulator names as missing."""
+
+EMULATED = sorted({c.path for c in labelled() if c.path.stem not in NOT_EMULATED})
+
+
+@pytest.mark.parametrize("path", EMULATED, ids=lambda path: path.stem)
 def test_labelled_kernels_behave_as_labelled(path: Path) -> None:
     text, _ = checked(path)
     report = run_all(path, text)

@@ -102,3 +102,27 @@ int main() {
         ("first", (96, 1, 1)),
         ("second", (96, 1, 1)),
     }
+
+
+def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
+    site = only(
+        "void f() { dim3 grid; dim3 block; block.x = 128; block.y = 4; grid.x = 64 / block.y;"
+        " k<<<grid, block>>>(3); }"
+    )
+    assert (site.block, site.grid) == ((128, 4, 1), (16, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "assigned",
+    [
+        "block.x = 128; if (wide) block.y = 4;",
+        "block.x = 128; if (wide) { block.x = 64; }",
+        "block.x = 128; block.x = 64;",
+        "block.x = 128; block.y += 1;",
+        "if (wide) { block.x = 128; }",
+        "block.x = 128; resize(&block);",
+        "block.x = 128; block = other;",
+    ],
+)
+def test_components_that_depend_on_more_are_not_constant(assigned: str) -> None:
+    assert only(f"void f(bool wide) {{ dim3 block; {assigned} k<<<1, block>>>(3); }}").block is None

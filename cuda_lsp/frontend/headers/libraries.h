@@ -25,9 +25,10 @@ struct Equality { template <class T> bool operator()(T, T) const; }; struct Ineq
 }  // namespace cub
 namespace nvcuda { namespace wmma {
 struct matrix_a; struct matrix_b; struct accumulator; struct row_major; struct col_major; enum layout_t { mem_row_major, mem_col_major }; namespace precision { struct tf32; struct u4; struct s4; struct b1; }
-template <class U, int m, int n, int k, class T, class L = void> struct fragment { T x[8]; static const int num_elements = 8; };
+template <class T> struct __element { typedef T type; }; template <> struct __element<precision::tf32> { typedef float type; }; template <> struct __element<precision::u4> { typedef unsigned type; }; template <> struct __element<precision::s4> { typedef int type; }; template <> struct __element<precision::b1> { typedef unsigned type; };
+template <class U, int m, int n, int k, class T, class L = void> struct fragment { typedef typename __element<T>::type element_type; typedef element_type storage_element_type; element_type x[8]; static const int num_elements = 8, num_storage_elements = 8; };
 template <class F, class T> void fill_fragment(F&, T); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned); template <class F, class T> void load_matrix_sync(F&, const T*, unsigned, layout_t);
-template <class T, class F> void store_matrix_sync(T*, const F&, unsigned, layout_t); template <class A, class B, class C, class D> void mma_sync(A&, const B&, const C&, const D&); float __float_to_tf32(float);
+template <class T, class F> void store_matrix_sync(T*, const F&, unsigned, layout_t); template <class A, class B, class C, class D> void mma_sync(A&, const B&, const C&, const D&, bool = false); float __float_to_tf32(float);
 } }  // namespace nvcuda::wmma
 namespace cuda {
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
