@@ -192,6 +192,8 @@ def _attempt(
         attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
         return attempt
     query = Query(kernel, where, summary, budget.query, deadline, stats)
+    if _contradicted(query):
+        attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
     for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
@@ -200,6 +202,14 @@ def _attempt(
     if not launch.assumed:
         attempt.others += out_of_bounds(query, summary.events, launch)
     return attempt
+
+
+def _contradicted(query: Query) -> bool:
+    """The launch violates what the kernel asserts: whatever is proved of its threads is proved of none."""
+    demanded = t.and_(query.summary.asserted or t.TRUE, query.summary.assumptions or t.TRUE)
+    if demanded is t.TRUE:
+        return False
+    return query.satisfiable(t.and_(query.where.bounds, demanded)) is False
 
 
 def _holds_for_every_launch(

@@ -93,6 +93,7 @@ class Summary:
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
     ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
+    ``asserted``: what the kernel's own assertions demand of every thread.
     """
 
     events: tuple[Event, ...]
@@ -103,3 +104,4 @@ class Summary:
     reasons: tuple[str, ...] = ()
     assumptions: Term | None = None
     locks: str = ""
+    asserted: Term | None = None

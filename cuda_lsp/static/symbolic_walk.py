@@ -496,6 +496,7 @@ def summarise(
         tuple(walker.reasons),
         assumption,
         walker.locks,
+        walker.assumed,
     )
 
 
