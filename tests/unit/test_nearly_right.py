@@ -13,6 +13,7 @@ from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
 
 KERNELS = r"""
+#include <cassert>
 #include <cuda_pipeline.h>
 // cuda-lsp: launch block=64 grid=4
 __global__ void lock_other(int* lock, int* other, int* sum) {
@@ -312,6 +313,19 @@ __global__ void fn_param_reassigned(int* out, int n) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = s[apply(same, threadIdx.x)];
+}
+// cuda-lsp: launch block=64
+__global__ void launched_against_its_assertion(float* out, int n) {
+    assert(blockDim.x == 32);
+    __shared__ float s[64];
+    for (int i = threadIdx.x; i < n; i += 64) out[i] = s[63 - i];
+}
+// cuda-lsp: launch block=64
+__global__ void no_thread_meets_its_assertion(float* out, int n) {
+    assert(threadIdx.x % 2 == 2);
+    __shared__ float s[64];
+    s[n - threadIdx.x] = 2;
+    out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];
 }
 """
 REPORT = check_text(Path("nearly.cu"), KERNELS)
