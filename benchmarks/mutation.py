@@ -2,7 +2,8 @@
 
 A mutant keeps every line and, where it can, every column: a removed statement becomes ``;`` and blanks.
 Kinds: ``barrier`` (a barrier or fence removed), ``atomic`` (an atomic made plain), ``guard`` (a bounds test
-always true), ``shift`` (a shared read one further), ``bound`` (``<`` made ``<=``). Comments and strings are left alone.
+always true), ``shift`` (a shared read one further), ``bound`` (``<`` made ``<=``). Comments and strings are
+left alone.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ _ATOMIC = re.compile(
 _GUARD = re.compile(r"\bif\s*\((?P<test>[^();{}&|]*[\w)\]]\s*<=?\s*[^();{}&|]*)\)")
 _SHARED = re.compile(r"__shared__\s[^;=]*?\b(?P<name>\w+)\s*\[")
 _LESS = re.compile(r"(?<=[\w)\] ])<(?=[\s\w(])(?![<=])")
+_STORED = re.compile(r"\s*(?:\[|=(?!=)|[-+*/|&^]=|\+\+|--)")  # behind a subscript: it is not a read
 _CONDITION = re.compile(r"\b(?:if|while)\s*\((?P<if>[^;{}]*)|\bfor\s*\([^;{}]*;(?P<for>[^;{}]*);")
 
 
@@ -53,22 +55,11 @@ def silenced(text: str) -> str:
 def mutants(text: str) -> Iterator[Mutant]:
     """All mutants of all kinds, in order of the kinds and then of the text."""
     code = silenced(text)
-    for kind, start, end, new in (
-        *_barriers(code),
-        *_atomics(code),
-        *_guards(code),
-        *_shifts(code),
-        *_bounds(code),
-    ):
-        old = text[start:end]
-        yield Mutant(
-            kind,
-            text.count("\n", 0, start) + 1,
-            start,
-            end,
-            new + "\n" * old.count("\n"),
-            " ".join(old.split()),
-        )
+    for find in (_barriers, _atomics, _guards, _shifts, _bounds):
+        for kind, start, end, new in find(code):
+            old = text[start:end]
+            line = text.count("\n", 0, start) + 1
+            yield Mutant(kind, line, start, end, new + "\n" * old.count("\n"), " ".join(old.split()))
 
 
 _Change = tuple[str, int, int, str]
@@ -112,11 +103,7 @@ def _shifts(code: str) -> Iterator[_Change]:
         for match in re.finditer(rf"(?<![\w.>]){name}\s*\[", code):
             end = _closing(code, match.end())
             before = code[max(0, code.rfind(";", 0, match.start())) : match.start()]
-            if (
-                end
-                and not re.match(r"\s*(?:\[|=(?!=)|[-+*/|&^]=|\+\+|--)", code[end + 1 :])
-                and "__shared__" not in before
-            ):
+            if end and not _STORED.match(code, end + 1) and "__shared__" not in before:
                 yield "shift", match.end(), end, f"({code[match.end() : end]})+1"
 
 
