@@ -64,7 +64,8 @@ class LoopEvent:
     """``iterator`` counts rounds from 0; round k runs when ``runs`` (a term in ``iterator``).
 
     ``exit``: the round that was not completed (= number of completed rounds), an application whose
-    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``.
+    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``. ``begun``: something
+    may happen in that round, before a ``break`` or in the test that ends the loop.
     """
 
     iterator: Term
@@ -72,6 +73,7 @@ class LoopEvent:
     exit: Term
     events: tuple[Event, ...]
     site: Site
+    begun: bool = False
 
 
 Event = Access | BarrierEvent | TicketEvent | LoopEvent
