@@ -9,7 +9,7 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import frozen
 
@@ -76,7 +76,9 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = f"`{pitch.args[0]}`"
-            assumable = assumable and pitch.args[0] in free
+            alike = _mirrored(column_a) == _mirrored(column_b)
+            crossed = _bounds_rows(p, pitch, (row_a, row_b), (column_a, column_b), free)
+            assumable = assumable and alike and not crossed and pitch.args[0] in free
             bounded = bounded or _bounded(p, pitch, column_a, column_b, free)
             parameters += [pitch] if pitch.args[0] in free else []
         else:
@@ -103,6 +105,27 @@ def pitch_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> Pitch 
     )
 
 
+def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
+    """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
+
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    """
+    a, b = p.offsets
+    pitch = _symbol(a, b, free, uniform=True)
+    if pitch is None:
+        return
+    (row_a, column_a), (row_b, column_b) = _divide(a, pitch), _divide(b, pitch)
+    yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
+    (own_a, common_a), (own_b, common_b) = _split(row_a, _varies), _split(row_b, _varies)
+    if _mirrored(column_a) != _mirrored(column_b):
+        rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
+        yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
+
+
+def _varies(atoms: tuple[Term, ...]) -> bool:
+    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)
+
+
 def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
@@ -120,6 +143,37 @@ def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[s
         if pitch in t.subterms(*within, *beyond):
             return True
     return False
+
+
+def _bounds_rows(
+    p: Problem, pitch: Term, rows: tuple[Term, Term], columns: tuple[Term, Term], free: Mapping[str, Var]
+) -> bool:
+    """The program bounds rows by their pitch and columns by another parameter: they may be mixed up."""
+    bounds = upper_bounds(t.conjuncts(p.guards))
+
+    def limits(part: Term) -> list[Term]:
+        return bounds.get(_unit(part), [])
+
+    def by_another(part: Term) -> bool:
+        names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
+        return bool(names) and pitch not in names
+
+    return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
+
+
+def _unit(term: Term) -> Term:
+    """What differs between threads in the term, without a factor common to all of it."""
+    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
+    unit = math.gcd(*varying.values()) or 1
+    return t.from_monomials({m: c // unit for m, c in varying.items()})
+
+
+def _mirrored(column: Term) -> bool:
+    """The column is counted from the end of its row, ``width - 1 - x``.
+
+    Beside one that is counted from the start, columns of one row meet.
+    """
+    return any(factor < 0 and _varies(atoms) for atoms, factor in t.monomials(column).items())
 
 
 def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:
