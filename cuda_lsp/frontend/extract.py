@@ -112,7 +112,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         name,
         home,
         tuple(params),
-        tuple(low.arrays.values()),
+        tuple(dict.fromkeys(low.arrays.values())),
         statements,
         errors=found,
         required=dict(low.required),
