@@ -314,6 +314,25 @@ __global__ void fn_param_reassigned(int* out, int n) {
     s[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = s[apply(same, threadIdx.x)];
 }
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_is_reset(int* g, int* n, int m) {
+    if (threadIdx.x == 0) atomicExch(n, 0);
+    if (threadIdx.x < m) g[atomicAdd(n, 1)] = 1;
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_wraps(int* g, unsigned* n, int m) {
+    if (threadIdx.x < m) g[atomicInc(n, 15)] = threadIdx.x;
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_goes_down_too(int* g, int* n, int m) {
+    if (threadIdx.x < m) g[atomicAdd(n, 1)] = threadIdx.x;
+    else atomicAdd(n, -1);
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_another_half_lowers(int* g, int* n, int m) {
+    if (threadIdx.x < 32) g[atomicAdd(n, 1)] = threadIdx.x;
+    else atomicAdd(n, m);
+}
 // cuda-lsp: launch block=64
 __global__ void launched_against_its_assertion(float* out, int n) {
     assert(blockDim.x == 32);
