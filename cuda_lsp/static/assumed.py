@@ -19,7 +19,7 @@ from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
 from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
 
-MAX_LAUNCHES = 2
+MAX_LAUNCHES = 8
 ASSUMED = "the launch, which nothing in the file tells"
 """The reason of a finding that other plausible launches do not show."""
 

@@ -48,7 +48,7 @@ class Budget:
 
     kernel: float = 2.0
     query: float = 0.4
-    launches: int = 2
+    launches: int = 8
 
 
 @define
