@@ -94,7 +94,8 @@ def test_a_verifiers_preconditions_are_facts() -> None:
     text = """//--blockDim=64 --gridDim=1
     __global__ void k(int* out, int stride) {
       %s
-      for (int i = 0; __invariant(i >= 0), i < 4; ++i) out[stride * threadIdx.x + i] = i;
+      for (int i = 0; __invariant(i >= 0), i < 4; ++i)
+        if (stride != 4) out[i] = threadIdx.x;
     }
     """
     verdicts = [
