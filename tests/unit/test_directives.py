@@ -95,7 +95,7 @@ def test_a_verifiers_preconditions_are_facts() -> None:
     __global__ void k(int* out, int stride) {
       %s
       for (int i = 0; __invariant(i >= 0), i < 4; ++i)
-        if (stride != 4) out[i] = threadIdx.x;
+        if (stride > 4) out[i] = threadIdx.x;
     }
     """
     verdicts = [
