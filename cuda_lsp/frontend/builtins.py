@@ -331,7 +331,9 @@ def _rows() -> dict[str, Handler]:
         _writes_results,
     )
     add("printf vprintf __assert_fail __assertfail puts", _effects_only)
-    add("__cuda_lsp_assert __builtin_assume", _assume)
+    add("__cuda_lsp_assert __builtin_assume __assume __requires __global_requires", _assume)
+    add("__ensures __global_ensures __assert __global_assert", _effects_only)
+    add("__invariant __global_invariant __candidate_invariant __implies __enabled", _effects_only)
     add("__trap abort exit __builtin_trap __builtin_unreachable", _trap)
     add("clock clock64 globaltimer __globaltimer", _reads_clock)
     add("__builtin_expect __builtin_assume_aligned forward move __builtin_nontemporal_load", _identity)

@@ -6,9 +6,11 @@
     // cuda-lsp: warp-synchronous
     // cuda-lsp: ignore[bank-conflict] measured, does not matter
     // cuda-lsp: ignore-file[uncoalesced-access] reason
+    //--blockDim=[16,16] --gridDim=64 --warp-sync=32
 
 The first four hold for the next kernel below; ``ignore`` for its own line or, alone on a line, for the
-next line of code. Independent of libclang: works on text, so it survives broken code.
+next line of code. The last, which is how GPUVerify is told a launch, holds for all kernels below that have
+no launch directive of their own. Independent of libclang: works on text, so it survives broken code.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from cuda_lsp.model import Code, Dim3, Position, SourceRange, ToolError
 
 _DIRECTIVE = re.compile(r"//\s*cuda-lsp:\s*(?P<body>.*?)\s*$")
 _IGNORE = re.compile(r"(?P<word>ignore(?:-file)?)\s*\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)")
+_VERIFIER = re.compile(r"//.*?--blockDim=")
+_OPTION = re.compile(r"--(?P<name>blockDim|gridDim|warp-sync)=(?P<value>\[[^\]]*\]|\([^)]*\)|\S+)")
 _SETTING = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>\([^)]*\)|[^\s,]+)[\s,]*")
 
 
@@ -57,6 +61,7 @@ class FileDirectives:
     suppressions: tuple[Suppression, ...] = ()
     file_suppressions: tuple[Suppression, ...] = ()
     errors: tuple[ToolError, ...] = ()
+    below: tuple[KernelDirective, ...] = ()  # each for all kernels behind it
 
     def for_kernel(self, first_line: int, previous_end: int) -> KernelDirective | None:
         """The directives between the kernel above (``previous_end``) and this one's first line, merged."""
@@ -64,24 +69,31 @@ class FileDirectives:
         for directive in self.kernels:
             if previous_end < directive.line <= first_line:
                 merged = _merge(merged, directive)
+        if merged is None or merged.block is None:
+            for directive in self.below[::-1]:
+                if directive.line <= first_line:
+                    return directive if merged is None else _merge(directive, merged)
         return merged
 
 
 def parse_directives(path: Path, text: str) -> FileDirectives:
     """Every directive of ``text``; mistakes become ToolErrors that say what is expected."""
     parser = _Parser(path)
-    if "cuda-lsp:" not in text:
+    if "cuda-lsp:" not in text and "--blockDim=" not in text:
         return FileDirectives()
     lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if "cuda-lsp:" in line and (match := _DIRECTIVE.search(line)):
             alone = not line[: match.start()].strip()
             parser.directive(number, match, _next_code_line(lines, number) if alone else number)
+        elif "--blockDim=" in line and _VERIFIER.search(line):
+            parser.verifier_options(number, line)
     return FileDirectives(
         kernels=tuple(parser.kernels),
         suppressions=tuple(parser.suppressions),
         file_suppressions=tuple(parser.file_suppressions),
         errors=tuple(parser.errors),
+        below=tuple(parser.below),
     )
 
 
@@ -114,6 +126,20 @@ class _Parser:
         self.suppressions: list[Suppression] = []
         self.file_suppressions: list[Suppression] = []
         self.errors: list[ToolError] = []
+        self.below: list[KernelDirective] = []
+
+    def verifier_options(self, number: int, line: str) -> None:
+        start = line.index("//") + 1
+        extent = SourceRange(self.path, Position(number, start), Position(number, len(line) + 1))
+        options = {match["name"]: match["value"] for match in _OPTION.finditer(line)}
+        self.below.append(
+            KernelDirective(
+                number,
+                block=self._extents(options.get("blockDim"), extent),
+                grid=self._extents(options.get("gridDim"), extent),
+                warp_synchronous="warp-sync" in options,
+            )
+        )
 
     def directive(self, number: int, match: re.Match[str], target: int) -> None:
         body = match["body"]
@@ -190,7 +216,7 @@ class _Parser:
     def _extents(self, text: str | None, extent: SourceRange) -> Dim3 | None:
         if text is None:
             return None
-        numbers = [self._integer(part, extent) for part in text.strip("()").split(",")]
+        numbers = [self._integer(part, extent) for part in text.strip("()[]").split(",")]
         if not 1 <= len(numbers) <= 3 or any(n is None or n < 1 for n in numbers):
             self._error(extent, f"expected up to three positive numbers like (16,16), found {text}")
             return None

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cuda_lsp.frontend import asm, calls, expressions, initialisers, lifetimes, lvalues
@@ -60,12 +60,14 @@ def lower_kernel(
     name: str | None = None,
     errors: Sequence[CompileError] = (),
     ast: Ast | None = None,
+    same: Mapping[str, str] | None = None,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``tu``: the translation unit as the binding gives it; ``cursor``: the function's.  ``text`` is
     the buffer that was parsed (the tree's own copy is used).  ``ast``: lookups shared by the kernels
-    of one parse.  What cannot be translated becomes ``Incomplete``; nothing is raised for user code.
+    of one parse.  ``same``: pointer parameters that point where an earlier one does.  What cannot be
+    translated becomes ``Incomplete``; nothing is raised for user code.
     """
     del text
     ast = ast or Ast(tu)
@@ -79,6 +81,7 @@ def lower_kernel(
     for _ in range(MAX_RESTARTS):
         low = Lowering(ast, memory, assigned)
         low.home = ast.extent(root)[0]
+        low.same = same or {}
         low.errors = sorted(errors, key=lambda e: e[0].start)
         try:
             return _lower(low, root, name or declaration.name)
@@ -112,7 +115,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         name,
         home,
         tuple(params),
-        tuple(low.arrays.values()),
+        tuple(dict.fromkeys(low.arrays.values())),
         statements,
         errors=found,
         required=dict(low.required),

@@ -57,6 +57,9 @@ def _parameter(low: Lowering, name: str, info: TypeInfo, found: list[Var], owner
 
 
 def _pointee(low: Lowering, name: str, info: TypeInfo, var: Var) -> Array:
+    known = low.arrays.get(f"parameter {low.same.get(name)}")
+    if known is not None:
+        return known
     target = info.target or info
     element, shape = target.element()
     array = low.array(

@@ -6,7 +6,7 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cuda_lsp.frontend.extract_build import base_array, offset_by, zero
@@ -92,6 +92,7 @@ class Lowering:
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
+        self.same: Mapping[str, str] = {}  # parameters that point where earlier ones do
         self.calls: tuple[SourceRange, ...] = ()
         self.active: list[int] = []
         self.frames: list[Frame] = [Frame(0, None, None)]

@@ -52,6 +52,16 @@ def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim
     return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
 
 
+def same_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, str]:
+    """Parameters that some launch gives the same argument as an earlier one: name → the earlier name."""
+    names = kernel.parameters
+    found: dict[str, str] = {}
+    for site in sites:
+        if site.kernel == kernel.base_name and _may_instantiate(site, kernel):
+            found.update({names[i]: names[j] for i, j in site.repeated.items() if i < len(names)})
+    return found
+
+
 def block_of_template(kernel: KernelSource) -> dict[str, int]:
     """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
     for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):

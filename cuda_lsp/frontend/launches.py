@@ -21,6 +21,9 @@ _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
 _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
+_PLACE = re.compile(r"(?!(?:NULL|nullptr)\b)[A-Za-z_][\w.\[\]>-]*")
+"""An argument that is one value wherever it is written twice in one launch."""
+
 _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
 
@@ -34,6 +37,7 @@ class LaunchSite:
     """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
+    ``repeated``: arguments that are written like an earlier one, position → the earlier position.
     """
 
     kernel: str
@@ -45,6 +49,7 @@ class LaunchSite:
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
+    repeated: Mapping[int, int] = field(factory=dict[int, int])
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -143,7 +148,18 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             else None
         ),
         grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
+        repeated=_repeated(parameters),
     )
+
+
+def _repeated(arguments: Sequence[str]) -> dict[int, int]:
+    """Positions of arguments that repeat an earlier one → its position: ``scan<<<1, n>>>(data, data)``."""
+    places = [a.strip() for a in arguments]
+    return {
+        i: places.index(place)
+        for i, place in enumerate(places)
+        if places.index(place) < i and _PLACE.fullmatch(place)
+    }
 
 
 def _api_launch(

@@ -366,7 +366,10 @@ def _in_memory(low: Lowering, declaration: Declaration, info: TypeInfo, space: S
 
 
 def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
-    """A ``__shared__`` variable: one array per declaration, static ones laid out in order."""
+    """A ``__shared__`` variable: one array per static declaration, laid out in order.
+
+    All ``extern`` ones begin at one place: further declarations are views of the first one's array.
+    """
     known = low.arrays.get(declaration.key)
     if known is not None:
         return MemoryPlace(info, AddressOf(known, Pointer(max(1, info.size))))
@@ -374,10 +377,11 @@ def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
     if (info.kind == "array" and info.count is None) or low.ast.lib.clang_Cursor_getStorageClass(
         declaration.cursor
     ) == K.EXTERN:
-        array = low.array(
+        array = next((a for a in low.arrays.values() if a.dynamic), None) or low.array(
             declaration.key, declaration.name, Space.SHARED, info,
             dynamic=True, offset=0, may_alias="dynamic shared", site=site,
         )  # fmt: skip
+        low.arrays[declaration.key] = array
     else:
         offset = -(-low.static_shared // info.align) * info.align
         low.static_shared = offset + info.size

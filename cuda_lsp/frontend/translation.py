@@ -34,6 +34,7 @@ from cuda_lsp.frontend.launch_facts import (
     launch_bounds,
     launches_for,
     launches_outside,
+    same_arguments,
 )
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
@@ -339,12 +340,14 @@ class Translation:
         if self._ast is None:
             raise RuntimeError("the translation is closed")
         compile_errors = self._compile_errors(source)
-        kernel = lower_kernel(
-            self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast
-        )
-        directive = self._directive(source)
         outside = self.outside.get(source.base_name, ())
-        grid, arguments = common_facts(source, (*self.launch_sites, *outside))
+        sites = (*self.launch_sites, *outside)
+        kernel = lower_kernel(
+            self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast,
+            same=same_arguments(source, sites),
+        )  # fmt: skip
+        directive = self._directive(source)
+        grid, arguments = common_facts(source, sites)
         return evolve(
             kernel,
             range=source.range,

@@ -7,6 +7,7 @@ are sampled for the first tier; the solver treats them as free.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -16,8 +17,9 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Kernel, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
+from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
 
-MAX_LAUNCHES = 2
+MAX_LAUNCHES = 8
 ASSUMED = "the launch, which nothing in the file tells"
 """The reason of a finding that other plausible launches do not show."""
 
@@ -48,6 +50,11 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     stated = block_of_collectives(kernel)
     if stated is not None:
         return (LaunchConfig(stated, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
+    asserted = asserted_extents(kernel)
+    if asserted:
+        block = _hinted_block(kernel) or _default_block(kernel, settings)
+        block = with_extents(block, asserted, axes_of(kernel))
+        return (LaunchConfig(block, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     named = kernel.required.get("block")
     flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
     hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
@@ -68,6 +75,10 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
     others = [block for block in blocks if block != launch.block] if z == 1 else [(x, y, 1)]
+    asserted = asserted_extents(kernel)
+    if asserted:
+        fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
+        others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
     return tuple(evolve(launch, block=block) for block in others)
 
 
@@ -116,8 +127,7 @@ _EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)
 def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
     """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
     used = axes_of(kernel)
-    axes = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
-    return any(n == 1 and axis in used for n, axis in zip(launch.block, axes, strict=True))
+    return any(n == 1 and axis in used for n, axis in zip(launch.block, THREAD_AXES, strict=True))
 
 
 def axes_of(kernel: Kernel) -> frozenset[Axis]:

@@ -102,7 +102,7 @@ class Machine:
         self.leave_log: list[int] = []
         self.versions: dict[int, int] = {}
         self.plain_stores: dict[int, int] = {}
-        self.atomic_ops: dict[int, set[str]] = {}
+        self.atomic_ways: dict[int, set[str | None]] = {}
         self._masks: dict[object, tuple[Mask | None, Mask, Lanes]] = {}
         self.shared: dict[int, SharedContents] = {}
         self.local: dict[int, dict[int, Value]] = {}
@@ -517,9 +517,11 @@ class Machine:
 
     def _number_drawn(self, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
         """The numbers that a counter hands out here; None: they need not be distinct."""
-        if s.op not in ("add", "sub", "inc") or not self._only_counts(s.op, address.array):
+        if s.op not in ("add", "sub", "inc") or not self._only_counts(s, address.array):
             return None
         gap = self.eval.scalar(s.operands[0])
+        if isinstance(gap, int) and s.op != "inc":
+            gap = abs(tickets.signed(gap, s.type.size))
         within = min(spread_of(address.offset, self.blocks), Spread.GRID)
         if address.array.space is Space.SHARED:
             within = min(within, Spread.BLOCK)
@@ -534,7 +536,7 @@ class Machine:
             Ticketing(
                 family, address.array.id, self.sequence, self.clock, mask.must, draws if counts else None,
                 1 if s.op == "inc" or not isinstance(gap, int) else gap, isinstance(address.offset, int),
-                s.op == "sub", limit,
+                tickets.direction(s) == "down", limit,
             )
         )  # fmt: skip
         if not counts or within is Spread.THREAD:
@@ -542,15 +544,15 @@ class Machine:
         # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
         return Ticket(family, gap if s.op != "inc" and isinstance(gap, int) else 0, (), within)
 
-    def _only_counts(self, op: str, array: Array) -> bool:
+    def _only_counts(self, counting: Atomic, array: Array) -> bool:
         """All atomics of the kernel on this counter move it the same way."""
-        ops = self.atomic_ops.get(array.id)
-        if ops is None:
-            ops = self.atomic_ops[array.id] = {
-                s.op for s in self.facts.statements
+        ways = self.atomic_ways.get(array.id)
+        if ways is None:
+            ways = self.atomic_ways[array.id] = {
+                tickets.direction(s) for s in self.facts.statements
                 if isinstance(s, Atomic) and array in (self.facts.roots(s.pointer) or {array})
             }  # fmt: skip
-        return ops <= {op, "load"}
+        return None not in ways and ways <= {tickets.direction(counting), ""}
 
     def _copy(self, s: Copy, mask: Mask) -> Mask:
         self.eval.executing = mask.may

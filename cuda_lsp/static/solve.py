@@ -9,7 +9,7 @@ reason, never silence.  Runs in the calling process; ``workers`` runs it where i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from threading import Lock
 
@@ -25,8 +25,8 @@ from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
-from cuda_lsp.static.solve_query import Outcome, Query, is_linear
-from cuda_lsp.static.solve_rows import Pitch, mask_cases, pitches_of
+from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
+from cuda_lsp.static.solve_rows import Pitch, mask_cases, meetings_in_a_row, pitches_of
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
@@ -49,7 +49,7 @@ class Budget:
 
     kernel: float = 2.0
     query: float = 0.4
-    launches: int = 2
+    launches: int = 8
 
 
 @define
@@ -193,6 +193,8 @@ def _attempt(
         attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
         return attempt
     query = Query(kernel, where, summary, budget.query, deadline, stats)
+    if _contradicted(query):
+        attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
     for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
@@ -201,6 +203,14 @@ def _attempt(
     if not launch.assumed:
         attempt.others += out_of_bounds(query, summary.events, launch)
     return attempt
+
+
+def _contradicted(query: Query) -> bool:
+    """The launch violates what the kernel asserts: whatever is proved of its threads is proved of none."""
+    demanded = t.and_(query.summary.asserted or t.TRUE, query.summary.assumptions or t.TRUE)
+    if demanded is t.TRUE:
+        return False
+    return query.satisfiable(t.and_(query.where.bounds, demanded)) is False
 
 
 def _holds_for_every_launch(
@@ -313,7 +323,9 @@ def _without_common_proofs(
     for members in groups.values():
         p, facts = members[0]
         common = evolve(p, guards=_without_data(p.guards, query))
-        if len(members) > 1 and _proved(common, facts, query, attempt, launch)[0]:
+        if len(members) < 2 or any(_meetings(common, facts, query)):
+            continue
+        if _proved(common, facts, query, attempt, launch)[0]:
             done.update(member for member, _ in members)
     return [(p, facts) for p, facts in problems if p not in done]
 
@@ -385,6 +397,10 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
         return
+    finding = _race_for_every_pitch(p, facts, query, launch)
+    if finding is not None:
+        attempt.findings[sites] = finding
+        return
     proved, broken = _proved(p, facts, query, attempt, launch)
     if proved:
         return
@@ -402,6 +418,25 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         attempt.doubts[sites] = _doubt(p, _not_replayed(query))
     elif known is None or finding.effective_severity <= known.effective_severity:
         attempt.findings[sites] = finding
+
+
+def _race_for_every_pitch(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Finding | None:
+    """The certain race of two threads that meet however wide rows are: they meet in one row."""
+    for within, answer in _meetings(p, facts, query):
+        finding = solve_report.race_finding(within, facts, answer, query, launch)
+        if finding is not None and solve_report.is_certain(finding):
+            return finding
+    return None
+
+
+def _meetings(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Problem, Answer]]:
+    """Models of the pair that are linear where the pair's addresses are not."""
+    for meeting in () if is_linear(p.overlap) else meetings_in_a_row(p, query.where.free):
+        within = evolve(p, overlap=meeting)
+        if meeting is not t.FALSE and is_linear(meeting):
+            answer = query.ask(within, facts)
+            if answer.outcome is Outcome.MODEL:
+                yield within, answer
 
 
 def _not_replayed(query: Query) -> str:

@@ -9,7 +9,7 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
@@ -133,7 +133,9 @@ class _Reading:
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
-            self.assumable = self.assumable and pitch.args[0] in self.free
+            alike = _mirrored(column_a) == _mirrored(column_b)
+            crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
+            self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
             self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
             self.parameters += [pitch] if pitch.args[0] in self.free else []
             self.names.append(f"`{pitch.args[0]}`")
@@ -153,6 +155,27 @@ def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
     return t.and_(t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0])))
 
 
+def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
+    """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
+
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    """
+    a, b = p.offsets
+    pitch = next(iter(_symbols(a, b, free, uniform=True)), None)
+    if pitch is None:
+        return
+    (row_a, column_a), (row_b, column_b) = _divide(a, pitch), _divide(b, pitch)
+    yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
+    (own_a, common_a), (own_b, common_b) = _split(row_a, _varies), _split(row_b, _varies)
+    if _mirrored(column_a) != _mirrored(column_b):
+        rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
+        yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
+
+
+def _varies(atoms: tuple[Term, ...]) -> bool:
+    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)
+
+
 def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
@@ -161,15 +184,44 @@ def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[s
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(first, second))
     for column in (first, second):
-        varying = {m: c for m, c in t.monomials(column).items() if any(side(a) for a in m)}
-        unit = math.gcd(*varying.values()) or 1
-        varying = {m: c // unit for m, c in varying.items()}
-        within = [a for m in varying for a in m if a.op is not Op.SYMBOL and shifted]
-        limits = bounds.get(t.from_monomials(varying), ())
+        unit = _unit(column)
+        within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
+        limits = bounds.get(unit, ())
         beyond = [limit for limit in limits if not certainly_at_most(limit, pitch, free)]
         if pitch in t.subterms(*within, *beyond):
             return True
     return False
+
+
+def _bounds_rows(
+    p: Problem, pitch: Term, rows: tuple[Term, Term], columns: tuple[Term, Term], free: Mapping[str, Var]
+) -> bool:
+    """The program bounds rows by their pitch and columns by another parameter: they may be mixed up."""
+    bounds = upper_bounds(t.conjuncts(p.guards))
+
+    def limits(part: Term) -> list[Term]:
+        return bounds.get(_unit(part), [])
+
+    def by_another(part: Term) -> bool:
+        names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
+        return bool(names) and pitch not in names
+
+    return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
+
+
+def _unit(term: Term) -> Term:
+    """What differs between threads in the term, without a factor common to all of it."""
+    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
+    unit = math.gcd(*varying.values()) or 1
+    return t.from_monomials({m: c // unit for m, c in varying.items()})
+
+
+def _mirrored(column: Term) -> bool:
+    """The column is counted from the end of its row, ``width - 1 - x``.
+
+    Beside one that is counted from the start, columns of one row meet.
+    """
+    return any(factor < 0 and _varies(atoms) for atoms, factor in t.monomials(column).items())
 
 
 def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:

@@ -64,7 +64,8 @@ class LoopEvent:
     """``iterator`` counts rounds from 0; round k runs when ``runs`` (a term in ``iterator``).
 
     ``exit``: the round that was not completed (= number of completed rounds), an application whose
-    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``.
+    defining facts stand in ``Summary.facts``. Guards of ``events`` include ``runs``. ``begun``: something
+    may happen in that round, before a ``break`` or in the test that ends the loop.
     """
 
     iterator: Term
@@ -72,6 +73,7 @@ class LoopEvent:
     exit: Term
     events: tuple[Event, ...]
     site: Site
+    begun: bool = False
 
 
 Event = Access | BarrierEvent | TicketEvent | LoopEvent
@@ -93,6 +95,7 @@ class Summary:
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
     ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
+    ``asserted``: what the kernel's own assertions demand of every thread.
     """
 
     events: tuple[Event, ...]
@@ -103,3 +106,4 @@ class Summary:
     reasons: tuple[str, ...] = ()
     assumptions: Term | None = None
     locks: str = ""
+    asserted: Term | None = None

@@ -273,7 +273,21 @@ class _Pairing:
         result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
         result += [_when(_renamed(e, last), t.le(t.ONE, exit_round)) for e in end]
         result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
+        if loop.begun:
+            result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
         return [e for e in result if e.access.guard is not t.FALSE]
+
+    def _unfinished_round(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], condition: Term
+    ) -> list[_Open]:
+        """What is open behind the round that a ``break`` or the last test ends.
+
+        Its pairs with what was open before are known: it followed a completed round.
+        """
+        old = {id(e.access) for e in opened if e.old}
+        young = [evolve(e, old=False) for e in opened]
+        found = self.process(loop.events, mapping, young, False, condition)
+        return [evolve(e, old=id(e.access) in old) for e in found]
 
 
 def _when(entry: _Open, condition: Term) -> _Open:

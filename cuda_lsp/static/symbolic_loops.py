@@ -417,7 +417,8 @@ def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header) -> None:
     walker.facts[name] = _exit_facts(
         k, runs, leaving, exit_round, dict(zip(outer_iterators, formals, strict=True)), formals
     )
-    walker.events.append(LoopEvent(k, t.and_(inside, runs), exit_round, events, loop.site))
+    begun = bool(leaves) or any(not isinstance(s, ir.Assign) for s in loop.test)
+    walker.events.append(LoopEvent(k, t.and_(inside, runs), exit_round, events, loop.site, begun))
     _leave(walker, entry, at_header, k, exit_round, runs, list(zip(conditions, leaves, strict=True)), loop)
 
 

@@ -33,6 +33,7 @@ from cuda_lsp.static.symbolic_values import (
     type_range,
 )
 
+_ALL_ONES = (1 << 32) - 1
 MAX_STATEMENTS = 20_000
 """Statements walked for one kernel; beyond it the analysis gives up and says so."""
 
@@ -73,6 +74,7 @@ class Walker:
     unknowns: dict[str, str] = field(factory=dict[str, str])
     slots: dict[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
     tainted: set[str] = field(factory=set[str])
+    unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back
     tainted_arrays: set[Array] = field(factory=set[Array])
     reasons: dict[str, None] = field(factory=dict[str, None])
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
@@ -348,6 +350,9 @@ class Walker:
             self.locks = self.locks or WAITING
         if s.op != "load":
             self.overwrite(places, s.type.size)
+        step = self._steps_up(s)
+        if step is None:
+            self.unsteady.update(x.array for x in places.targets if isinstance(x.array, Array))
         if s.var is None:
             return
         name = f"atomic{self.number()}"
@@ -357,17 +362,20 @@ class Walker:
         operands: tuple[Term, ...] = self.iterators
         if target is not None and isinstance(target.array, Array):
             operands = (target.offset, *self.iterators)
-            step = self._steps_up(s)
             if step:
                 self.slots[name] = (target.array, step)
         self.state.values[s.var] = t.apply(name, Level.THREAD, operands, *type_range(s.type))
 
-    def _steps_up(self, s: ir.Atomic) -> int:
-        """By how much at least the atomic raises its counter; 0: not known to."""
+    def _steps_up(self, s: ir.Atomic) -> int | None:
+        """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""
+        if s.op == "load":
+            return 0
+        operand = self.evaluator().value(s.operands[0]) if s.operands else None
+        if not isinstance(operand, Term) or not operand.is_const:
+            return None
         if s.op == "inc":
-            return 1
-        amount = self.evaluator().value(s.operands[0]) if s.op == "add" and s.operands else t.ZERO
-        return max(amount.value, 0) if isinstance(amount, Term) and amount.is_const else 0
+            return 1 if operand.value in (-1, _ALL_ONES) else None
+        return operand.value if s.op == "add" and operand.value >= 0 else None
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)
@@ -484,9 +492,8 @@ def summarise(
     )  # fmt: skip
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
-    stored = {
-        e.array for e in _accesses(walker.events) if e.mode is Mode.WRITE
-    }  # a counter that is also stored to may be reset: its tickets need not be distinct
+    # A counter that is also stored to may be reset: its tickets need not be distinct.
+    stored = walker.unsteady | {e.array for e in _accesses(walker.events) if e.mode is Mode.WRITE}
     return Summary(
         tuple(walker.events),
         walker.facts,
@@ -496,6 +503,7 @@ def summarise(
         tuple(walker.reasons),
         assumption,
         walker.locks,
+        walker.assumed,
     )
 
 

@@ -15,10 +15,39 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.program import BinaryOp
+from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Cast, Const, Expr
 from cuda_lsp.model import Mode
 from cuda_lsp.static.trace import Access, FenceEvent, Path, Ticketing
 from cuda_lsp.static.values import Data, Drawn, Flags, Lanes, Scalar, Spread, Ticket, identity, spread_of
+
+# ------------------------------------------------------------------------------------- counters
+
+
+def direction(s: Atomic) -> str | None:
+    """Which way an atomic moves its counter: up, down, round (``atomicInc``), "" neither; None: unknown."""
+    if s.op == "inc":
+        return "round"
+    if s.op == "load":
+        return ""
+    amount = _plain(s.operands[0]) if s.operands and s.op in ("add", "sub") else None
+    if isinstance(amount, Builtin):
+        by = 1
+    elif isinstance(amount, Const):
+        by = signed(int(amount.value), s.type.size)
+    else:
+        return None
+    return "" if by == 0 else "up" if (by > 0) == (s.op == "add") else "down"
+
+
+def _plain(e: Expr) -> Expr:
+    return _plain(e.operand) if isinstance(e, Cast) else e
+
+
+def signed(number: int, size: int) -> int:
+    """``number`` as it moves a counter of ``size`` bytes: 0xffffffff is -1."""
+    half = 1 << (8 * size - 1)
+    return (number + half) % (2 * half) - half
+
 
 # ------------------------------------------------------------------------------ tests of a number
 

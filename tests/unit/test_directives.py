@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_lsp.frontend.directives import FileDirectives, parse_directives
-from cuda_lsp.model import Code
+from cuda_lsp.model import Code, Verdict
+from cuda_lsp.static.analyze import check_text
 
 
 def parse(text: str) -> FileDirectives:
@@ -74,3 +75,31 @@ def test_a_mistake_gives_one_message_that_says_what_is_expected(comment: str, pa
 @given(st.text(alphabet="// cuda-lsp:ignorelaunchbk=[](),123\n\f\x85"))
 def test_any_text_is_read_without_failing(text: str) -> None:
     parse(text + "// cuda-lsp: " + text)
+
+
+def test_the_launch_that_a_verifier_is_told_holds_for_all_kernels_below() -> None:
+    directives = parse(
+        "//pass\n//--blockDim=[16,8] --gridDim=2 --no-inline\n__global__ void a();\n\n"
+        "// cuda-lsp: args n=3\n__global__ void b();\n\n// cuda-lsp: launch block=32\n__global__ void c();\n"
+    )
+    a, b, c = directives.for_kernel(3, 0), directives.for_kernel(6, 3), directives.for_kernel(9, 6)
+    assert a and b and c
+    assert (a.block, a.grid) == ((16, 8, 1), (2, 1, 1))
+    assert (b.block, b.grid, b.arguments) == ((16, 8, 1), (2, 1, 1), {"n": 3})
+    assert (c.block, c.grid) == ((32, 1, 1), None)
+    assert not directives.errors
+
+
+def test_a_verifiers_preconditions_are_facts() -> None:
+    text = """//--blockDim=64 --gridDim=1
+    __global__ void k(int* out, int stride) {
+      %s
+      for (int i = 0; __invariant(i >= 0), i < 4; ++i)
+        if (stride > 4) out[i] = threadIdx.x;
+    }
+    """
+    verdicts = [
+        check_text(Path("/k.cu"), text % fact).kernels[0].verdict
+        for fact in ("__requires(stride == 4);", "__assume(stride == 4);", "__assert(stride == 4);")
+    ]
+    assert verdicts == [Verdict.RACE_FREE, Verdict.RACE_FREE, Verdict.RACY]

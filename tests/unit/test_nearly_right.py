@@ -13,6 +13,7 @@ from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import check_text
 
 KERNELS = r"""
+#include <cassert>
 #include <cuda_pipeline.h>
 // cuda-lsp: launch block=64 grid=4
 __global__ void lock_other(int* lock, int* other, int* sum) {
@@ -312,6 +313,38 @@ __global__ void fn_param_reassigned(int* out, int n) {
     __shared__ int s[64];
     s[threadIdx.x] = threadIdx.x;
     out[threadIdx.x] = s[apply(same, threadIdx.x)];
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_is_reset(int* g, int* n, int m) {
+    if (threadIdx.x == 0) atomicExch(n, 0);
+    if (threadIdx.x < m) g[atomicAdd(n, 1)] = 1;
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_wraps(int* g, unsigned* n, int m) {
+    if (threadIdx.x < m) g[atomicInc(n, 15)] = threadIdx.x;
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_goes_down_too(int* g, int* n, int m) {
+    if (threadIdx.x < m) g[atomicAdd(n, 1)] = threadIdx.x;
+    else atomicAdd(n, -1);
+}
+// cuda-lsp: launch block=64 grid=2
+__global__ void slots_of_a_counter_that_another_half_lowers(int* g, int* n, int m) {
+    if (threadIdx.x < 32) g[atomicAdd(n, 1)] = threadIdx.x;
+    else atomicAdd(n, m);
+}
+// cuda-lsp: launch block=64
+__global__ void launched_against_its_assertion(float* out, int n) {
+    assert(blockDim.x == 32);
+    __shared__ float s[64];
+    for (int i = threadIdx.x; i < n; i += 64) out[i] = s[63 - i];
+}
+// cuda-lsp: launch block=64
+__global__ void no_thread_meets_its_assertion(float* out, int n) {
+    assert(threadIdx.x % 2 == 2);
+    __shared__ float s[64];
+    s[n - threadIdx.x] = 2;
+    out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];
 }
 """
 REPORT = check_text(Path("nearly.cu"), KERNELS)

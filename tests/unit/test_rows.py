@@ -105,3 +105,15 @@ def test_a_neighbouring_row_of_a_known_width_is_a_row(other: str) -> None:
         + LAUNCH % ("float* a, int h", "a, h")
     )
     assert verdict(text) is Verdict.RACY
+
+
+def test_a_pitch_that_bounds_rows_while_columns_are_bounded_by_another_parameter_is_not_assumed() -> None:
+    text = """
+    // cuda-lsp: launch block=256 grid=8
+    __global__ void k(float* a, int w, int h) {
+      int i = blockIdx.x * 256 + threadIdx.x;
+      for (int x = 0; x < w; ++x) if (i < h) a[i + x * w] = x;
+    }
+    """
+    assert verdict(text) is not Verdict.RACE_FREE
+    assert verdict(text.replace("x * w", "x * h")) is Verdict.RACE_FREE

@@ -94,6 +94,19 @@ typedef long time_t;
 #define M_SQRT1_2 0.70710678118654752440
 #define assert(...) __cuda_lsp_assert(static_cast<bool>(__VA_ARGS__))
 void __cuda_lsp_assert(bool);
+// The annotations that verifiers read: preconditions are facts, what is to be proved is none.
+void __assume(bool);
+void __requires(bool);
+void __global_requires(bool);
+void __ensures(bool);
+void __global_ensures(bool);
+void __assert(bool);
+void __global_assert(bool);
+void __invariant(bool);
+void __global_invariant(bool);
+void __candidate_invariant(bool);
+bool __implies(bool, bool);
+bool __enabled();
 #define INT8_C(x) x
 #define INT16_C(x) x
 #define INT32_C(x) x
