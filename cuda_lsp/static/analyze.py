@@ -15,6 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
+from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 from cuda_lsp.static.workers import SolverPool
 
@@ -137,14 +139,11 @@ class Analyzer:
             if known is None or known.report.refined:
                 continue
             submitted += 1
-            self._pool.submit(
-                known.kernel,
-                known.report.launches,
-                self.settings.gpu,
-                self._budget(),
-                self._deliver(path, key, version, publish),
-                owner=path,
+            budget = self._budget()
+            work = partial(
+                refine_with_second_opinion, known.kernel, known.report.launches, self.settings.gpu, budget
             )
+            self._pool.submit(work, budget.kernel, self._deliver(path, key, version, publish), owner=path)
         return submitted
 
     def settle(self, path: Path, timed: Callable[[int, float], object] | None = None) -> FileReport:
@@ -265,8 +264,10 @@ class Analyzer:
 
     def _deliver(
         self, path: Path, key: str, version: int | None, publish: Publish
-    ) -> Callable[[SolverResult], None]:
-        def deliver(answer: SolverResult) -> None:
+    ) -> Callable[[SolverResult | Failure], None]:
+        def deliver(answer: SolverResult | Failure) -> None:
+            if isinstance(answer, Failure):
+                answer = SolverResult(Verdict.UNDECIDED, (answer.reason,))
             with self._lock:
                 known = self._reports.get(key)
                 if known is None:
