@@ -16,8 +16,9 @@ from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
 from cuda_lsp.static import messages, named_barriers, tickets, waiting
-from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
+from cuda_lsp.static.collisions import Collision, collide
 from cuda_lsp.static.data_collisions import data_collision
+from cuda_lsp.static.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.values import Data, Lanes
 
@@ -115,10 +116,24 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) 
     for accesses in by_array.values():
         if not any(a.mode.writes for a in accesses):
             continue
+        among_blocks = accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1
+        if among_blocks and _all_apart(trace, accesses, deadline):
+            continue
         for block in range(len(trace.blocks)):
             yield from _within_block(trace, path, accesses, block, merge, deadline)
-        if accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1:
+        if among_blocks:
             yield from _between_blocks(trace, path, accesses, deadline)
+
+
+def _all_apart(trace: Trace, accesses: list[Access], deadline: float) -> bool:
+    """Each byte belongs to one thread, or nobody writes it: no need to look at blocks and intervals."""
+    if any(isinstance(a.offset, Data) for a in accesses):
+        return False
+    every, thread = slice(0, trace.lanes), np.arange(trace.lanes)
+    try:
+        return apart(Group(accesses, every, thread, True, trace.threads, False, deadline=deadline))
+    except TooManyPairs:
+        return False
 
 
 def _interval_map(path: Path, merged: Site | None) -> Intervals:
