@@ -187,15 +187,18 @@ def _cells(kind: int, a: Access, lanes: slice) -> Cells:
     offset = np.asarray(offset_of(a), np.int64)
     shape = (1,) * (may.ndim - offset.ndim) + offset.shape
     again = tuple(i for i in range(may.ndim - 1) if shape[i] == 1 and may.shape[i] > 1)
-    if again:  # rounds that touch the same bytes
-        anywhere: Any = may.any(axis=again, keepdims=True)
-        may = anywhere
+    may = _in_any(may, again)  # rounds that touch the same bytes
     offset = np.broadcast_to(offset, may.shape)[..., lanes]
     may = may[..., lanes]
     lane = spread_out(np.arange(may.shape[-1]), may.shape)
     if may.all():
         return Cells(kind, a.size, np.ravel(offset), np.ravel(lane))
     return Cells(kind, a.size, offset[may], lane[may])
+
+
+def _in_any(may: Flags, axes: tuple[int, ...]) -> Flags:
+    result: Any = may.any(axis=axes, keepdims=True) if axes else may
+    return result
 
 
 def effect(a: Access, between_blocks: bool) -> int:
