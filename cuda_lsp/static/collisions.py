@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cuda_lsp.static import named_barriers
 from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
 from cuda_lsp.static.trace import Access, spread_out
-from cuda_lsp.static.values import Flags
+from cuda_lsp.static.values import Flags, distinct
 
 Ints = NDArray[np.int64]
 _FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
@@ -165,7 +165,7 @@ def _best(
             good &= ~same_warp | same_instruction
     kind = group.kinds
     code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
-    for pair in np.unique(code) if group.ordered else ():
+    for pair in distinct(code) if group.ordered else ():
         k, m = divmod(int(pair), len(group.accesses))
         a, b, mine = group.accesses[k], group.accesses[m], code == pair
         if not compatible(a, b):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cuda_lsp.model import Mode, Scope
 from cuda_lsp.static.trace import Access, Path, spread_out
-from cuda_lsp.static.values import Data, Flags, Lanes
+from cuda_lsp.static.values import Data, Flags, Lanes, distinct
 
 Ints = NDArray[np.int64]
 _MAX_SPAN = 1 << 22
@@ -106,7 +106,7 @@ class Units:
         if span <= min(_MAX_SPAN, 4096 + 64 * sum(len(c.offset) for c in cells)):
             return Units(size, low, span)
         parts = [c.offset // size + k for c in cells for k in range(c.width // size)]
-        touched = np.unique(np.concatenate(parts))
+        touched = distinct(np.concatenate(parts))
         return Units(size, low, len(touched), touched)
 
     def numbers(self, offset: Ints, part: int = 0) -> Ints:
@@ -190,7 +190,7 @@ def _cells(kind: int, a: Access, lanes: slice) -> Cells:
     may = _in_any(may, again)  # rounds that touch the same bytes
     offset = np.broadcast_to(offset, may.shape)[..., lanes]
     may = may[..., lanes]
-    lane = spread_out(np.arange(may.shape[-1]), may.shape)
+    lane = spread_out(np.arange(int(may.shape[-1])), may.shape)
     if may.all():
         return Cells(kind, a.size, np.ravel(offset), np.ravel(lane))
     return Cells(kind, a.size, offset[may], lane[may])
