@@ -143,7 +143,6 @@ class Session:
         return bool(self._waiting or self._closing or self._stopped)
 
     def _analyse(self, change: _Change) -> None:
-        self._analyzer.cancel(change.path)
         try:
             report = self._analyzer.update(change.path, change.text, change.version)
         except Exception:

@@ -2,13 +2,15 @@
 
 ``Analyzer.update`` is the keystroke path: parse, lower the kernels whose digest changed, enumerate
 them. It does no I/O of its own and waits for no solver. ``Analyzer.refine`` hands undecided kernels to
-solver processes and publishes each answer. Reports are kept by digest, so undoing an edit is free.
+solver processes, which first finish what the keystroke path had to cut, and publishes each answer.
+Reports are kept by digest, so undoing an edit is free.
 Sites move with their kernel: a cached report is shifted by the lines its kernel moved.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 import queue
 import re
 import threading
@@ -29,12 +31,15 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.workspace import Workspace
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
+from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
-from cuda_lsp.static.workers import SolverPool
 
 _KEPT_REPORTS = 512
+_TYPING = 0.065  # seconds from the text to what is published of it
+_LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
 
@@ -63,6 +68,7 @@ class _Document:
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
+    publish: Publish | None = None
 
 
 class Analyzer:
@@ -90,7 +96,7 @@ class Analyzer:
         self._documents: dict[Path, _Document] = {}
         self._reports: OrderedDict[str, _Known] = OrderedDict()
         self._lock = threading.RLock()
-        self._pool: SolverPool | None = None
+        self._background = Background(self.settings, self._answered)
 
     def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
@@ -106,7 +112,8 @@ class Analyzer:
                 continue
             key = _key(translation, source, launches)
             if key not in self._reports:
-                failure = self._analyse(translation, source, key)
+                until = max(started + _TYPING, time.perf_counter() + _LEAST) if self._quick else math.inf
+                failure = self._analyse(translation, source, key, until)
                 if failure:
                     errors.append(failure)
                     continue
@@ -124,28 +131,17 @@ class Analyzer:
             return self._report(path, document)
 
     def refine(self, path: Path, publish: Publish) -> int:
-        """Send the file's undecided kernels to the solver; returns how many. ``publish`` gets each answer."""
+        """Send the file's kernels that are not settled to the background; returns how many.
+
+        What only earlier texts asked for is dropped. ``publish`` gets the report after each answer.
+        """
         document = self._documents.get(path)
-        if document is None or not self.settings.solver:
+        if document is None:
             return 0
-        if self._pool is None:
-            self._pool = SolverPool(self.settings.solver_workers)
-        version = document.version
-        submitted = 0
-        for key, _ in document.keys:
-            known = self._reports.get(key)
-            if known is None or known.report.refined:
-                continue
-            submitted += 1
-            self._pool.submit(
-                known.kernel,
-                known.report.launches,
-                self.settings.gpu,
-                self._budget(),
-                self._deliver(path, key, version, publish),
-                owner=path,
-            )
-        return submitted
+        document.publish = publish
+        known = ((key, self._reports.get(key)) for key, _ in document.keys)
+        open_ = {key: (k.kernel, k.first) for key, k in known if k is not None and not k.report.refined}
+        return self._background.want(path, open_)
 
     def settle(self, path: Path, timed: Callable[[int, float], object] | None = None) -> FileReport:
         """The second tier in this process, blocking: what ``refine`` does in the background.
@@ -157,16 +153,14 @@ class Analyzer:
             known = self._reports[key]
             if not known.report.refined:
                 started = time.perf_counter()
-                answer = _answer(known, self.settings, self._budget())
-                known.report = refined(known.first, known.kernel, answer, self.settings)
+                _take_in(known, _answer(known, self.settings, budget_of(self.settings)), self.settings)
                 if timed:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
     def cancel(self, path: Path) -> None:
-        """Drop what the solver still has to do for a file."""
-        if self._pool:
-            self._pool.cancel(path)
+        """Drop what the background still has to do for a file."""
+        self._background.want(path, {})
 
     def close(self, path: Path) -> None:
         """Forget an open file."""
@@ -177,9 +171,7 @@ class Analyzer:
 
     def shutdown(self) -> None:
         """End the solver processes and free libclang's memory."""
-        if self._pool:
-            self._pool.close()
-            self._pool = None
+        self._background.close()
         self._searches.put(None)
         for path in list(self._documents):
             self.close(path)
@@ -189,8 +181,8 @@ class Analyzer:
         probe = Path("/cuda-lsp-warm-up.cu")
         self.update(probe, _PROBE)
         self.close(probe)
-        if self._pool is None and self.settings.solver:
-            self._pool = SolverPool(self.settings.solver_workers)
+        if self.settings.solver:
+            self._background.start()
 
     def kernel(self, path: Path, name: str) -> Kernel | None:
         """The newest translation of one kernel of an open file."""
@@ -248,10 +240,12 @@ class Analyzer:
                 kept.append((good[0], known.line + line - known.kernel.name_range.start.line))
         return kept
 
-    def _analyse(self, translation: Translation, source: KernelSource, key: str) -> ToolError | None:
+    def _analyse(
+        self, translation: Translation, source: KernelSource, key: str, until: float
+    ) -> ToolError | None:
         try:
             kernel = translation.lower(source)
-            first = enumerate_kernel(kernel, self.settings, quick=self._quick)
+            first = enumerate_kernel(kernel, self.settings, until=until)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)
@@ -259,26 +253,20 @@ class Analyzer:
             self._reports[key] = _Known(kernel, first, first.report, source.range.start.line)
         return None
 
-    def _budget(self) -> Budget:
-        seconds = self.settings.solver_budget / 1000
-        return Budget(kernel=seconds, query=min(0.4, seconds))
-
-    def _deliver(
-        self, path: Path, key: str, version: int | None, publish: Publish
-    ) -> Callable[[SolverResult], None]:
-        def deliver(answer: SolverResult) -> None:
-            with self._lock:
-                known = self._reports.get(key)
-                if known is None:
-                    return
-                known.report = refined(known.first, known.kernel, answer, self.settings)
-                document = self._documents.get(path)
-                if document is None or document.version != version:
-                    return  # the answer is kept; newer text is published by its own update
-                report = self._report(path, document)
+    def _answered(self, path: Path, key: str, answer: Answer) -> FirstTier | None:
+        """Takes in what the background says of a kernel, and publishes it where the kernel still is."""
+        with self._lock:
+            known = self._reports.get(key)
+            if known is None:
+                return None
+            _take_in(known, answer, self.settings)
+            document = self._documents.get(path)
+            if document is None or all(key != wanted for wanted, _ in document.keys):
+                return None  # the answer is kept for when the text comes back
+            report, publish = self._report(path, document), document.publish
+        if publish:
             publish(report)
-
-        return deliver
+        return None if known.report.refined else known.first
 
     def _report(self, path: Path, document: _Document) -> FileReport:
         kernels: list[KernelReport] = list(document.unknown)
@@ -341,6 +329,20 @@ def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> Ker
         )
 
     return evolve(kernel, findings=tuple(f for f in kernel.findings if not silenced(f)))
+
+
+def _take_in(known: _Known, answer: Answer, settings: Settings) -> None:
+    """Makes the newest report of what was known and an answer."""
+    if isinstance(answer, Failure):
+        if known.first.cut:  # the solver's turn
+            known.first = evolve(known.first, cut=False, open_reasons=(answer.reason,))
+            known.report = evolve(known.report, reasons=(answer.reason,))
+            return
+        answer = SolverResult(Verdict.UNDECIDED, (answer.reason,))
+    if isinstance(answer, FirstTier):
+        known.first, known.report = answer, answer.report
+    else:
+        known.report = refined(known.first, known.kernel, answer, settings)
 
 
 def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:

@@ -10,7 +10,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.static.values import Flags, Lanes
+from cuda_lsp.static.values import Flags, Lanes, distinct
 
 Clocks = NDArray[np.int32]
 
@@ -45,7 +45,7 @@ class WarpClock:
         rows = self.rows(np.flatnonzero(executing))
         names = group[executing]
         seen: Clocks = np.array(self.seen)
-        for name in np.unique(names):
+        for name in distinct(names):
             members = np.zeros(len(seen), bool)
             members[rows[names == name]] = True
             heard = np.reshape(np.where(members[:, None], self.seen, 0), (-1, size, size)).max(axis=1)

@@ -14,7 +14,7 @@ from attrs import frozen
 from cuda_lsp.model import Code, Finding, Mode, Site, Space, Status
 from cuda_lsp.static.banks import warp_rows
 from cuda_lsp.static.trace import Access, Trace
-from cuda_lsp.static.values import Data, Flags, Lanes
+from cuda_lsp.static.values import Data, Flags, Lanes, distinct
 
 SECTOR_BYTES = 32
 
@@ -46,7 +46,7 @@ def _distinct(addresses: Lanes, active: Flags, size: int, grain: int) -> Lanes:
     row = np.arange(len(addresses))[:, None]
     span = int(max(t.max(initial=0) for t in touched)) + 1
     keys = np.concatenate([(row * span + t)[active] for t in touched])
-    return np.bincount(np.unique(keys) // span, minlength=len(addresses))
+    return np.bincount(distinct(keys) // span, minlength=len(addresses))
 
 
 def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:

@@ -1,27 +1,24 @@
 """Pairs of accesses that touch the same bytes from different agents: threads of a block, or blocks.
 
-First a linear test per group (scatter the writers, gather everybody), which clears almost every
-group; only what it flags is joined exactly, per pair of source sites.  Byte ranges of different widths
-are cut into units of their greatest common divisor.  Order inside a warp is decided on the pairs.
+What the linear test of ``footprints`` flags is joined exactly, per pair of source sites.  Order inside a
+warp is decided on the pairs.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from attrs import field, frozen
+from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.model import Mode, Scope
 from cuda_lsp.static import named_barriers
-from cuda_lsp.static.trace import Access, Path, spread_out
-from cuda_lsp.static.values import Data, Flags
+from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
+from cuda_lsp.static.trace import Access, spread_out
+from cuda_lsp.static.values import Flags, distinct
 
 Ints = NDArray[np.int64]
-_MAX_SPAN = 1 << 22
 _FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
 
 
@@ -58,141 +55,40 @@ class Collision:
     same_instruction: bool
 
 
-@frozen(eq=False)
-class Group:
-    """Accesses to one array that no barrier separates, as seen by one kind of agent.
-
-    ``lanes``: the stretch of lanes looked at. ``agent``: agent of each lane, ``(lanes,)``.
-    """
-
-    accesses: Sequence[Access]
-    lanes: slice
-    agent: Ints
-    between_blocks: bool
-    threads: int
-    lock_step: bool
-    warp_size: int = 32
-    deadline: float = math.inf  # of time.perf_counter()
-    phases: Path | None = None  # of named barriers, where there are some
-    kinds: Ints = field(init=False)
-    """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
-
-    @kinds.default  # type: ignore[misc]
-    def _kinds(self) -> Ints:
-        tickets = self.phases is not None or any(a.drawn is not None for a in self.accesses)
-        names = [(a.guards, id(a.drawn), id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
-        first = {name: i for i, name in reversed(list(enumerate(names)))}
-        return np.array([first[name] for name in names], np.int64)
-
-    @property
-    def ordered(self) -> bool:
-        """Some pairs may be ordered or exclude each other."""
-        plain = all(not a.guards and a.drawn is None for a in self.accesses)
-        return self.phases is not None or not (plain and len({id(a.warp) for a in self.accesses}) == 1)
-
-
-class TooManyPairs(Exception):
-    """The exact join would take too long."""
-
-
 def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[Collision]:
     """One collision per unordered pair of sites of ``group`` (known offsets only).
 
     ``compatible(a, b)``: False when the two can never both happen unordered. Raises TooManyPairs.
     """
-    accesses = group.accesses
-    if not any(a.mode.writes for a in accesses):
+    found = suspicious(group)
+    if found is None:
         return []
-    unit_bytes, entries = _entries(group)
-    suspicious = _suspicious(group, entries)
-    if suspicious is None:
-        return []
-    if time.perf_counter() > group.deadline:
-        raise TooManyPairs("comparing all accesses takes too long")
-    rows = entries.taken(np.flatnonzero(np.isin(entries.unit, suspicious)))
-    return _by_site_pairs(group, rows, unit_bytes, compatible)
+    in_time(group)
+    units, bad = found
+    return _by_site_pairs(group, _rows(group, units, bad), units.size, compatible)
 
 
-def _entries(group: Group) -> tuple[int, Entries]:
-    columns: list[tuple[Ints, Ints, Ints, Flags]] = []
-    for a in group.accesses:
+def _rows(group: Group, units: Units, bad: Flags) -> Entries:
+    """The single-lane accesses to suspicious units."""
+    found: list[Entries] = []
+    for i, a in enumerate(group.accesses):
         may = a.may[..., group.lanes]
-        assert not isinstance(a.offset, Data)
-        offset = np.reshape(spread_out(a.offset, a.may.shape)[..., group.lanes], -1)
         at = np.flatnonzero(may)
-        width = may.shape[-1]
-        flat = may.ndim == 1
-        lane, instance = (at, np.zeros(len(at), np.int64)) if flat else (at % width, at // width)
-        sure = np.ones(len(at), bool) if a.must is a.may else np.reshape(a.must[..., group.lanes], -1)[at]
-        columns.append((offset[at], lane, instance, sure))
-    sizes = [a.size for a in group.accesses]
-    unit = _unit(sizes, [c[0] for c in columns])
-    counts = [a.size // unit for a in group.accesses]
-    units: list[Ints] = []
-    rest: list[tuple[Ints, Ints, Ints, Flags]] = []
-    for i, ((offset, lane, instance, sure), n) in enumerate(zip(columns, counts, strict=True)):
-        if n == 1:
-            units.append(offset // unit)
-            rest.append((lane, np.full(len(lane), i), instance, sure))
-            continue
-        units.append(np.reshape(offset[:, None] // unit + np.arange(n), -1))
-        rows = np.repeat(np.arange(len(lane)), n)
-        rest.append((lane[rows], np.full(len(rows), i), instance[rows], sure[rows]))
-    return unit, Entries(
-        np.concatenate(units),
-        np.concatenate([r[0] for r in rest]),
-        np.concatenate([r[1] for r in rest]),
-        np.concatenate([r[2] for r in rest]),
-        np.concatenate([r[3] for r in rest]),
+        offset = np.reshape(spread_out(offset_of(a), a.may.shape)[..., group.lanes], -1)[at]
+        numbers = np.stack([units.numbers(offset, k) for k in range(a.size // units.size)], axis=1)
+        row, part = np.nonzero(bad[numbers])
+        at, width = at[row], may.shape[-1]
+        must = np.reshape(a.must[..., group.lanes], -1)
+        instance = np.zeros(len(at), np.int64) if may.ndim == 1 else at // width
+        unit = units.unit(numbers[row, part])
+        found.append(Entries(unit, at % width, np.full(len(at), i), instance, must[at]))
+    return Entries(
+        np.concatenate([e.unit for e in found]),
+        np.concatenate([e.lane for e in found]),
+        np.concatenate([e.access for e in found]),
+        np.concatenate([e.instance for e in found]),
+        np.concatenate([e.sure for e in found]),
     )
-
-
-def _unit(sizes: list[int], offsets: list[Ints]) -> int:
-    size = sizes[0]
-    if all(s == size for s in sizes) and not any((o % size).any() for o in offsets):
-        return size
-    unit = math.gcd(*sizes)
-    for o in offsets:
-        unit = math.gcd(unit, math.gcd(*o.tolist()))
-    return max(unit, 1)
-
-
-def _suspicious(group: Group, entries: Entries) -> Ints | None:
-    """Units where agents conflict before warp order is considered; None: nowhere."""
-    unit, lane = entries.unit, entries.lane
-    if len(unit) == 0:
-        return None
-    low = int(unit.min())
-    span = int(unit.max()) - low + 1
-    if span > _MAX_SPAN:
-        _, index = np.unique(unit, return_inverse=True)
-        span = len(unit)
-    else:
-        index = unit - low
-    agent = group.agent[lane]
-    kinds = np.array([_kind(a, group.between_blocks) for a in group.accesses])[entries.access]
-    writes, atomics, reads = kinds == 1, kinds == 2, kinds == 0
-    bad: list[Ints] = []
-    writer = np.full(span, -1)
-    writer[index[writes]] = agent[writes]
-    owner = writer[index]
-    bad.append(unit[(owner >= 0) & (owner != agent)])
-    if atomics.any() and reads.any():
-        updater = np.full(span, -1)
-        updater[index[atomics]] = agent[atomics]
-        shared = np.zeros(span, bool)
-        shared[index[atomics][updater[index[atomics]] != agent[atomics]]] = True
-        owner = updater[index]
-        bad.append(unit[reads & (owner >= 0) & ((owner != agent) | shared[index])])
-    found = np.unique(np.concatenate(bad))
-    return found if len(found) else None
-
-
-def _kind(a: Access, between_blocks: bool) -> int:
-    """0 read, 1 plain write, 2 atomic; an atomic of block scope does not reach other blocks."""
-    if a.mode is Mode.ATOMIC:
-        return 1 if between_blocks and a.scope is Scope.BLOCK else 2
-    return int(a.mode is Mode.WRITE)
 
 
 def _by_site_pairs(
@@ -201,7 +97,7 @@ def _by_site_pairs(
     names = [(a.site.range, a.mode) for a in group.accesses]
     number = {name: i for i, name in enumerate(dict.fromkeys(names))}
     site = np.array([number[n] for n in names])[rows.access]
-    kinds = {number[n]: _kind(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
+    kinds = {number[n]: effect(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
     order = np.lexsort((rows.unit, site))
     sorted_rows = rows.taken(order)
     edges = np.searchsorted(site[order], np.arange(len(number) + 1))
@@ -269,7 +165,7 @@ def _best(
             good &= ~same_warp | same_instruction
     kind = group.kinds
     code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
-    for pair in np.unique(code) if group.ordered else ():
+    for pair in distinct(code) if group.ordered else ():
         k, m = divmod(int(pair), len(group.accesses))
         a, b, mine = group.accesses[k], group.accesses[m], code == pair
         if not compatible(a, b):

@@ -15,7 +15,7 @@ from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
 from cuda_lsp.static import tickets, waiting
 from cuda_lsp.static.evaluate import Evaluator
-from cuda_lsp.static.machine import Machine, OutOfBudget
+from cuda_lsp.static.machine import Machine, OutOfBudget, OutOfTime
 from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
 from cuda_lsp.static.slicing import Slice, slice_kernel
 from cuda_lsp.static.trace import Budget, Path, Trace
@@ -45,6 +45,8 @@ def execute(
     trace.warp_synchronous = kernel.directives.warp_synchronous or not gpu.independent_threads
     pending: list[tuple[bool, ...]] = [()]
     while pending:
+        if trace.late:
+            break
         if len(trace.paths) >= limits.paths:
             trace.not_decided("too many conditions that depend on data decide which barriers are reached")
             break
@@ -87,6 +89,7 @@ def _execute_path(
     try:
         machine.run(trace.kernel.body, machine.everyone)
     except OutOfBudget as limit:
+        trace.late = trace.late or isinstance(limit, OutOfTime)
         trace.not_decided(f"the execution was cut: {limit}")
     else:
         tickets.settle(machine.path)

@@ -64,15 +64,21 @@ from cuda_lsp.static.values import (
     Spread,
     Ticket,
     Value,
+    distinct,
     identity,
     spread_of,
 )
 
+_STATEMENT, _LANE = 15e-3, 2e-6  # milliseconds of work, on a core of 2020
 _SAMPLES = 4  # executions of one read-only access kept for coalescing
 
 
 class OutOfBudget(Exception):
     """The execution stops here; the argument says which limit, for people."""
+
+
+class OutOfTime(OutOfBudget):
+    """Somebody waits for what there is."""
 
 
 class Machine:
@@ -107,13 +113,13 @@ class Machine:
         self.shared: dict[int, SharedContents] = {}
         self.local: dict[int, dict[int, Value]] = {}
         self.steps = 0
+        self.work = 0.0  # about milliseconds
         self.recorded = 0
         self.samples: dict[int, int] = {}
         self.doubt: str | None = None
         self.named = NamedBarriers()
         self.copies = Copies(np.zeros(trace.lanes, np.int64))
         self.round_masks: dict[object, tuple[tuple[int, Mask | None, bool], Mask, int | Lanes]] = {}
-        self.deadline = time.perf_counter() + budget.milliseconds / 1000
         every = np.ones(trace.lanes, bool)
         self.everyone = Mask(every, every)
         self._execute: dict[type, Callable[[Any, Mask], Mask | None]] = {
@@ -144,8 +150,11 @@ class Machine:
             self.steps += 1
             if self.steps > self.budget.steps:
                 raise OutOfBudget(f"more than {self.budget.steps} statements executed")
-            if not self.steps & 15 and time.perf_counter() > self.deadline:
-                raise OutOfBudget(f"more than {self.budget.milliseconds:g} ms of execution")
+            self.work += _STATEMENT + _LANE * mask.may.size
+            if self.work > self.budget.milliseconds:
+                raise OutOfBudget(f"more than about {self.budget.milliseconds:g} ms of execution")
+            if not self.steps & 7 and time.perf_counter() > self.budget.until:
+                raise OutOfTime("it takes longer than a pause in the typing")
             mask = self._execute[type(s)](s, mask)
         return mask
 
@@ -429,10 +438,10 @@ class Machine:
             if offset in cells:
                 return cells[offset]
         elif isinstance(offset, np.ndarray):
-            distinct = np.unique(offset)
-            if len(distinct) <= 64 and all(int(o) in cells for o in distinct):
-                result = cells[int(distinct[0])]
-                for o in distinct[1:]:
+            found = distinct(offset)
+            if len(found) <= 64 and all(int(o) in cells for o in found):
+                result = cells[int(found[0])]
+                for o in found[1:]:
                     result = self.eval.merge(offset == o, cells[int(o)], result)
                 return result
         return self.eval.fresh(f"the value of {s.site.text}")

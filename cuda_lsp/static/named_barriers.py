@@ -15,7 +15,7 @@ from attrs import define, field
 
 from cuda_lsp.ir.program import Barrier, BarrierPhase
 from cuda_lsp.static.trace import Access, Path, Phase
-from cuda_lsp.static.values import Data, Flags, Lanes
+from cuda_lsp.static.values import Data, Flags, Lanes, distinct
 
 if TYPE_CHECKING:
     from cuda_lsp.static.machine import Machine
@@ -71,7 +71,7 @@ class NamedBarriers:
 
 def _whole_warps(lanes: Flags, threads: int, warp: int) -> int:
     found = np.flatnonzero(lanes)
-    warps = len(np.unique(found // threads * threads + found % threads // warp))
+    warps = len(distinct(found // threads * threads + found % threads // warp))
     return warps * warp
 
 

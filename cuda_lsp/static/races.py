@@ -7,6 +7,7 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -16,8 +17,9 @@ from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
 from cuda_lsp.static import messages, named_barriers, tickets, waiting
-from cuda_lsp.static.collisions import Collision, Group, TooManyPairs, collide
+from cuda_lsp.static.collisions import Collision, collide
 from cuda_lsp.static.data_collisions import data_collision
+from cuda_lsp.static.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.values import Data, Lanes
 
@@ -45,14 +47,14 @@ class Race:
 
 
 def find_races(
-    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0
+    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0, until: float = math.inf
 ) -> tuple[Race, ...]:
     """Every pair of source sites that races, at most once each, surest first.
 
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
-    for lack of time (``milliseconds``), is added to ``trace.undecided``.
+    for lack of time (``milliseconds``; ``until``, of ``time.perf_counter``), is added to ``trace.undecided``.
     """
-    deadline = time.perf_counter() + milliseconds / 1000
+    deadline = min(time.perf_counter() + milliseconds / 1000, until)
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
@@ -115,10 +117,24 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) 
     for accesses in by_array.values():
         if not any(a.mode.writes for a in accesses):
             continue
+        among_blocks = accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1
+        if among_blocks and _all_apart(trace, accesses, deadline):
+            continue
         for block in range(len(trace.blocks)):
             yield from _within_block(trace, path, accesses, block, merge, deadline)
-        if accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1:
+        if among_blocks:
             yield from _between_blocks(trace, path, accesses, deadline)
+
+
+def _all_apart(trace: Trace, accesses: list[Access], deadline: float) -> bool:
+    """Each byte belongs to one thread, or nobody writes it: no need to look at blocks and intervals."""
+    if any(isinstance(a.offset, Data) for a in accesses):
+        return False
+    every, thread = slice(0, trace.lanes), np.arange(trace.lanes)
+    try:
+        return apart(Group(accesses, every, thread, True, trace.threads, False, deadline=deadline))
+    except TooManyPairs:
+        return False
 
 
 def _interval_map(path: Path, merged: Site | None) -> Intervals:
@@ -276,12 +292,12 @@ def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
     return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
 
 
-def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:
+def race_findings(trace: Trace, milliseconds: float = 300.0, until: float = math.inf) -> tuple[Finding, ...]:
     """All races as findings: the squiggle is on the later access in the text, the other is related.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    races = find_races(trace, milliseconds=milliseconds)
+    races = find_races(trace, milliseconds=milliseconds, until=until)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
     found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)

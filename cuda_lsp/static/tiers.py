@@ -8,10 +8,11 @@ was open, replaces an example by a readable condition, and drops what it refutes
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
@@ -33,8 +34,10 @@ from cuda_lsp.static.values import Data
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
-_SAMPLE_BUDGET = 15.0  # milliseconds for a sampled execution on the keystroke path
-_SAMPLING = 0.012  # seconds after which the keystroke path takes no further sample
+_EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
+_GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
+UNFINISHED = "it is still being executed in the background"
+BROKEN = "while it does not compile it is not executed to its end"
 OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
 PENDING = "not decided by enumeration; the solver has not looked at it"
 
@@ -45,13 +48,14 @@ Key = tuple[object, ...]
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``sampled``: races that were seen under sample arguments only.
+    ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
     """
 
     report: KernelReport
     decided: bool
     open_reasons: tuple[str, ...] = ()
     sampled: frozenset[Key] = frozenset()
+    cut: bool = False
 
 
 def key_of(finding: Finding) -> Key:
@@ -62,36 +66,37 @@ def key_of(finding: Finding) -> Key:
     return (finding.code, finding.site.range)
 
 
-def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False) -> FirstTier:
+def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
     """The first tier: no solver, no I/O, bounded by ``settings.enumeration_budget``.
 
-    ``quick``: on the keystroke path, where sampling stops after a few milliseconds; the solver, which
-    treats the scalars as free, comes right behind.
+    ``until`` (of ``time.perf_counter``): somebody who types waits. What is known by then is returned, as
+    ``cut`` when that is not all, and is to be asked for again without this limit.
     """
-    started = time.perf_counter()
+    clock = _Clock(until)
     launches = launches_of(kernel, settings)
     findings: dict[Key, Finding] = {}
     open_reasons: dict[str, None] = {}
     possible = False
     sampled: set[Key] = set()
     for launch in launches:
-        unknown = _run(kernel, launch, launch.arguments, settings)
-        found = _findings(unknown, settings, _race_limit(kernel, quick))
+        if clock.late() and launch is not launches[0]:
+            break
+        unknown = _run(kernel, launch, launch.arguments, settings, clock)
+        found = _findings(unknown, settings, clock)
         open_reasons.update(dict.fromkeys(unknown.undecided))
         if not unknown.whole:
             open_reasons[OTHER_BLOCKS] = None
         if launch.grid is None:
             found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
         if launch.assumed:
-            found = _not_its_fault(kernel, launch, found, settings, quick)
+            found = _not_its_fault(kernel, launch, found, settings, clock)
         doubts = [f for f in found if f.status is Status.POSSIBLE]
         left = [f for f in doubts if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
         _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
         if kernel.errors:
             pass  # what broken code leaves open is noise while it is being typed
         elif free_scalars(kernel, launch):
-            late = quick and time.perf_counter() > started + _SAMPLING
-            examples = [] if late else _sampled(kernel, launch, settings, quick)
+            examples = [] if clock.late() else _sampled(kernel, launch, settings, clock)
             sampled |= {key_of(f) for f in examples if f.code in RACES}
             _collect(findings, examples)
         else:
@@ -100,6 +105,8 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
             possible = True
             open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
         _collect(findings, limit_findings(kernel, launch, settings.gpu))
+    if clock.late():
+        open_reasons = {BROKEN if kernel.errors else UNFINISHED: None}
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
     incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
@@ -116,18 +123,31 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, quick: bool = False)
         refined=decided and not _divergence(findings.values()),
         key=kernel.digest,
     )
-    return FirstTier(report, report.refined, tuple(open_reasons), frozenset(sampled))
+    return FirstTier(
+        report, report.refined, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons
+    )
+
+
+@define
+class _Clock:
+    """``until`` when somebody waits, and whether that has come (``missed``) before all was done."""
+
+    until: float
+    missed: bool = False
+
+    def late(self) -> bool:
+        self.missed = self.missed or time.perf_counter() > self.until
+        return self.missed
 
 
 def _run(
-    kernel: Kernel,
-    launch: LaunchConfig,
-    arguments: Mapping[str, int],
-    settings: Settings,
-    milliseconds: float | None = None,
+    kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], settings: Settings, clock: _Clock
 ) -> Trace:
-    budget = Budget(milliseconds=milliseconds or float(settings.enumeration_budget))
+    now = time.perf_counter()
+    share = now + _EXECUTION * (clock.until - now)
+    budget = Budget(milliseconds=settings.enumeration_budget, until=share)
     trace = execute(kernel, launch, arguments, settings.gpu, budget)
+    clock.missed = clock.missed or trace.late
     if kernel.errors:
         # What broken text leaves unknown is noise while it is being typed, and dear to compare.
         for path in trace.paths:
@@ -135,19 +155,15 @@ def _run(
     return trace
 
 
-def _race_limit(kernel: Kernel, quick: bool) -> float:
-    """Milliseconds for comparing accesses; text that does not compile is not worth more than a glance."""
-    return 8.0 if kernel.errors else 60.0 if quick else 2000.0
-
-
-def _findings(trace: Trace, settings: Settings, race_limit: float) -> tuple[Finding, ...]:
+def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
+    glance = bool(trace.kernel.errors) and clock.until < math.inf
+    order = (*race_findings(trace, _GLANCE if glance else 2000.0, clock.until), *barrier_findings(trace))
+    if trace.kernel.errors or clock.late():  # what broken text does to addresses is no news to its author
+        return order
     thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
-    if trace.kernel.errors:  # what broken text does to addresses is no news to its author
-        return (*race_findings(trace, race_limit), *barrier_findings(trace))
     optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
     return (
-        *race_findings(trace, race_limit),
-        *barrier_findings(trace),
+        *order,
         *bank_findings(trace, thresholds),
         *bounds_findings(trace),
         *uninitialised_findings(trace),
@@ -169,7 +185,7 @@ def _between_unknown_blocks(finding: Finding, launch: LaunchConfig) -> Finding:
 
 
 def _not_its_fault(
-    kernel: Kernel, launch: LaunchConfig, found: Iterable[Finding], settings: Settings, quick: bool
+    kernel: Kernel, launch: LaunchConfig, found: Iterable[Finding], settings: Settings, clock: _Clock
 ) -> tuple[Finding, ...]:
     """Under a launch that we assumed, only what other plausible launches show too is certain."""
     findings = tuple(found)
@@ -179,8 +195,8 @@ def _not_its_fault(
     for other in alternatives(kernel, launch):
         if not certain:
             break
-        trace = _run(kernel, other, other.arguments, settings)
-        there = _findings(trace, settings, _race_limit(kernel, quick))
+        trace = _run(kernel, other, other.arguments, settings, clock)
+        there = _findings(trace, settings, clock)
         certain &= {key_of(f) for f in there if f.status is Status.PROVED}
     return tuple(
         f
@@ -190,15 +206,15 @@ def _not_its_fault(
     )
 
 
-def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, quick: bool) -> list[Finding]:
+def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _Clock) -> list[Finding]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
     arguments = sample(kernel, launch)
     if arguments is None:
         return []
-    trace = _run(kernel, launch, arguments, settings, _SAMPLE_BUDGET if quick else None)
+    trace = _run(kernel, launch, arguments, settings, clock)
     if trace.excluded:
         return []
-    found = _findings(trace, settings, _race_limit(kernel, quick))
+    found = _findings(trace, settings, clock)
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver has the word.
         found = tuple(f for f in found if f.code in _PERFORMANCE)

@@ -25,6 +25,8 @@ class Budget:
 
     ``rounds`` of one loop, ``steps`` statements, ``lanes`` recorded lane accesses, ``paths`` ways through
     conditions that depend on data, ``data_rounds`` rounds of a loop whose end depends on data.
+    ``milliseconds`` of work are counted in statements and lanes, not read from a clock: what is cut does not
+    depend on what else the machine does. ``until`` (of ``time.perf_counter``): somebody waits for the trace.
     """
 
     rounds: int = 100_000
@@ -33,6 +35,7 @@ class Budget:
     milliseconds: float = 250.0
     paths: int = 6
     data_rounds: int = 3
+    until: float = math.inf
 
 
 @frozen(eq=False)
@@ -183,7 +186,7 @@ class Trace:
     """Everything executed. ``undecided``: why it is not the whole truth, for people, no duplicates.
 
     ``excluded``: an assumption of the source fails under this launch and these arguments. ``whole``: what
-    the executed blocks do is what all blocks of the launch do.
+    the executed blocks do is what all blocks of the launch do. ``late``: it was cut when somebody waited.
     """
 
     kernel: Kernel
@@ -195,6 +198,7 @@ class Trace:
     excluded: str | None = None
     warp_synchronous: bool = False
     whole: bool = True
+    late: bool = False
     ticketed: set[frozenset[SourceRange]] = field(factory=set[frozenset[SourceRange]])
     """Pairs of places that only the numbers drawn from a counter keep apart."""
 

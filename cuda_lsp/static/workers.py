@@ -1,72 +1,44 @@
-"""Solver processes that can be killed: prewarmed, with deadlines, restarted after a kill.
+"""Solver processes that can be killed: prewarmed, with deadlines, restarted after a crash.
 
-Z3's own time-outs are not always honoured, so each task runs in a spawned process that is killed when
-its deadline passes; the answer is then "undecided", with that reason.  Tasks are pickled kernels;
+Z3's own time-outs are not always honoured, so work is done in a spawned process (``solver_process``) that
+is stopped when its deadline passes or nobody wants the answer any more.  Work is a pickled callable;
 results are delivered by callback from one dispatcher thread per process, in the order they come.
 """
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import multiprocessing
 import pickle
 import queue
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
-from cuda_lsp.static.solve import Budget, SolverResult
+from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure, serve
 
 GRACE = 1.0
-"""Seconds beyond a task's own budget before its process is killed."""
+"""Seconds beyond its own budget after which work is stopped."""
 
 START_LIMIT = 30.0
 """Seconds a process may take to import Z3 and answer a first question."""
 
+_STOP_LIMIT = 0.5
+"""Seconds a process may take to stop its work before it is killed."""
+
 
 @frozen(eq=False)
 class Task:
-    """One kernel to decide. ``owner``: what cancels it (a document)."""
+    """Work to do. ``owner``: what cancels it (a document)."""
 
     owner: Hashable
     payload: bytes
     deadline: float  # seconds for the whole task
-    deliver: Callable[[SolverResult], None]
+    deliver: Callable[[Any], None]
     cancelled: threading.Event = field(factory=threading.Event)
-
-
-def undecided(reason: str) -> SolverResult:
-    return SolverResult(Verdict.UNDECIDED, (reason,))
-
-
-def _serve(pipe: Connection) -> None:
-    """Body of a solver process: warm up, then answer tasks until the pipe closes."""
-    import sys
-
-    sys.setrecursionlimit(20_000)
-    importlib.import_module("z3").Solver().check()
-    pipe.send("ready")
-    while True:
-        try:
-            task = pipe.recv_bytes()
-        except EOFError:
-            return
-        pipe.send_bytes(pickle.dumps(_answer(task)))
-
-
-def _answer(task: bytes) -> SolverResult:
-    kernel, launches, gpu, budget = pickle.loads(task)
-    try:
-        return refine_with_second_opinion(kernel, launches, gpu, budget)
-    except Exception as error:  # noqa: BLE001  a bug in the solver must not silence the kernel
-        return undecided(f"the solver failed: {type(error).__name__}: {error}")
 
 
 @define(eq=False)
@@ -81,7 +53,7 @@ class _Process:
     def start() -> _Process:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs,), daemon=True, name="cuda-lsp-solver")
+        process = context.Process(target=serve, args=(theirs,), daemon=True, name="cuda-lsp-solver")
         process.start()
         theirs.close()
         return _Process(process, ours)
@@ -89,7 +61,7 @@ class _Process:
     def wait_ready(self, stop: threading.Event) -> bool:
         if not self.ready and _poll(self.pipe, START_LIMIT, stop):
             try:
-                self.ready = self.pipe.recv() == "ready"
+                self.ready = self.pipe.recv_bytes() == READY
             except EOFError:
                 self.ready = False
         return self.ready
@@ -111,6 +83,9 @@ def _poll(pipe: Connection, seconds: float, stop: threading.Event) -> bool:
     return False
 
 
+T = TypeVar("T")
+
+
 class SolverPool:
     """``size`` prewarmed solver processes. ``submit`` returns at once; ``close`` kills them all."""
 
@@ -126,18 +101,18 @@ class SolverPool:
 
     def submit(
         self,
-        kernel: Kernel,
-        launches: Sequence[LaunchConfig],
-        gpu: GpuModel,
-        budget: Budget,
-        deliver: Callable[[SolverResult], None],
+        work: Callable[[], T],
+        seconds: float,
+        deliver: Callable[[T | Failure], None],
         *,
         owner: Hashable = None,
         priority: int = 0,
     ) -> Task:
-        """Queues a kernel; ``deliver`` is called from a worker thread, unless the task is cancelled."""
-        payload = pickle.dumps((kernel, tuple(launches), gpu, budget))
-        task = Task(owner, payload, budget.kernel + GRACE, deliver)
+        """Queues ``work`` (it is pickled), stopped ``GRACE`` after ``seconds``.
+
+        ``deliver`` is called from a worker thread, unless the task is cancelled.
+        """
+        task = Task(owner, pickle.dumps(work), seconds + GRACE, deliver)
         with self._lock:
             self._pending.add(task)
         self._tasks.put((priority, next(self._numbers), task))
@@ -170,29 +145,32 @@ class SolverPool:
             task = self._tasks.get()[2]
             if task is None:
                 break
-            result: SolverResult | None = None
+            alive = True
             if not task.cancelled.is_set():
                 result, alive = self._run(process, task)
-                if not alive:
-                    process.kill()
-                    process = None
+                if not task.cancelled.is_set():
+                    task.deliver(result)
             with self._lock:
                 self._pending.discard(task)
-            if result is not None and not task.cancelled.is_set():
-                task.deliver(result)
+            if not alive:
+                process.kill()
+                process = None
         if process is not None:
             process.kill()
 
-    def _run(self, process: _Process, task: Task) -> tuple[SolverResult | None, bool]:
-        """The task's result (None: cancelled) and whether the process can go on."""
+    def _run(self, process: _Process, task: Task) -> tuple[Any, bool]:
+        """The task's result and whether the process can go on."""
         if not process.wait_ready(self._closed):
-            return undecided("the solver process did not start"), False
+            return Failure("the solver process did not start"), False
         try:
             process.pipe.send_bytes(task.payload)
             if _poll(process.pipe, task.deadline, task.cancelled):
                 return pickle.loads(process.pipe.recv_bytes()), True
+            process.pipe.send_bytes(STOP)
+            if not process.pipe.poll(_STOP_LIMIT):
+                return Failure(f"the solver was stopped after {task.deadline:.1f} s"), False
+            late = pickle.loads(process.pipe.recv_bytes())
         except (EOFError, OSError):
-            return undecided("the solver process ended unexpectedly"), False
-        if task.cancelled.is_set():
-            return None, False
-        return undecided(f"the solver was stopped after {task.deadline:.1f} s"), False
+            return Failure("the solver process ended unexpectedly"), False
+        stopped = Failure(f"the solver was stopped after {task.deadline:.1f} s")
+        return (stopped if late == STOPPED else late), True

@@ -1,0 +1,101 @@
+"""What the keystroke path leaves to the solver processes: executions that it had to cut, and proofs.
+
+A kernel is on its way from the text that asks for it to the text that does not: edits of one kernel do
+not disturb the others of its file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from cuda_lsp.config import Settings
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.solve import Budget, SolverResult
+from cuda_lsp.static.solver_process import Failure
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
+from cuda_lsp.static.workers import SolverPool
+
+_EXECUTION = 20.0  # seconds after which an execution is taken to hang
+
+Answer = FirstTier | SolverResult | Failure
+Answered = Callable[[Path, str, Answer], FirstTier | None]
+"""Takes in an answer for the kernel of a file with this key; what is known then, None: no more is wanted."""
+
+
+def budget_of(settings: Settings) -> Budget:
+    """The solver's limits."""
+    seconds = settings.solver_budget / 1000
+    return Budget(kernel=seconds, query=min(0.4, seconds))
+
+
+class Background:
+    """The kernels that are on their way. ``answered`` is called from a thread of the pool."""
+
+    def __init__(self, settings: Settings, answered: Answered) -> None:
+        self._settings = settings
+        self._answered = answered
+        self._pool: SolverPool | None = None
+        self._under_way: dict[Path, set[str]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def start(self) -> None:
+        """Start the processes before they are needed."""
+        if self._pool is None and not self._closed:
+            self._pool = SolverPool(self._settings.solver_workers)
+
+    def want(self, path: Path, kernels: Mapping[str, tuple[Kernel, FirstTier]]) -> int:
+        """Settle these kernels of a file, by key, and no others any more; how many there is work for."""
+        work = {key: found for key, found in kernels.items() if self._has_work(found[1])}
+        with self._lock:
+            before = self._under_way.get(path, set[str]())
+            self._under_way[path] = set(work)
+        for key in before - work.keys():
+            self._cancel(path, key)
+        for key in work.keys() - before:
+            self._submit(path, key, *work[key])
+        return len(work)
+
+    def close(self) -> None:
+        """End the processes for good."""
+        self._closed = True
+        if self._pool:
+            self._pool.close()
+            self._pool = None
+
+    def _has_work(self, first: FirstTier) -> bool:
+        return first.cut or (self._settings.solver and not first.decided)
+
+    def _cancel(self, path: Path, key: str) -> None:
+        if self._pool:
+            self._pool.cancel((path, key))
+
+    def _submit(self, path: Path, key: str, kernel: Kernel, first: FirstTier) -> None:
+        self.start()
+        pool = self._pool
+        if pool is None:
+            return
+
+        def deliver(answer: Answer) -> None:
+            known = self._answered(path, key, answer)
+            more = known is not None and not isinstance(answer, SolverResult) and self._has_work(known)
+            with self._lock:
+                under_way = self._under_way.get(path, set[str]())
+                wanted = key in under_way
+                if not more:
+                    under_way.discard(key)
+            if known is not None and more and wanted:
+                self._submit(path, key, kernel, known)
+
+        if first.cut:
+            work = partial(enumerate_kernel, kernel, self._settings)
+            pool.submit(work, _EXECUTION, deliver, owner=(path, key))
+            return
+        budget = budget_of(self._settings)
+        launches, gpu = first.report.launches, self._settings.gpu
+        proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
+        pool.submit(proof, budget.kernel, deliver, owner=(path, key), priority=1)

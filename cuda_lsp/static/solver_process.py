@@ -1,0 +1,91 @@
+"""The inside of a solver process: answers one piece of work after another until its pipe closes.
+
+On Linux each piece is done by a fork of this process.  Ending it is then a matter of milliseconds (a new
+process would import NumPy and Z3 again, half a second of a core), what Z3 holds goes back to the system
+with it, and no answer depends on the questions before it.  Elsewhere the process works by itself.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import pickle
+import signal
+import sys
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any
+
+from attrs import frozen
+
+READY, STOP = b"ready", b"stop"
+_STACK = 20_000  # Python frames: kernels nest deeply
+
+
+@frozen
+class Failure:
+    """Why there is no answer, for people."""
+
+    reason: str
+
+
+STOPPED = Failure("stopped")
+
+
+def serve(pipe: Connection) -> None:
+    """Warm up, then answer each message, a pickled callable, with its pickled result or a ``Failure``.
+
+    The message ``STOP`` ends the work in progress, whose answer is then ``STOPPED``; it is ignored when
+    there is none. Where processes cannot fork, it takes effect when the work is done.
+    """
+    sys.setrecursionlimit(_STACK)
+    importlib.import_module("cuda_lsp.static.second_opinion")
+    importlib.import_module("z3").Solver().check()
+    gc.collect()
+    gc.freeze()  # forks share these pages for as long as nobody writes to them
+    pipe.send_bytes(READY)
+    try:
+        while True:
+            message = pipe.recv_bytes()
+            if message != STOP:
+                pipe.send_bytes(_answer_apart(pipe, message) if sys.platform == "linux" else _answer(message))
+    except (EOFError, BrokenPipeError):
+        return  # whoever asked is gone
+
+
+def _answer(work: bytes) -> bytes:
+    result: Any
+    try:
+        result = pickle.loads(work)()
+    except Exception as error:  # noqa: BLE001  a bug of ours must not silence the kernel
+        result = Failure(f"the solver failed: {type(error).__name__}: {error}")
+    return pickle.dumps(result)
+
+
+def _answer_apart(pipe: Connection, work: bytes) -> bytes:
+    """The answer of a fork of this process, which ends early when something comes through ``pipe``."""
+    ours, theirs = Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        _be_the_child(pipe, ours, theirs, work)
+    theirs.close()
+    try:
+        if ours not in wait([ours, pipe]):
+            return pickle.dumps(STOPPED)
+        return ours.recv_bytes()
+    except EOFError:
+        return pickle.dumps(Failure("the solver process ended unexpectedly"))
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        ours.close()
+
+
+def _be_the_child(pipe: Connection, ours: Connection, theirs: Connection, work: bytes) -> None:
+    """Answers and ends; never returns."""
+    try:
+        pipe.close()
+        ours.close()
+        theirs.send_bytes(_answer(work))
+    finally:
+        os._exit(0)
