@@ -24,7 +24,7 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.stages import Cancelled, Done, Interrupted, Plan, plan, run
+from cuda_lsp.dynamic.stages import Cancelled, Done, Interrupted, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.tokens import Token, TokenTable, rewriter_for
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Position, SourceRange, ToolError
@@ -210,7 +210,8 @@ def _last_line(output: str) -> str:
 
 
 def _key(source: Path, text: str, options: CompileOptions, level: Level, toolkit: Toolkit) -> str:
-    parts = (_FORMAT, str(source), text, options.flags(), level.value, str(toolkit.nvcc), toolkit.version)
+    parts = (_FORMAT, str(source), text, options.flags(), level.value, str(toolkit.nvcc), toolkit.version,
+             nvcc_variables())  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

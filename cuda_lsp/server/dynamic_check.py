@@ -21,7 +21,15 @@ from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for, problems_of
-from cuda_lsp.confirm_program import Analysed, errors_of, options_of, program_job
+from cuda_lsp.confirm_program import (
+    Analysed,
+    build_job,
+    errors_of,
+    options_of,
+    outcome_of,
+    program_job,
+    with_notes,
+)
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
@@ -111,25 +119,36 @@ class DynamicChecks:
         settings: Settings,
         engine: EngineKind,
     ) -> tuple[str | None, str]:
-        """Run the program whose ``main`` is in ``file``. The problem, if there is one, and how it ended."""
-        analysed = Analysed(file.path, text, file, tuple(kernels))
-        job = program_job([analysed], settings, CheckOptions(engine=engine), options_of(settings))
+        """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
         progress = await _Progress.begin(server, f"Running {file.path.name} under check")
+        options, how = CheckOptions(engine=engine), options_of(settings)
         try:
+            if how.build:
+                built = await asyncio.to_thread(
+                    self._runner.run_build,
+                    build_job(file.path, how, options),
+                    progress.stage,
+                    progress.cancelled,
+                )
+                if built.problem is not None:
+                    progress.end("failed")
+                    return built.problem, ""
+                how = evolve(how, built=built)
+            job = program_job([Analysed(file.path, text, file, tuple(kernels))], settings, options, how)
             result = await asyncio.to_thread(
                 self._runner.run_program, job, progress.stage, progress.cancelled
             )
         except CheckCancelled:
             progress.end("cancelled")
             return None, "cancelled"
+        result = with_notes(result, how)
         errors = errors_of(result)
         progress.end("done" if result.problem is None else "failed")
         shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
         for report in file.kernels:
             if report.name in result.checks:
                 self._keep(file, text, report, result.checks[report.name], shapes[report.name])
-        said = f"{file.path.name}: {result.launches} launches on {result.device}, exit status {result.status}"
-        return (errors[0].message if errors else None), said
+        return (errors[0].message if errors else None), outcome_of(file.path.name, result)
 
     def _keep(
         self,

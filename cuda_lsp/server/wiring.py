@@ -111,6 +111,7 @@ class CudaServer(Server):
         root = path_of(folders[0].uri) if folders else Path.cwd()
         loaded, problems = config.load(root)
         settings, more = config.merge(loaded, editor, "editor settings")
+        settings = config.placed(settings, root)
         for problem in (*problems, *more):
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
         if settings != self.settings or self.session is None:
@@ -238,7 +239,8 @@ def _wire_reading(server: CudaServer) -> None:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
         shown = [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
-        return [*shown, *(lenses.program_lens(document) if report.kernels else [])]
+        built = bool(ls.settings.build_command)
+        return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
