@@ -232,8 +232,9 @@ def _run_files(
         with console.status("", spinner="dots") as status:
             for analyzer, text, report in analysed_files(files, overrides, config, solver=solver):
                 checked = check_kernels(
-                    analyzer, report.path, text, report, runner, options, wanted, status.update
-                )
+                    analyzer, report.path, text, report, runner, options, wanted, status.update,
+                    printed=lambda said: click.echo(said, err=True, nl=False),
+                )  # fmt: skip
                 ran = ran and len(checked.errors) == len(report.errors)
                 reports.append(checked)
     finally:

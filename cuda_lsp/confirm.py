@@ -38,6 +38,7 @@ Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
 
 _MAX_TRIALS = 3
+_LONGEST_OUTPUT = 1 << 16
 _LARGEST_SCALAR = 1024
 
 
@@ -107,8 +108,12 @@ def check_kernels(
     wanted: Callable[[KernelReport], bool],
     progress: Progress = lambda stage: None,
     cancelled: Cancelled = lambda: False,
+    printed: Callable[[str], None] = lambda text: None,
 ) -> FileReport:
-    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled."""
+    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled.
+
+    ``printed`` is told what each kernel prints.
+    """
     kernels: list[KernelReport] = []
     errors: list[ToolError] = []
     for kernel_report in report.kernels:
@@ -120,8 +125,23 @@ def check_kernels(
         name = kernel_report.name
         result = runner.run(job, lambda stage, name=name: progress(f"{name}: {stage}"), cancelled)
         errors += problems_of(result, kernel_report)
+        said = output_of(result)
+        if said:
+            printed(said)
         kernels.append(merged(kernel_report, result, job.shapes))
     return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *dict.fromkeys(errors)))
+
+
+def output_of(result: CheckResult) -> str:
+    """What the kernel printed, by run; the end of it, if it is long."""
+    parts: list[str] = []
+    for trial in result.results:
+        text = trial.races.output
+        if text:
+            under = f" ({trial.trial.why})" if len(result.results) > 1 else ""
+            ends = "" if text.endswith("\n") else "\n"
+            parts.append(f"{result.kernel}{under} printed:\n{text[-_LONGEST_OUTPUT:]}{ends}")
+    return "".join(parts)
 
 
 def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError]:

@@ -315,7 +315,8 @@ class Finding:
 
     ``site`` carries the squiggle. ``condition`` is what a conditional finding needs, readable
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
-    it was found under. ``version`` is the document version it was computed from.
+    it was found under. ``version`` is the document version it was computed from. ``missed``: a run saw it
+    and the static analysis had not found it, which is a mistake of ours.
     """
 
     code: Code
@@ -334,6 +335,7 @@ class Finding:
     observation: Observation | None = None
     severity: Severity | None = None  # None: by severity_of; settings may override
     version: int | None = None
+    missed: bool = False
 
     @property
     def effective_severity(self) -> Severity:

@@ -110,7 +110,9 @@ def _run_both(
             results[0] = evolve(results[0], banks=banks)
         except EngineUnavailable as problem:
             notes = (*notes, f"bank conflicts were not counted: {problem}")
-    return CheckResult(job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes)
+    return CheckResult(
+        job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes, headers=plain.headers
+    )
 
 
 def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:

@@ -118,6 +118,7 @@ class CheckResult:
     """Everything the check of one kernel saw. ``sites``: of the race runs, ``bank_sites``: of the bank runs.
 
     ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
+    ``headers``: digests of the user's headers that were read.
     """
 
     kernel: str
@@ -129,3 +130,4 @@ class CheckResult:
     problem: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(factory=dict[str, str])

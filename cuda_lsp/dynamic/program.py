@@ -70,9 +70,12 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
         modules = tuple((plain.result(), optimised.result()) for plain, optimised in builds)
         program = made.result()
     if architecture:
-        return run_on_gpu(job, program, modules, toolkit, progress)
-    result = _emulated(job, program, modules, progress)
-    return evolve(result, notes=(*result.notes, *note))
+        result = run_on_gpu(job, program, modules, toolkit, progress)
+    else:
+        result = _emulated(job, program, modules, progress)
+    headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
+    checks = {name: evolve(check, headers=headers) for name, check in result.checks.items()}
+    return evolve(result, checks=checks, notes=(*result.notes, *note))
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
