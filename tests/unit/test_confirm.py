@@ -16,7 +16,7 @@ from cuda_lsp.cli import main
 from cuda_lsp.confirm import CheckOptions, check_kernels
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runner import Runner
-from cuda_lsp.model import FileReport
+from cuda_lsp.model import Code, FileReport, Status
 from cuda_lsp.static.analyze import analysed_files
 
 pytestmark = needs_nvcc
@@ -89,3 +89,41 @@ def test_what_a_kernel_prints_is_shown(tmp_path):
     )
     done = CliRunner().invoke(main, ["run", str(source), "--engine", "emulator"])
     assert done.stderr == "hello printed:\nthread 5\n"
+
+
+CONDITIONS = """__global__ void fact(int* out, const int* x) {
+    __shared__ int s[256];
+    s[threadIdx.x] = threadIdx.x;
+    if (x[5] != 1234567) __syncthreads();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+__global__ void argument(int* out, int k) {
+    __shared__ int s[512];
+    s[threadIdx.x] = threadIdx.x;
+    if (k == 77) out[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void histogram(int* out, const int* x) {
+    __shared__ int h[16];
+    if (threadIdx.x < 16) h[threadIdx.x] = 0;
+    __syncthreads();
+    h[x[threadIdx.x]] += 1;
+    __syncthreads();
+    if (threadIdx.x < 16) out[threadIdx.x] = h[threadIdx.x];
+}
+void launch(int* out, int* x, int k) {
+    fact<<<1, 256>>>(out, x);
+    argument<<<1, 256>>>(out, k);
+    histogram<<<1, 256>>>(out, x);
+}
+"""
+
+
+def test_a_conditional_race_is_tried_under_its_own_condition(tmp_path):
+    source = tmp_path / "conditions.cu"
+    source.write_text(CONDITIONS)
+    static, dynamic = checked(source)
+    before = {f.kernel: f.status for f in static.findings if f.kind}
+    assert before["fact"] is before["argument"] is Status.CONDITIONAL
+    after = {f.kernel: f.status for f in dynamic.findings if f.kind}
+    assert after["fact"] is after["argument"] is after["histogram"] is Status.CONFIRMED
+    assert not any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in dynamic.findings)
