@@ -18,8 +18,9 @@ from cuda_lsp import __version__
 from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, ToolError
 
 if TYPE_CHECKING:
+    from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions
-    from cuda_lsp.confirm_program import ProgramOptions
+    from cuda_lsp.confirm_program import Analysed, ProgramOptions
 
 SUFFIXES = (".cu", ".cuh")
 FOUND, BROKEN = 1, 2
@@ -103,6 +104,10 @@ def check(
     "--with", "sources", multiple=True, type=click.Path(path_type=Path), help="Another source of the program."
 )
 @click.option("--link", multiple=True, metavar="OPTION", help="An option of the program's link step (-lz).")
+@click.option(
+    "--build", metavar="COMMAND", help="Run the program that this command builds (make, cmake --build build)."
+)
+@click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
 @click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
 @click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
@@ -129,6 +134,8 @@ def run(
     program: bool,
     sources: tuple[Path, ...],
     link: tuple[str, ...],
+    build: str | None,
+    start: str | None,
     names: tuple[str, ...],
     engine: str,
     style: str,
@@ -148,8 +155,8 @@ def run(
 ) -> None:
     """Run kernels instrumented, on the GPU or the CPU emulator, and report what was seen.
 
-    Each kernel runs on its own with made-up data, or (--program) as its program launches it. Exit codes as
-    for check.
+    Each kernel runs on its own with made-up data, or (--program, --build) as its program launches it. Exit
+    codes as for check.
     """
     from cuda_lsp.confirm import CheckOptions
     from cuda_lsp.dynamic.job import EngineKind
@@ -159,10 +166,14 @@ def run(
     options = CheckOptions(
         EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 10.0, nvcc
     )
-    if program:
+    if program or build or start:
         from cuda_lsp.confirm_program import ProgramOptions
 
-        how = ProgramOptions(arguments, sources, link, Path.cwd(), deadline or 120.0)  # else the settings
+        if build and (sources or link):
+            raise _Failure("--build says what the program is made of: leave --with and --link out")
+        how = ProgramOptions(  # what is not given, the settings say
+            arguments, sources, link, Path.cwd(), deadline or 120.0, build or "", start or ""
+        )
         _finish(*_run_program(file, overrides, config, options, how, names), style, True, fail_on)
         return
     if arguments or sources or link:
@@ -221,8 +232,9 @@ def _run_files(
         with console.status("", spinner="dots") as status:
             for analyzer, text, report in analysed_files(files, overrides, config, solver=solver):
                 checked = check_kernels(
-                    analyzer, report.path, text, report, runner, options, wanted, status.update
-                )
+                    analyzer, report.path, text, report, runner, options, wanted, status.update,
+                    printed=lambda said: click.echo(said, err=True, nl=False),
+                )  # fmt: skip
                 ran = ran and len(checked.errors) == len(report.errors)
                 reports.append(checked)
     finally:
@@ -242,41 +254,76 @@ def _run_program(
     from attrs import evolve
     from rich.console import Console
 
-    from cuda_lsp.confirm_program import Analysed, check_program, device_headers, options_of
+    from cuda_lsp.confirm_program import build_job, check_program, outcome_of
     from cuda_lsp.dynamic.runner import Runner
-    from cuda_lsp.static.analyze import analysed_files
 
-    files: list[Analysed] = []
-    settings = None
-    device_code = [path for path in how.sources if path.suffix in SUFFIXES]
-    folders = [Path(folder) for folder in overrides.get("include_dirs", ())]
-    for source in _sources([file, *device_code]):
-        text = source.read_text(encoding="utf-8", errors="replace")
-        device_code += device_headers(source, text, folders)
-    for analyzer, text, report in analysed_files(_sources([file, *device_code]), overrides, config):
-        kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
-        files.append(Analysed(report.path, text, report, kernels))
-        settings = settings or analyzer.settings
-    assert settings is not None
-    configured = options_of(settings)
-    how = evolve(
-        how,
-        arguments=how.arguments or configured.arguments,
-        sources=how.sources or configured.sources,
-        link=how.link or configured.link,
-    )
     runner = Runner()
     console = Console(stderr=True, highlight=False)
     try:
         with console.status("", spinner="dots") as status:
+            how = _configured(file, config, how)
+            if how.build:
+                how = evolve(how, built=runner.run_build(build_job(file, how, options), status.update))
+            if how.built is not None and how.built.problem is not None:
+                return [FileReport(file, errors=(ToolError(how.built.problem),))], False
+            files, settings = _program_files(file, overrides, config, how)
             reports, result = check_program(files, settings, runner, options, how, names, status.update)
     finally:
         runner.close()
     click.echo(result.output, err=True, nl=False)
     if result.status is not None:
-        said = f"{result.launches} launches on {result.device}, exit status {result.status}"
-        click.echo(f"{file.name}: {said}, {result.seconds:.1f} s", err=True)
+        click.echo(f"{outcome_of(file.name, result)}, {result.seconds:.1f} s", err=True)
     return reports, result.problem is None
+
+
+def _configured(file: Path, config: Path | None, how: ProgramOptions) -> ProgramOptions:
+    """The program with what the settings say of it."""
+    from attrs import evolve
+
+    from cuda_lsp.config import load, load_file
+    from cuda_lsp.confirm_program import options_of
+
+    settings, _ = load_file(config) if config else load(file.absolute().parent)  # problems are told later
+    known = options_of(settings)
+    if not how.build and known.build and not (how.sources or how.link):
+        how = evolve(how, build=known.build, run=how.run or known.run, folder=known.folder)
+    if how.run and not how.build:
+        raise _Failure("--run needs to know what the program is made of: add --build, or set build-command")
+    return evolve(
+        how,
+        arguments=how.arguments or known.arguments,
+        sources=how.sources or known.sources,
+        link=how.link or known.link,
+    )
+
+
+def _program_files(
+    file: Path, overrides: dict[str, Any], config: Path | None, how: ProgramOptions
+) -> tuple[list[Analysed], Settings]:
+    """The static analysis of every source and header of the program that may hold kernels."""
+    from cuda_lsp.confirm_program import Analysed, device_headers, device_units
+    from cuda_lsp.static.analyze import analysed_files
+
+    (main_file,) = _sources([file])
+    flags = device_units(how.built) if how.built is not None else {}
+    known = {path.resolve(): said for path, said in flags.items()}
+    others = [path for path in how.sources if path.suffix in SUFFIXES]
+    others += [path for path in flags if path.resolve() != file.resolve()]
+    pending = {path: {**known.get(path.resolve(), {}), **overrides} for path in _sources([file, *others])}
+    for source, said in list(pending.items()):
+        text = source.read_text(encoding="utf-8", errors="replace")
+        for header in device_headers(source, text, [Path(folder) for folder in said.get("include_dirs", ())]):
+            if header != main_file.resolve():
+                pending.setdefault(header, said)
+    files: list[Analysed] = []
+    settings = None
+    for source, said in pending.items():
+        for analyzer, text, report in analysed_files([source], said, config):
+            kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
+            files.append(Analysed(report.path, text, report, kernels))
+            settings = settings or analyzer.settings
+    assert settings is not None
+    return files, settings
 
 
 def _finish(reports: Sequence[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:

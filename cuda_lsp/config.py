@@ -69,6 +69,20 @@ class Settings:
     program_link: tuple[str, ...] = field(
         default=(), metadata={"help": "Options of the program's link step, such as -lz."}
     )
+    build_command: str = field(
+        default="",
+        metadata={"help": "Command that builds the program (make), which tells what it is made of."},
+    )
+    run_command: str = field(
+        default="",
+        metadata={"help": "Command that starts the built program with its inputs, such as ./app 10."},
+    )
+    program_folder: str | None = field(
+        default=None,
+        metadata={
+            "help": "Folder of the build and run commands; by default that of the settings file or workspace."
+        },
+    )
     inlay_hints: bool = field(default=True, metadata={"help": "Show n-way conflicts beside the access."})
     code_lens: bool = field(default=True, metadata={"help": "Show each kernel's verdict above it."})
 
@@ -131,10 +145,16 @@ def load_file(path: Path) -> tuple[Settings, list[SettingsProblem]]:
             settings,
             include_dirs=tuple(str(here / d) for d in settings.include_dirs),
             program_sources=tuple(str(here / source) for source in settings.program_sources),
+            program_folder=str(here / (settings.program_folder or ".")),
             compile_commands=str(here / database) if database else None,
         ),
         problems,
     )
+
+
+def placed(settings: Settings, root: Path) -> Settings:
+    """The settings of an editor whose workspace is ``root``: the program's folder is found from there."""
+    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")))
 
 
 def find_settings_file(folder: Path) -> Path | None:
@@ -167,8 +187,10 @@ def _converted(name: str, value: Any) -> Any:
         return _architecture(value)
     if name in ("solver", "inlay_hints", "code_lens"):
         return _checked(value, bool, "true or false")
-    if name in ("std", "compile_commands"):
-        return None if value is None and name == "compile_commands" else _checked(value, str, "a string")
+    if name in ("compile_commands", "program_folder") and value is None:
+        return None
+    if name in ("std", "compile_commands", "build_command", "run_command", "program_folder"):
+        return _checked(value, str, "a string")
     if name == "banks" and value is None:
         return None
     number = _checked(value, int, "a whole number")
@@ -236,6 +258,7 @@ def settings_schema() -> dict[str, Any]:
         "grid_dim": {"anyOf": [extents, {"type": "null"}]},
         "banks": {"type": ["integer", "null"], "minimum": 1, "maximum": 32},
         "compile_commands": {"type": ["string", "null"]},
+        "program_folder": {"type": ["string", "null"]},
         "severity": {
             "type": "object",
             "additionalProperties": False,

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from pathlib import Path
 
 from attrs import evolve, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.inputs import with_grid
 from cuda_lsp.dynamic.job import (
     CheckJob,
     CheckResult,
@@ -28,17 +30,32 @@ from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Array, Atomic, Kernel, Var
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
-from cuda_lsp.model import FileReport, KernelReport, LaunchConfig, LaunchSource, ToolError, Verdict
+from cuda_lsp.model import (
+    Dim3,
+    FileReport,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    LaunchSource,
+    Status,
+    ToolError,
+    Verdict,
+)
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
 from cuda_lsp.static.slicing import walk
 
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
 
-_MAX_TRIALS = 3
+_MAX_TRIALS = 6
+_MOST_BLOCKS = 1 << 16  # of a grid that only a witness tells
+_LONGEST_OUTPUT = 1 << 16
 _LARGEST_SCALAR = 1024
+_LARGEST_ARGUMENT = 1 << 24  # of those that a solver chose
+_TRIED = (Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE)
 
 
 @frozen
@@ -65,8 +82,8 @@ def job_for(
         base_name=report.name.split("<")[0],
         mangled=kernel.mangled,
         range=report.range,
-        parameters=kernel_parameters(kernel),
-        trials=_trials(kernel, report),
+        parameters=_limited(kernel_parameters(kernel), kernel, report),
+        trials=_trials(kernel, report, settings),
         options=compile_options(settings),
         cache=cache_folder(),
         engine=options.engine,
@@ -107,8 +124,12 @@ def check_kernels(
     wanted: Callable[[KernelReport], bool],
     progress: Progress = lambda stage: None,
     cancelled: Cancelled = lambda: False,
+    printed: Callable[[str], None] = lambda text: None,
 ) -> FileReport:
-    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled."""
+    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled.
+
+    ``printed`` is told what each kernel prints.
+    """
     kernels: list[KernelReport] = []
     errors: list[ToolError] = []
     for kernel_report in report.kernels:
@@ -120,8 +141,23 @@ def check_kernels(
         name = kernel_report.name
         result = runner.run(job, lambda stage, name=name: progress(f"{name}: {stage}"), cancelled)
         errors += problems_of(result, kernel_report)
+        said = output_of(result)
+        if said:
+            printed(said)
         kernels.append(merged(kernel_report, result, job.shapes))
     return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *dict.fromkeys(errors)))
+
+
+def output_of(result: CheckResult) -> str:
+    """What the kernel printed, by run; the end of it, if it is long."""
+    parts: list[str] = []
+    for trial in result.results:
+        text = trial.races.output
+        if text:
+            under = f" ({trial.trial.why})" if len(result.results) > 1 else ""
+            ends = "" if text.endswith("\n") else "\n"
+            parts.append(f"{result.kernel}{under} printed:\n{text[-_LONGEST_OUTPUT:]}{ends}")
+    return "".join(parts)
 
 
 def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError]:
@@ -131,21 +167,74 @@ def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError
     return [ToolError(f"{report.name}: {result.problem}", report.range)] if result.problem else []
 
 
-def _trials(kernel: Kernel, report: KernelReport) -> tuple[Trial, ...]:
-    """The launches of the source, then the conditions that findings need."""
+def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:
+    """The launches of the source, then one run for each condition that findings need."""
     launches = report.launches[:1] or (LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT),)
-    names = {p.name for p in kernel.params if isinstance(p.type, Int)}
     trials = [Trial(launch, _scalars(kernel, launch), "the launch") for launch in launches]
-    for finding in report.findings:
-        witness = finding.witness
-        if finding.kind is None or witness is None or finding.condition is None:
-            continue
-        launch = finding.launch or launches[0]
-        values = {n: v for n, v in witness.values.items() if n in names}
-        trial = Trial(launch, {**_scalars(kernel, launch), **values}, finding.condition)
-        if values and trial not in trials and len(trials) < _MAX_TRIALS:
+    races = [f for f in report.findings if f.kind is not None and f.status in _TRIED]
+    for finding in sorted(races, key=lambda f: _TRIED.index(f.status)):
+        trial = _under_condition(kernel, finding, finding.launch or launches[0])
+        if trial is not None and len(trials) < _MAX_TRIALS and not any(_same(trial, t) for t in trials):
             trials.append(trial)
-    return tuple(trials)
+    return tuple(_sized(kernel, trial, settings) for trial in trials)
+
+
+def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> Trial | None:
+    """A run in which the finding's condition holds; None: the plain run is as good."""
+    names = {p.name for p in kernel.params if isinstance(p.type, Int)}
+    witness = finding.witness if finding.status is not Status.PROVED else None
+    values = {**witness.arguments, **witness.values} if witness is not None else {}
+    values = {n: v for n, v in values.items() if n in names and abs(v) <= _LARGEST_ARGUMENT}
+    scalars = {**_scalars(kernel, launch), **values}
+    cells = witness.contents if witness is not None else ()
+    conditioned = finding.status is not Status.PROVED and not cells
+    contents = contents_for(kernel, finding, {**scalars, **launch.arguments}) if conditioned else {}
+    blocks = finding.witness.blocks if finding.witness is not None else None
+    if not (values or contents or cells or blocks):
+        return None
+    launch, numbers = _reaching(launch, blocks or ())
+    why = finding.condition or f"the data that line {finding.site.range.start.line} depends on"
+    return Trial(launch, scalars, why, contents, cells, blocks=numbers)
+
+
+def _reaching(launch: LaunchConfig, blocks: Sequence[Dim3]) -> tuple[LaunchConfig, tuple[int, ...]]:
+    """The launch with a grid that holds some blocks, and their linear numbers."""
+    if not blocks:
+        return launch, ()
+    grid = launch.grid or (4, 1, 1)
+    if launch.grid is None:
+        x, y, z = (max(n, 1 + max(block[k] for block in blocks)) for k, n in enumerate(grid))
+        grid = (x, y, z)
+    if any(b >= n for block in blocks for b, n in zip(block, grid, strict=True)) or prod(grid) > _MOST_BLOCKS:
+        return launch, ()
+    return evolve(launch, grid=grid), tuple(b[0] + grid[0] * (b[1] + grid[1] * b[2]) for b in blocks)
+
+
+def _same(a: Trial, b: Trial) -> bool:
+    return _inputs(a) == _inputs(b)
+
+
+def _inputs(trial: Trial) -> tuple[object, ...]:
+    return with_grid(trial.launch), trial.scalars, trial.contents, trial.cells
+
+
+def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
+    launch = with_grid(trial.launch)
+    return evolve(
+        trial, needs=buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
+    )
+
+
+def _limited(
+    parameters: tuple[Parameter, ...], kernel: Kernel, report: KernelReport
+) -> tuple[Parameter, ...]:
+    """The parameters with what their elements must stay below to be indices."""
+    launch = with_grid(report.launches[0] if report.launches else LaunchConfig((256, 1, 1)))
+    limits = index_limits(kernel, launch)
+    return tuple(
+        evolve(p, pieces=tuple(evolve(x, limit=min(x.limit, limits.get(x.name, x.limit))) for x in p.pieces))
+        for p in parameters
+    )
 
 
 def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:

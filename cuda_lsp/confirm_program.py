@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve, frozen
 
@@ -22,6 +23,7 @@ from cuda_lsp.confirm import (
     proved_free,
     runs_in_lock_step,
 )
+from cuda_lsp.dynamic.build_command import BuildJob, Built
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
@@ -36,13 +38,20 @@ _MOST_HEADERS = 200
 
 @frozen
 class ProgramOptions:
-    """How the program is built and called. ``folder``: where it runs; None: where its source is."""
+    """How the program is built and called. ``folder``: where it runs; None: where its source is.
+
+    ``build``: the project's own command, which then says what ``sources`` and ``link`` would; ``run``: the
+    command that starts the program. ``built``: what following them told.
+    """
 
     arguments: tuple[str, ...] = ()
     sources: tuple[Path, ...] = ()
     link: tuple[str, ...] = ()
     folder: Path | None = None
     deadline: float = 120.0
+    build: str = ""
+    run: str = ""
+    built: Built | None = None
 
 
 @frozen
@@ -57,8 +66,32 @@ class Analysed:
 
 def options_of(settings: Settings) -> ProgramOptions:
     """What the settings say of the program."""
+    if settings.build_command:
+        folder = Path(settings.program_folder) if settings.program_folder else None
+        return ProgramOptions(
+            settings.program_arguments, folder=folder, build=settings.build_command, run=settings.run_command
+        )
     sources = tuple(Path(source) for source in settings.program_sources)
     return ProgramOptions(settings.program_arguments, sources, settings.program_link)
+
+
+def build_job(path: Path, program: ProgramOptions, options: CheckOptions) -> BuildJob:
+    """What to follow before the program can be built for the check."""
+    folder = program.folder or path.absolute().parent
+    return BuildJob(path.absolute(), folder, program.build, program.run, cache_folder(), options.nvcc)
+
+
+def device_units(built: Built) -> dict[Path, dict[str, Any]]:
+    """The sources with kernels of a built program, and the settings that their analysis needs."""
+    return {
+        unit.path: {
+            "include_dirs": [str(folder) for folder in unit.options.include_dirs],
+            "defines": list(unit.options.defines),
+            **({"std": unit.options.std} if unit.options.std else {}),
+        }
+        for unit in built.made_of.units
+        if unit.device
+    }
 
 
 def main_line(text: str) -> int | None:
@@ -103,7 +136,7 @@ def program_job(
         for report, kernel in zip(file.report.kernels, file.kernels, strict=True)
         if kernel is not None and (not wanted or {report.name, report.name.split("<")[0]} & set(wanted))
     ]
-    return ProgramJob(
+    job = ProgramJob(
         path=first.path,
         text=first.text,
         kernels=tuple(kernels),
@@ -119,6 +152,19 @@ def program_job(
         all_blocks=options.all_blocks,
         deadline=program.deadline,
     )
+    built = program.built
+    if built is None:
+        return job
+    return evolve(
+        job,
+        built=built.made_of.units,
+        link=built.made_of.link,
+        called=built.called,
+        arguments=(*built.arguments, *program.arguments),
+        folder=built.folder or job.folder,
+        environment=built.environment,
+        input=built.input,
+    )
 
 
 def check_program(
@@ -133,7 +179,7 @@ def check_program(
 ) -> tuple[list[FileReport], ProgramResult]:
     """The files' reports after the program ran. Raises CheckCancelled."""
     job = program_job(files, settings, options, program, wanted)
-    result = runner.run_program(job, progress, cancelled)
+    result = with_notes(runner.run_program(job, progress, cancelled), program)
     shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
     reports = [
         evolve(
@@ -155,6 +201,16 @@ def errors_of(result: ProgramResult) -> Sequence[ToolError]:
         return result.errors
     told = [ToolError(result.problem)] if result.problem else []
     return [*told, *(ToolError(note) for note in result.notes)]
+
+
+def with_notes(result: ProgramResult, program: ProgramOptions) -> ProgramResult:
+    """The result, and what there was to say of the build."""
+    return evolve(result, notes=(*result.notes, *(program.built.notes if program.built else ())))
+
+
+def outcome_of(name: str, result: ProgramResult) -> str:
+    """How the program ended, for people."""
+    return f"{name}: {result.launches} launches on {result.device}, exit status {result.status}"
 
 
 def _kernel(report: KernelReport, kernel: Kernel, settings: Settings, options: CheckOptions) -> ProgramKernel:

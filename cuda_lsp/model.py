@@ -257,6 +257,8 @@ class Witness:
     ``threads`` are threadIdx triples, first site's thread first; ``blocks`` likewise, None when both
     are of one (any) block. ``index`` holds one entry per array dimension (element units), or one
     byte offset when the array's shape is unknown. ``values`` are parameters and loop counters.
+    ``arguments`` and ``contents`` (array, byte offset, value) are all that was assumed when the two threads
+    were replayed, for a run under the same.
     """
 
     threads: tuple[Dim3, Dim3]
@@ -264,6 +266,8 @@ class Witness:
     array: str
     index: tuple[int, ...]
     values: Mapping[str, int] = field(factory=dict[str, int])
+    arguments: Mapping[str, int] = field(factory=dict[str, int], eq=False)
+    contents: tuple[tuple[str, int, int], ...] = field(default=(), eq=False)
 
     def __str__(self) -> str:
         return f"{self.array}[{']['.join(map(str, self.index))}]"
@@ -315,7 +319,8 @@ class Finding:
 
     ``site`` carries the squiggle. ``condition`` is what a conditional finding needs, readable
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
-    it was found under. ``version`` is the document version it was computed from.
+    it was found under. ``version`` is the document version it was computed from. ``missed``: a run saw it
+    and the static analysis had not found it, which is a mistake of ours.
     """
 
     code: Code
@@ -334,6 +339,7 @@ class Finding:
     observation: Observation | None = None
     severity: Severity | None = None  # None: by severity_of; settings may override
     version: int | None = None
+    missed: bool = False
 
     @property
     def effective_severity(self) -> Severity:

@@ -13,4 +13,8 @@ def _missing() -> str | None:
     return None
 
 
+def has_nvcc() -> bool:
+    return _missing() is None
+
+
 needs_nvcc = pytest.mark.skipif(_missing() is not None, reason=str(_missing()))

@@ -21,7 +21,7 @@ from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, P
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
-from cuda_lsp.model import Dim3
+from cuda_lsp.model import Dim3, LaunchConfig
 
 Progress = Callable[[str], None]
 
@@ -110,7 +110,9 @@ def _run_both(
             results[0] = evolve(results[0], banks=banks)
         except EngineUnavailable as problem:
             notes = (*notes, f"bank conflicts were not counted: {problem}")
-    return CheckResult(job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes)
+    return CheckResult(
+        job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes, headers=plain.headers
+    )
 
 
 def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
@@ -148,7 +150,7 @@ def _run(
         arguments=(),
         sites=sites,
         watch=None if job.watch else frozenset(),
-        blocks=None if job.all_blocks else sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine),
+        blocks=None if job.all_blocks else _blocks(launch, trial, engine),
         detail=job.detail,
         races=not banks,
         banks=banks,
@@ -166,6 +168,11 @@ def _run(
         sizes = larger
     assert outcome is not None
     return evolve(outcome, results={})
+
+
+def _blocks(launch: LaunchConfig, trial: Trial, engine: Engine) -> tuple[int, ...] | None:
+    sampled = sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine)
+    return tuple(sorted({*sampled, *trial.blocks})) if sampled is not None else None
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:

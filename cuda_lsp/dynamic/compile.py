@@ -24,7 +24,7 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.stages import Cancelled, Done, Interrupted, Plan, plan, run
+from cuda_lsp.dynamic.stages import Cancelled, Done, Interrupted, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.tokens import Token, TokenTable, rewriter_for
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import Position, SourceRange, ToolError
@@ -67,7 +67,7 @@ class CompileError(Exception):
 
 @define(eq=False, slots=False)
 class CompiledModule:
-    """PTX and where its tokens stand. ``seconds``: what making it took."""
+    """PTX and where its tokens stand. ``seconds``: to make it. ``headers``: digests of those read."""
 
     ptx: str
     tokens: TokenTable
@@ -76,6 +76,7 @@ class CompiledModule:
     seconds: float
     from_cache: bool = False
     text: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(factory=dict[str, str], repr=False)
 
     @cached_property
     def module(self) -> PtxModule:
@@ -122,10 +123,12 @@ def compile_module(
     try:
         build = _Build(source, text, options, level, toolkit, work, time.monotonic() + seconds, cancelled)
         ptx, tokens = build.run()
-        _keep(folder, ptx, tokens, source)
+        headers = {str(p): digest_of(p) for p in tokens.files if p != source}
+        _keep(folder, ptx, tokens, headers)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return CompiledModule(ptx, tokens, level, options.arch, time.perf_counter() - started, text=text)
+    took = time.perf_counter() - started
+    return CompiledModule(ptx, tokens, level, options.arch, took, text=text, headers=headers)
 
 
 @define
@@ -210,7 +213,8 @@ def _last_line(output: str) -> str:
 
 
 def _key(source: Path, text: str, options: CompileOptions, level: Level, toolkit: Toolkit) -> str:
-    parts = (_FORMAT, str(source), text, options.flags(), level.value, str(toolkit.nvcc), toolkit.version)
+    parts = (_FORMAT, str(source), text, options.flags(), level.value, str(toolkit.nvcc), toolkit.version,
+             nvcc_variables())  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -228,14 +232,14 @@ def _kept(folder: Path, level: Level, arch: str, text: str) -> CompiledModule | 
         tokens = [Token(paths[p], line, column, t, exact) for p, line, column, t, exact in rows]
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return None
-    return CompiledModule(ptx, TokenTable(tokens), level, arch, 0.0, True, text)
+    return CompiledModule(ptx, TokenTable(tokens), level, arch, 0.0, True, text, dict(data["headers"]))
 
 
-def _keep(folder: Path, ptx: str, tokens: TokenTable, source: Path) -> None:
+def _keep(folder: Path, ptx: str, tokens: TokenTable, headers: Mapping[str, str]) -> None:
     paths = list(dict.fromkeys(t.path for t in tokens.tokens))
     index = {path: k for k, path in enumerate(paths)}
     data = {
-        "headers": {str(p): digest_of(p) for p in tokens.files if p != source},
+        "headers": dict(headers),
         "paths": [str(p) for p in paths],
         "tokens": [(index[t.path], t.line, t.column, t.text, t.exact) for t in tokens.tokens],
     }

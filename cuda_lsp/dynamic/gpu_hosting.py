@@ -106,7 +106,7 @@ def run_on_gpu(
         child = subprocess.Popen(
             [sys.executable, "-m", "cuda_lsp.dynamic.gpu_program", str(writes)],
             cwd=job.folder, stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            env={**(job.environment or os.environ), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         )  # fmt: skip
         os.close(writes)
         overdue = _listen(said, seen, child, time.monotonic() + job.deadline, progress)

@@ -28,6 +28,7 @@ from cuda_lsp.dynamic.gpu_hosting import FAULT, Said, Task
 from cuda_lsp.dynamic.gpu_launch import Device, Launch
 from cuda_lsp.dynamic.gpu_memory import HostMemory
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
+from cuda_lsp.dynamic.program_process import input_of
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sampling import spread_blocks
@@ -169,8 +170,10 @@ def main() -> None:
     library.clsp_attach(callback)
     at_exit = _AT_EXIT(hosted.end)
     ctypes.CDLL(None).__cxa_atexit(at_exit, None, None)  # also when the program calls exit itself
-    words = [os.fsencode(task.job.path.with_suffix("")), *map(os.fsencode, task.job.arguments)]
+    words = [*map(os.fsencode, task.job.command)]
     given = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    with input_of(task.job) as file:
+        os.dup2(file.fileno(), 0)  # until here it was ours
     status = library.main(len(words), given)
     ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would
 

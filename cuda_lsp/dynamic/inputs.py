@@ -1,9 +1,9 @@
 """Arguments for a kernel that runs on its own: buffers large enough, contents fit to be used as indices.
 
 Scalars: what the launch or a witness fixes, else the trial's values, else the number of threads (the usual
-meaning of ``n``). Integers in memory are small, so that they stay inside every buffer when the kernel uses
-them as indices; floats lie between 0 and 1. Everything is seeded. A buffer that the run shows to be too
-small grows before anything is called out of bounds.
+meaning of ``n``). Contents: what the trial's condition needs, else random integers small enough to be indices
+of what the kernel uses them for, and floats between 0 and 1. Everything is seeded. Sizes are what the kernel
+is known to need; a buffer that the run shows to be too small grows before anything is called out of bounds.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -22,8 +22,8 @@ from cuda_lsp.model import LaunchConfig, Space
 
 LARGEST = 1 << 26
 """Bytes a buffer may grow to."""
+_FILLED = frozenset(("i1", "i2", "i4", "i8", "f4", "f8"))
 _SMALLEST = 1 << 16
-_INDEX_RANGE = 64  # integers in memory are below this
 
 
 def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
@@ -35,12 +35,15 @@ def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
 
 
 def first_sizes(parameters: tuple[Parameter, ...], trial: Trial) -> dict[str, int]:
-    """Bytes of each buffer for a first attempt: four elements a thread, or what the scalars suggest."""
+    """Bytes of each buffer for a first attempt: what the kernel is known to need, else four elements a thread
+    or what the scalars suggest."""
     launch = with_grid(trial.launch)
     threads = launch.threads * int(np.prod(launch.grid or (1, 1, 1)))
     largest = max([threads, *(v for v in trial.scalars.values() if 0 < v < 1 << 22)])
     return {
-        piece.name: min(LARGEST, max(_SMALLEST, 4 * largest * max(piece.element, 1)))
+        piece.name: min(
+            LARGEST, max(_SMALLEST, 4 * largest * max(piece.element, 1), trial.needs.get(piece.name, 0) + 15)
+        )
         for parameter in parameters
         for piece in parameter.pieces
         if piece.pointer
@@ -73,7 +76,7 @@ def _argument(
     pointers: list[tuple[int, Buffer]] = []
     for piece in parameter.pieces:
         if piece.pointer:
-            pointers.append((piece.offset, _buffer(piece, sizes[piece.name], random)))
+            pointers.append((piece.offset, _buffer(piece, sizes[piece.name], trial, random)))
         else:
             value[piece.offset : piece.offset + piece.size] = _scalar(piece, trial)
     return Argument(parameter.name, bytes(value), tuple(pointers))
@@ -89,13 +92,30 @@ def _scalar(piece: Piece, trial: Trial) -> bytes:
     return (number & (1 << 8 * piece.size) - 1).to_bytes(piece.size, "little")
 
 
-def _buffer(piece: Piece, size: int, random: np.random.Generator) -> Buffer:
+def _buffer(piece: Piece, size: int, trial: Trial, random: np.random.Generator) -> Buffer:
     size -= size % 16
     data: Any
-    if piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
+    kind = "f" if piece.contents is ElementKind.FLOAT else "i"
+    if piece.name in trial.contents and f"{kind}{piece.element}" in _FILLED:
+        value = trial.contents[piece.name]
+        if kind == "i":
+            value = int(value) & (1 << 8 * piece.element) - 1
+            kind = "u"
+        data = np.full(size // piece.element, value, f"{kind}{piece.element}")
+    elif piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
         data = random.random(size // piece.element).astype(f"f{piece.element}")
     elif piece.contents is ElementKind.INTEGER and piece.element in (1, 2, 4, 8):
-        data = random.integers(0, _INDEX_RANGE, size // piece.element).astype(f"u{piece.element}")
+        data = random.integers(0, piece.limit, size // piece.element).astype(f"u{piece.element}")
     else:
         data = np.zeros(size, np.uint8)
-    return Buffer(piece.name, data.view(np.uint8), max(piece.element, 1))
+    held = data.view(np.uint8)
+    for name, offset, number in trial.cells:
+        if name == piece.name and 0 <= offset <= size - piece.element:
+            held[offset : offset + piece.element] = list(_element(piece, number))
+    return Buffer(piece.name, held, max(piece.element, 1))
+
+
+def _element(piece: Piece, number: int) -> bytes:
+    if piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
+        return struct.pack("<d" if piece.element == 8 else "<f", number)
+    return (number & (1 << 8 * piece.element) - 1).to_bytes(piece.element, "little")

@@ -38,6 +38,7 @@ class Piece:
     """A scalar or pointer inside one kernel parameter. ``offset``: bytes from the parameter's start.
 
     ``element``: bytes of what a pointer points to. ``name`` as findings name it (``p`` or ``record.p``).
+    ``limit``: integers that a pointer points to are below it, because they may be indices.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Piece:
     element: int = 4
     contents: ElementKind = ElementKind.INTEGER
     fraction: bool = False  # a float or double scalar
+    limit: int = 64
 
 
 @frozen
@@ -67,11 +69,20 @@ class Shape:
 
 @frozen
 class Trial:
-    """One run to make: a launch and the values of scalars; ``why`` says what it is meant to show."""
+    """One run to make: a launch and the values of scalars; ``why`` says what it is meant to show.
+
+    ``contents``: buffers all of whose elements have one value, by name; ``cells``: what single elements hold
+    (buffer, byte offset, value). ``needs``: bytes that buffers are
+    known to need. ``blocks``: linear numbers of blocks to check beside the usual ones.
+    """
 
     launch: LaunchConfig
     scalars: Mapping[str, int] = field(factory=dict[str, int])
     why: str = ""
+    contents: Mapping[str, float] = field(factory=dict[str, float])
+    cells: tuple[tuple[str, int, int], ...] = ()
+    needs: Mapping[str, int] = field(factory=dict[str, int])
+    blocks: tuple[int, ...] = ()
 
 
 @frozen
@@ -118,6 +129,7 @@ class CheckResult:
     """Everything the check of one kernel saw. ``sites``: of the race runs, ``bank_sites``: of the bank runs.
 
     ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
+    ``headers``: digests of the user's headers that were read.
     """
 
     kernel: str
@@ -129,3 +141,4 @@ class CheckResult:
     problem: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(factory=dict[str, str])

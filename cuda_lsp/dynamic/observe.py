@@ -43,6 +43,7 @@ from cuda_lsp.model import (
     Witness,
 )
 
+_WARP = 32
 _RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _DOUBTED = (Status.POSSIBLE, Status.CONDITIONAL)
 _VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates"}
@@ -180,8 +181,12 @@ def _confirm(
             elif finding.status is not Status.CONFIRMED:
                 findings[k] = _confirmed(finding, race.observation)
             return
-    missed = _new_race(race, kernel, shapes, trial)
-    findings.append(evolve(missed, message=f"{missed.message}, the static analysis had not found it"))
+    findings.append(_missed(_new_race(race, kernel, shapes, trial)))
+
+
+def _missed(seen: Finding) -> Finding:
+    """A finding of the run that the static analysis should have made."""
+    return evolve(seen, message=f"{seen.message}, the static analysis had not found it", missed=True)
 
 
 def _same_pair(finding: Finding, early: SourceRange, late: SourceRange) -> bool:
@@ -216,6 +221,7 @@ def _certain_now(finding: Finding, seen: Finding) -> Finding:
     """A suspicion that was seen to be true: it says what was seen, not what might be."""
     return evolve(
         finding,
+        code=seen.code,
         status=Status.CONFIRMED,
         severity=None,
         message=seen.message,
@@ -248,11 +254,14 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
     names = [_thread(t, b if apart else None) for t, b in zip(threads, blocks, strict=True)]
     modes = seen.modes[::-1] if race.swapped else seen.modes
     actions = [f"{_VERBS[m]} {s.text}" for m, s in zip(modes, (race.early.site, race.late.site), strict=True)]
+    lanes = _between_lanes(seen, trial)
+    remedy = "no __syncwarp() orders the lanes of this warp; " if lanes else ""
     message = (
         f"{race.kind.value} race on {shown}: {names[1]} {actions[1]} while {names[0]} {actions[0]};"
-        f" {_seen(race.observation)}"
+        f" {remedy}{_seen(race.observation)}"
     )
-    code = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
+    memory = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
+    code = Code.WARP_RACE if lanes else memory
     witness = Witness((threads[0], threads[1]), (blocks[0], blocks[1]) if apart else None, array, index)
     return Finding(
         code,
@@ -267,6 +276,23 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
         launch=launch,
         observation=race.observation,
     )
+
+
+def _between_lanes(seen: SeenRace, trial: TrialResult) -> bool:
+    """Whether a ``__syncwarp`` is what is missing: the static side's rule for ``warp-race``.
+
+    Lanes of one warp of several raced, at different instructions, where no two warps raced with each other.
+    """
+    if trial.trial.launch.threads <= _WARP or seen.blocks[0] != seen.blocks[1]:
+        return False
+    if seen.warp_only is not None:
+        return seen.warp_only
+
+    def within(race: SeenRace) -> bool:
+        return race.threads[0] // _WARP == race.threads[1] // _WARP
+
+    here = [race for race in trial.races.races if race.blocks[0] == race.blocks[1]]
+    return seen.sites[0] != seen.sites[1] and all(map(within, here))
 
 
 def _thread(thread: Dim3, block: Dim3 | None) -> str:
@@ -330,12 +356,11 @@ def _add_divergence(
             )
             return
     if site.kind is SiteKind.BARRIER and (others or left):
-        findings.append(
-            Finding(
-                Code.BARRIER_DIVERGENCE, Status.CONFIRMED, message, kernel, site.site,
-                launch=trial.trial.launch, observation=observation,
-            )
+        seen = Finding(
+            Code.BARRIER_DIVERGENCE, Status.CONFIRMED, message, kernel, site.site,
+            launch=trial.trial.launch, observation=observation,
         )  # fmt: skip
+        findings.append(_missed(seen))
 
 
 def _add_fault(
@@ -357,12 +382,11 @@ def _add_fault(
     message = (
         f"{site.text} is outside {name}: {thread} reaches byte {fault.place.offset}; seen on {result.device}"
     )
-    findings.append(
-        Finding(
-            Code.SHARED_OUT_OF_BOUNDS, Status.CONFIRMED, message, kernel, site,
-            launch=trial.trial.launch, observation=observation,
-        )
+    seen = Finding(
+        Code.SHARED_OUT_OF_BOUNDS, Status.CONFIRMED, message, kernel, site,
+        launch=trial.trial.launch, observation=observation,
     )  # fmt: skip
+    findings.append(_missed(seen))
 
 
 def _add_conflict(

@@ -8,11 +8,12 @@ goes wrong becomes a ``problem`` or ``errors`` of the result.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,18 +26,20 @@ from cuda_lsp.dynamic.emulator.hosting import Host
 from cuda_lsp.dynamic.gpu import device_architecture
 from cuda_lsp.dynamic.gpu_hosting import run_on_gpu
 from cuda_lsp.dynamic.job import CheckResult, EngineKind
-from cuda_lsp.dynamic.program_build import build
+from cuda_lsp.dynamic.program_build import RELOCATABLE, build
 from cuda_lsp.dynamic.program_channel import serve
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult, results_of
-from cuda_lsp.dynamic.program_process import OVERDUE, crash, end_of
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult, Unit, results_of
+from cuda_lsp.dynamic.program_process import OVERDUE, crash, end_of, input_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.model import ToolError
 
 Progress = Callable[[str], None]
 
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
-_SOURCES = (".cu", ".cuh")
+_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
+_PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
 
 def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
@@ -60,15 +63,19 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
         made = pool.submit(build, job, toolkit, architecture)
         builds = [
-            [pool.submit(_compiled, path, text, job, level, toolkit) for level in (Level.O0, Level.O3)]
-            for path, text in _sources(job)
+            [pool.submit(_compiled, unit, job, level, toolkit) for level in (Level.O0, Level.O3)]
+            for unit in job.units
+            if unit.device
         ]
         modules = tuple((plain.result(), optimised.result()) for plain, optimised in builds)
         program = made.result()
     if architecture:
-        return run_on_gpu(job, program, modules, toolkit, progress)
-    result = _emulated(job, program, modules, progress)
-    return evolve(result, notes=(*result.notes, *note))
+        result = run_on_gpu(job, program, modules, toolkit, progress)
+    else:
+        result = _emulated(job, program, modules, progress)
+    headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
+    checks = {name: evolve(check, headers=headers) for name, check in result.checks.items()}
+    return evolve(result, checks=checks, notes=(*result.notes, *note))
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
@@ -100,25 +107,22 @@ def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progre
         heap.close()
 
 
-def _sources(job: ProgramJob) -> Iterator[tuple[Path, str]]:
-    yield job.path, job.text
-    for path in job.sources:
-        if path.suffix in _SOURCES:
-            yield path, path.read_text(errors="replace")
-
-
-def _compiled(path: Path, text: str, job: ProgramJob, level: Level, toolkit: Toolkit) -> CompiledModule:
-    return compile_module(path, text, job.options, level, toolkit, job.cache)
+def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit) -> CompiledModule:
+    options = evolve(unit.options, arch=job.options.arch)
+    made = compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache)
+    if unit.relocatable and set(_EXTERNAL.findall(made.ptx)) - _PROVIDED:
+        raise CompileError([ToolError(f"{unit.path.name} {RELOCATABLE}")])
+    return made
 
 
 def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:
     mine, its = socket.socketpair()
     host.deadline = time.monotonic() + job.deadline
     memory = f"{its.fileno()},{host.heap.descriptor},{START},{host.heap.size}"
-    with tempfile.TemporaryFile() as output, mine:
+    with tempfile.TemporaryFile() as output, mine, input_of(job) as given:
         child = subprocess.Popen(
-            [str(program), *job.arguments], cwd=job.folder, stdin=subprocess.DEVNULL, stdout=output,
-            stderr=subprocess.STDOUT, env={**os.environ, "CUDA_LSP_PROGRAM": memory},
+            job.command, executable=str(program), cwd=job.folder, stdin=given, stdout=output,
+            stderr=subprocess.STDOUT, env={**(job.environment or os.environ), "CUDA_LSP_PROGRAM": memory},
             pass_fds=(its.fileno(), host.heap.descriptor),
         )  # fmt: skip
         its.close()

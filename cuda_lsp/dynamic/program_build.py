@@ -23,16 +23,24 @@ from pathlib import Path
 from attrs import define
 
 from cuda_lsp.dynamic.compile import CompileError, build_errors, digest_of
-from cuda_lsp.dynamic.program_job import ProgramJob
-from cuda_lsp.dynamic.stages import Cancelled, run
+from cuda_lsp.dynamic.program_job import ProgramJob, Unit
+from cuda_lsp.dynamic.stages import Cancelled, nvcc_variables, run
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import ToolError
 
-_FORMAT = 1
+_FORMAT = 2
 _SECONDS = 300.0
 _UNDEFINED = re.compile(r"undefined reference to [`'](.+)'")
 _LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
 _WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
+_CUDAS = re.compile(
+    r"(?:-l|lib)(?:cu[a-z]+|nv[a-z]+|npp[a-z]+)(?:_static)?(?:\.a|\.so[.\d]*)?"
+)  # not stood in for
+_STATIC_NOW = "#20044"  # nvcc: an extern declaration is taken to be a static definition
+RELOCATABLE = (
+    "uses device code of other sources (-rdc=true, -dc), which is not supported: check a program whose"
+    " kernels use only what their own source holds"
+)
 _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
@@ -73,25 +81,37 @@ class _Build:
         job = self.job
         copy = self.work / job.path.name
         copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
-        sources = [copy, *(path.absolute() for path in job.sources)]
-        objects = [self._object(source, number) for number, source in enumerate(sources)]
+        objects = [self._object(unit, number, copy) for number, unit in enumerate(job.units)]
         if self.architecture:
             self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
         else:
             self._link([*objects, self._compiled(_ours("runtime.cpp"), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
-    def _object(self, source: Path, number: int) -> str:
+    def _object(self, unit: Unit, number: int, copy: Path) -> str:
         name = f"part{number}.o"
+        own = unit.path.absolute()
+        source = copy if unit.path == self.job.path else own
+        if unit.host is not None:
+            language = ("-x", unit.language) if unit.language else ()
+            made = (self.work / name, self.work / f"part{number}.d")
+            command = [
+                str(unit.host), *unit.flags, f"-I{own.parent}", "-fPIC", "-MMD", "-MF", str(made[1]),
+                *language, "-c", str(source), "-o", str(made[0]),
+            ]  # fmt: skip
+            self._do(command, own, unit.folder)
+            return name
         digits = "".join(c for c in self.job.options.arch if c.isdigit())
         code = f"sm_{self.architecture}" if self.architecture else f"compute_{digits}"
-        flags = [flag for flag in self.job.options.flags() if not flag.startswith("-arch=")]
+        flags = [flag for flag in unit.options.flags() if not flag.startswith("-arch=")]
         command = [
-            str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{self.job.path.absolute().parent}",
+            str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{own.parent}",
             "-gencode", f"arch=compute_{self.architecture or digits},code={code}", "-Xcompiler=-fPIC", "-MMD",
-            *(("-x", "cu") if source.suffix == ".cuh" else ()), *flags,
+            *(("-x", "cu") if unit.device and source.suffix != ".cu" else ()), *flags, *unit.flags,
         ]  # fmt: skip
-        self._do(command)
+        said = self._do(command, own)
+        if unit.relocatable and _STATIC_NOW in said:
+            raise CompileError([ToolError(f"{own.name} {RELOCATABLE}")])
         return name
 
     def _compiled(self, text: str, name: str) -> str:
@@ -105,10 +125,12 @@ class _Build:
     def _share(self, objects: Sequence[str]) -> None:
         nvcc = str(self.toolkit.nvcc)
         wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_ours("hooks.cpp"))]
-        self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *self.job.link, "-lpthread", "-ldl"])
+        link = [_for_nvcc(option) for option in self.job.link]
+        self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *link, "-lpthread", "-ldl"])
 
     def _link(self, objects: Sequence[str]) -> None:
-        options = ["-o", "program", *self.job.link, "-lpthread", "-lm", "-ldl"]
+        link = [option for option in self.job.link if not _CUDAS.fullmatch(Path(option).name)]
+        options = ["-o", "program", *link, "-lpthread", "-lm", "-ldl"]
         done = run(["g++", "-pie", *objects, *options], self.work, None, self.deadline, self.cancelled)
         if not done.status:
             return
@@ -124,10 +146,13 @@ class _Build:
         stand_ins = self._compiled(declared + stubs, "stubs.cpp")
         self._do(["g++", "-pie", *objects, stand_ins, *options])
 
-    def _do(self, command: Sequence[str]) -> None:
-        done = run(command, self.work, None, self.deadline, self.cancelled)
+    def _do(self, command: Sequence[str], source: Path | None = None, folder: Path | None = None) -> str:
+        done = run(
+            command, folder or self.work, None, self.deadline, self.cancelled, self.work / "output.txt"
+        )
         if done.status:
-            raise CompileError(build_errors(done.output, self.job.path.absolute()))
+            raise CompileError(build_errors(done.output, source or self.job.path.absolute()))
+        return done.output
 
     def _inputs(self, copy: Path) -> dict[str, str]:
         """Digests of the files that the compiler read, but its own and the copy."""
@@ -139,14 +164,27 @@ class _Build:
         return {str(p): digest_of(p) for p in paths if p.exists() and not str(p).startswith(own)}
 
 
+def _for_nvcc(option: str) -> str:
+    """An option of GCC's link step, as nvcc passes it on."""
+    if option.startswith("-Wl,"):
+        return f"-Xlinker={option[4:]}"
+    return (
+        f"-Xcompiler={option}"
+        if option.startswith(("-f", "-pthread", "-rdynamic", "-static-lib"))
+        else option
+    )
+
+
 def _ours(name: str) -> str:
     return (resources.files("cuda_lsp.dynamic") / "standin" / name).read_text()
 
 
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
-    others = [(str(path), digest_of(path)) for path in job.sources]
-    parts = (_FORMAT, str(job.path), job.text, job.options.flags(), others, job.link, str(toolkit.nvcc),
-             toolkit.version, architecture, _ours("runtime.cpp"), _ours("hooks.cpp"))  # fmt: skip
+    files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
+    others = [(str(path), digest_of(path)) for path in files]
+    parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
+             str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, _ours("runtime.cpp"),
+             _ours("hooks.cpp"))  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.dynamic.compile import CompiledModule, CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
@@ -32,12 +33,37 @@ class ProgramKernel:
         return tuple(entry for entry in found if not self.mangled or entry == self.mangled)
 
 
+DEVICE_SOURCES = (".cu", ".cuh")
+
+
+@frozen
+class Unit:
+    """One source of a program and how it is compiled: by nvcc with ``options``, or by a ``host`` compiler.
+
+    ``flags``: what the host compiler is given in ``folder``, or nvcc beside ``options``. ``language``: of
+    a host compiler (``-x``), where it was named. ``device``: it may hold kernels. ``relocatable``: compiled
+    to be linked with device code of other sources.
+    """
+
+    path: Path
+    options: CompileOptions
+    folder: Path = Path()
+    flags: tuple[str, ...] = ()
+    host: Path | None = None
+    language: str = ""
+    device: bool = True
+    relocatable: bool = False
+
+
 @frozen
 class ProgramJob:
     """One program: a file with ``main``, further sources, what it is called with.
 
     ``kernels``: those to check; others run unwatched. ``folder``: where it runs. ``deadline``: seconds for
     the whole run; ``memory``: bytes of device memory; ``link``: further options of the last build step.
+    ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
+    ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
+    ``input``: its variables and standard input, where a run command sets them.
     """
 
     path: Path
@@ -55,6 +81,33 @@ class ProgramJob:
     all_blocks: bool = False
     deadline: float = 120.0
     memory: int = 1 << 30
+    built: tuple[Unit, ...] = ()
+    called: str = ""
+    environment: Mapping[str, str] | None = None
+    input: str = ""
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Every source and how it is compiled; ``path`` itself by this name."""
+        if self.built:
+            here = os.path.realpath(self.path)
+            return tuple(
+                evolve(unit, path=self.path) if os.path.realpath(unit.path) == here else unit
+                for unit in self.built
+            )
+        return tuple(
+            Unit(path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES)
+            for k, path in enumerate((self.path, *self.sources))
+        )
+
+    def text_of(self, unit: Unit) -> str:
+        """The source's text, which for ``path`` may not be saved yet. Raises OSError."""
+        return self.text if unit.path == self.path else unit.path.read_text(errors="replace")
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """How the program is called."""
+        return (self.called or str(self.path.with_suffix("")), *self.arguments)
 
 
 @frozen

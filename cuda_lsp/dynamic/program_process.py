@@ -1,13 +1,22 @@
-"""What both ways of running a program say of its process: the end of its output, and how it ended."""
+"""What both ways of running a program say of its process: its input, the end of its output, how it ended."""
 
 from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 from typing import IO
+
+from cuda_lsp.dynamic.program_job import ProgramJob
 
 _LONGEST_OUTPUT = 1 << 16
 OVERDUE = "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
+
+
+def input_of(job: ProgramJob) -> IO[bytes]:
+    """Standard input of the program: the file that its run command gives it, else nothing. Raises OSError."""
+    named = Path(job.input) if job.input else None
+    return open(named if named is not None and named.is_file() else os.devnull, "rb")
 
 
 def end_of(output: IO[bytes]) -> str:

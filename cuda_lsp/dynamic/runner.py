@@ -15,11 +15,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.dynamic.build_command import BuildJob, Built
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
 from cuda_lsp.dynamic.worker import receive, send
@@ -54,7 +56,7 @@ class Runner:
     ) -> CheckResult:
         """Check one kernel. Raises CheckCancelled; everything else is in the result."""
         seconds = _GRACE + job.deadline * 2 * (len(job.trials) + 1)
-        with self._turn:
+        with self._turn_of(cancelled):
             result = self._attempt(job, seconds, progress, cancelled)
             if isinstance(result, _Death):
                 return CheckResult(job.kernel, problem=_death(job.kernel, result.status))
@@ -66,11 +68,21 @@ class Runner:
         self, job: ProgramJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
     ) -> ProgramResult:
         """Build and check a program. Raises CheckCancelled; everything else is in the result."""
-        with self._turn:
+        with self._turn_of(cancelled):
             result = self._attempt(job, 2 * _GRACE + job.deadline, progress, cancelled)
             self._stop()  # its memory is large, and nothing of it is of use to the next check
             if isinstance(result, _Death):
                 return ProgramResult(problem=_death(job.path.name, result.status))
+            return result
+
+    def run_build(
+        self, job: BuildJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
+    ) -> Built:
+        """Run a project's build command and see what it makes. Raises CheckCancelled."""
+        with self._turn_of(cancelled):
+            result = self._attempt(job, _GRACE + job.deadline, progress, cancelled)
+            if isinstance(result, _Death):
+                return Built(problem=_death(f"`{job.build}`", result.status))
             return result
 
     def close(self) -> None:
@@ -82,6 +94,17 @@ class Runner:
         """Start the child now, so that the first check need not wait for it."""
         with self._turn, contextlib.suppress(OSError):
             self._started()
+
+    @contextlib.contextmanager
+    def _turn_of(self, cancelled: Cancelled) -> Generator[None]:
+        """Hold the child once it is free. Raises CheckCancelled as soon as the caller stops waiting."""
+        while not self._turn.acquire(timeout=_POLL):
+            if cancelled():
+                raise CheckCancelled
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def _attempt(self, job: Any, seconds: float, progress: Progress, cancelled: Cancelled) -> Any:
         """What the child answers, or its death."""
@@ -134,14 +157,28 @@ class Runner:
         child, self._child = self._child, None
         if child is None:
             return None
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+        for process in (child.pid, *_started_by(child.pid)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         status = child.wait()
         for stream in (child.stdin, child.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
         return status
+
+
+def _started_by(ancestor: int) -> list[int]:
+    """The processes below one: compilers and builds have sessions of their own (``/proc``, Linux)."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended in the meantime
+            parent = int(entry.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.parent.name))
+    found = list(children.get(ancestor, ()))
+    for process in found:
+        found += children.get(process, ())
+    return found
 
 
 def _death(kernel: str, status: int | None) -> str:

@@ -140,7 +140,9 @@ class SeenRace:
 
     ``threads``: linear within their blocks; ``blocks``: linear. ``pairs`` distinct (thread, thread)
     pairs and ``words`` distinct 4-byte words that were counted (lower bounds on the GPU).
-    ``same_value``: every write seen stored what was there already.
+    ``same_value``: every write seen stored what was there already. ``warp_only``: only lanes of one warp
+    raced, at different instructions, and no warps raced with each other between the same barriers; None:
+    the engine does not tell.
     """
 
     sites: tuple[int, int]
@@ -151,6 +153,7 @@ class SeenRace:
     pairs: int = 1
     words: int = 1
     same_value: bool = False
+    warp_only: bool | None = None
 
 
 @frozen

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+_VARIABLE = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS|NVCC_CCBIN")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=\s?(.*)$")
 
 Cancelled = Callable[[], bool]
@@ -48,15 +49,21 @@ def run(
     environment: Mapping[str, str] | None,
     deadline: float,
     cancelled: Cancelled,
+    output: Path | None = None,
+    what: str = "the compiler",
 ) -> Done:
-    """Run one command (a text goes through the shell). Raises Interrupted; ``deadline`` is monotonic time."""
-    with (folder / "output.txt").open("w+", errors="replace") as output:
+    """Run one command (a text goes through the shell) in a folder. ``deadline`` is monotonic time.
+
+    ``output``: the file that takes what it says, by default one of the folder. Raises Interrupted, which
+    says ``what`` was not done.
+    """
+    with (output or folder / "output.txt").open("w+", errors="replace") as said:
         child = subprocess.Popen(
             command,
             cwd=folder,
             env=dict(environment) if environment is not None else None,
             shell=isinstance(command, str),
-            stdout=output,
+            stdout=said,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
@@ -67,10 +74,16 @@ def run(
                 raise Interrupted("cancelled")
             if time.monotonic() > deadline:
                 _end(child)
-                raise Interrupted("the compiler did not finish in time")
+                raise Interrupted(f"{what} did not finish in time")
             time.sleep(0.005)
-        output.seek(0)
-        return Done(child.returncode, output.read())
+        said.seek(0)
+        return Done(child.returncode, said.read())
+
+
+def nvcc_variables() -> tuple[str, ...]:
+    """The environment variables by which nvcc takes further options, as they are now."""
+    names = sorted(name for name in os.environ if _VARIABLE.fullmatch(name))
+    return tuple(f"{name}={os.environ[name]}" for name in names)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ import struct
 import sys
 from typing import Any, BinaryIO
 
+from cuda_lsp.dynamic.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
 
@@ -54,9 +55,12 @@ def main() -> None:
     send(answers, ("ready", ""))
     while True:
         try:
-            job: CheckJob | ProgramJob = receive(sys.stdin.buffer)
+            job: CheckJob | ProgramJob | BuildJob = receive(sys.stdin.buffer)
         except EOFError:
             return
+        if isinstance(job, BuildJob):
+            send(answers, ("result", _build(job, answers)))
+            continue
         if isinstance(job, ProgramJob):
             send(answers, ("result", _program(job, answers)))
             continue
@@ -92,6 +96,15 @@ def _program(job: ProgramJob, answers: BinaryIO) -> ProgramResult:
     except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the program
         what = f"internal error {type(error).__name__}: {error}"
         return ProgramResult(problem=f"{job.path.name} was not run: {what}; please report this")
+
+
+def _build(job: BuildJob, answers: BinaryIO) -> Built:
+    _limit_memory(None)  # the project's own commands need what they need
+    try:
+        return follow(job, lambda stage: send(answers, ("progress", stage)))
+    except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the build
+        what = f"internal error {type(error).__name__}: {error}"
+        return Built(problem=f"`{job.build}` was not followed: {what}; please report this")
 
 
 def _emulates(job: CheckJob, engines: Any) -> bool:

@@ -88,6 +88,7 @@ def _finding(finding: Finding) -> Json:
         "reason": finding.reason,
         "witness": _witness(finding.witness) if finding.witness else None,
         "bank": _bank(finding.bank) if finding.bank else None,
+        "missed": finding.missed,
         "observation": _observation(finding.observation) if finding.observation else None,
     }
 

@@ -63,7 +63,11 @@ def _result(finding: Finding, root: Path | None) -> Json:
             {"id": number, "message": {"text": related.message}, **_location(related.site, root)}
             for number, related in enumerate(finding.related, 1)
         ],
-        "properties": {"status": finding.status.value, "kernel": finding.kernel},
+        "properties": {
+            "status": finding.status.value,
+            "kernel": finding.kernel,
+            **({"missed": True} if finding.missed else {}),
+        },
     }
 
 

@@ -39,6 +39,7 @@ _VERDICT_STYLE = {
     Verdict.RACE_FREE: "bold green",
     Verdict.UNDECIDED: "bold yellow",
 }
+MISSED = "{} of the dynamic check had escaped the static analysis, our mistake: please report the kernel"
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -51,6 +52,10 @@ def render(console: Console, files: Iterable[FileReport], source: Source, *, ver
     for report in reports:
         _render_file(console, report, source, verbose)
     console.print(_totals(reports))
+    missed = sum(finding.missed for report in reports for finding in report.findings)
+    if missed:
+        count = f"{missed} finding{'s' if missed != 1 else ''}"
+        console.print(Text(MISSED.format(count)), soft_wrap=True)
 
 
 def _render_file(console: Console, report: FileReport, source: Source, verbose: bool) -> None:

@@ -1,32 +1,43 @@
 """Dynamic checks of the kernels of one client: started by a command, kept by the kernel's text.
 
-A result belongs to the text it was made from: it is shown as long as the kernel reads the same (wherever
-it moves), goes when it is edited, and comes back when the edit is undone. Only a trusted workspace runs
-anything. Checks run in a thread and a child process; the keystroke path only merges what is there.
+A result belongs to the text, headers and settings it was made from (``result_places``): it is shown as long
+as they read the same, goes when they are edited, and comes back when the edit is undone. Only a trusted
+workspace runs anything. Checks run in a thread and a child process; the keystroke path only merges what is
+there.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, job_for, problems_of
-from cuda_lsp.confirm_program import Analysed, errors_of, options_of, program_job
+from cuda_lsp.confirm import CheckOptions, job_for, output_of, problems_of
+from cuda_lsp.confirm_program import (
+    Analysed,
+    build_job,
+    errors_of,
+    options_of,
+    outcome_of,
+    program_job,
+    with_notes,
+)
+from cuda_lsp.dynamic.compile import digest_of
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, KernelReport, Related
+from cuda_lsp.model import FileReport, KernelReport
+from cuda_lsp.server.result_places import Layout, belongings, relocated
 
 COMMAND = "cuda-lsp.runDynamicCheck"
 PROGRAM_COMMAND = "cuda-lsp.runProgram"
@@ -35,49 +46,63 @@ UNTRUSTED = (
     ' trust the folder in VS Code, or set "trusted": true in the initialization options'
 )
 _KEPT = 128
+_POLL = 0.05
+
+_T = TypeVar("_T")
 
 
 @frozen
 class _Kept:
-    """A result, what it is a result of, and the line the kernel stood on when it was made."""
+    """A result, what it is a result of, and where its text stood. ``outdated``: a header has changed."""
 
     result: CheckResult
     path: Path
     kernel: str
     shapes: Mapping[str, Shape]
-    line: int
+    layout: Layout
+    outdated: bool = False
 
 
 class DynamicChecks:
-    """Runs checks one at a time and remembers their results by kernel text."""
+    """Runs checks one at a time and remembers their results by what they belong to."""
 
     def __init__(self) -> None:
         self._results: OrderedDict[str, _Kept] = OrderedDict()
         self._runner = Runner()
+        self._queue: list[object] = []  # checks that wait or run, in order
 
     def stop(self) -> None:
         """End the child process."""
         self._runner.close()
 
-    def overlay(self, report: FileReport, text: str) -> FileReport:
+    def overlay(self, report: FileReport, text: str, settings: Settings) -> FileReport:
         """``report`` with the results that belong to the texts of its kernels; ``text`` is the file's."""
         names = {kept.kernel for kept in self._results.values() if kept.path == report.path}
         if not any(kernel.name in names for kernel in report.kernels):
             return report
-        keys = text_keys(report, text)
-        return evolve(report, kernels=tuple(self._shown(k, keys[k.name]) for k in report.kernels))
+        owned = belongings(report, text, settings)
+        return evolve(report, kernels=tuple(self._shown(report, k, *owned[k.name]) for k in report.kernels))
 
-    def _shown(self, report: KernelReport, key: str) -> KernelReport:
+    def _shown(self, file: FileReport, report: KernelReport, key: str, layout: Layout) -> KernelReport:
         kept = self._results.get(key)
-        if kept is None:
+        if kept is None or kept.outdated:
             return report
-        moved = report.range.start.line - kept.line
-        shown = (
-            merged(_moved(report, -moved), kept.result, kept.shapes)
-            if moved
-            else merged(report, kept.result, kept.shapes)
-        )
-        return _moved(shown, moved) if moved else shown
+        result = kept.result
+        if layout != kept.layout:
+            result = relocated(result, file, kept.layout.to(layout))
+        return merged(report, result, kept.shapes)
+
+    def files_changed(self) -> bool:
+        """Hide results whose headers read differently now, show those that fit again. Whether any changed."""
+        digests: dict[str, str] = {}
+        changed = False
+        for key, kept in self._results.items():
+            for header in kept.result.headers:
+                digests.setdefault(header, digest_of(Path(header)))
+            outdated = any(digests[header] != known for header, known in kept.result.headers.items())
+            changed |= outdated != kept.outdated
+            self._results[key] = evolve(kept, outdated=outdated)
+        return changed
 
     async def run(
         self,
@@ -93,14 +118,36 @@ class DynamicChecks:
         job = job_for(file.path, text, kernel, report, settings, CheckOptions(engine=engine))
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
         try:
-            result = await asyncio.to_thread(self._runner.run, job, progress.stage, progress.cancelled)
+            result = await self._alone(progress, self._runner.run, job)
         except CheckCancelled:
             progress.end("cancelled")
             return None
         problems = problems_of(result, report)
         progress.end("done" if not problems else "failed")
-        self._keep(file, text, report, result, job.shapes)
+        _log(server, output_of(result))
+        self._keep(file, text, settings, report, result, job.shapes)
         return problems[0].message if problems else None
+
+    async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
+        """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
+        turn, stop = object(), threading.Event()
+        self._queue.append(turn)
+        try:
+            if self._queue[0] is not turn:
+                progress.stage("waiting for another check")
+            while self._queue[0] is not turn:
+                if progress.cancelled():
+                    raise CheckCancelled
+                await asyncio.sleep(_POLL)
+            return await asyncio.to_thread(
+                work, job, progress.stage, lambda: stop.is_set() or progress.cancelled()
+            )
+        except asyncio.CancelledError:  # the client cancelled the request, or leaves
+            progress.end("cancelled")
+            raise
+        finally:
+            stop.set()
+            self._queue.remove(turn)
 
     async def run_program(
         self,
@@ -111,38 +158,46 @@ class DynamicChecks:
         settings: Settings,
         engine: EngineKind,
     ) -> tuple[str | None, str]:
-        """Run the program whose ``main`` is in ``file``. The problem, if there is one, and how it ended."""
-        analysed = Analysed(file.path, text, file, tuple(kernels))
-        job = program_job([analysed], settings, CheckOptions(engine=engine), options_of(settings))
+        """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
         progress = await _Progress.begin(server, f"Running {file.path.name} under check")
+        options, how = CheckOptions(engine=engine), options_of(settings)
         try:
-            result = await asyncio.to_thread(
-                self._runner.run_program, job, progress.stage, progress.cancelled
-            )
+            if how.build:
+                built = await self._alone(
+                    progress, self._runner.run_build, build_job(file.path, how, options)
+                )
+                if built.problem is not None:
+                    progress.end("failed")
+                    return built.problem, ""
+                how = evolve(how, built=built)
+            job = program_job([Analysed(file.path, text, file, tuple(kernels))], settings, options, how)
+            result = await self._alone(progress, self._runner.run_program, job)
         except CheckCancelled:
             progress.end("cancelled")
             return None, "cancelled"
+        result = with_notes(result, how)
         errors = errors_of(result)
         progress.end("done" if result.problem is None else "failed")
         shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
+        _log(server, result.output)
         for report in file.kernels:
             if report.name in result.checks:
-                self._keep(file, text, report, result.checks[report.name], shapes[report.name])
-        said = f"{file.path.name}: {result.launches} launches on {result.device}, exit status {result.status}"
-        return (errors[0].message if errors else None), said
+                self._keep(file, text, settings, report, result.checks[report.name], shapes[report.name])
+        return (errors[0].message if errors else None), outcome_of(file.path.name, result)
 
     def _keep(
         self,
         file: FileReport,
         text: str,
+        settings: Settings,
         report: KernelReport,
         result: CheckResult,
         shapes: Mapping[str, Shape],
     ) -> None:
         if not result.results:
             return
-        key = text_keys(file, text)[report.name]
-        self._results[key] = _Kept(result, file.path, report.name, shapes, report.range.start.line)
+        key, layout = belongings(file, text, settings)[report.name]
+        self._results[key] = _Kept(result, file.path, report.name, shapes, layout)
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
 
@@ -184,41 +239,10 @@ class _Progress:
             self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
 
 
-def text_keys(report: FileReport, text: str) -> dict[str, str]:
-    """For each kernel what its behaviour can depend on: its own text, and all text outside kernels.
-
-    Empty lines and the width of white space outside do not count, so that a kernel may move.
-    """
-    lines = text.splitlines()
-    inside = {n for k in report.kernels for n in range(k.range.start.line - 1, k.range.end.line)}
-    kept = (" ".join(lines[n].split()) for n in range(len(lines)) if n not in inside)
-    outside = "\n".join(line for line in kept if line)
-    keys: dict[str, str] = {}
-    for kernel in report.kernels:
-        own = "\n".join(lines[kernel.range.start.line - 1 : kernel.range.end.line])
-        parts = (str(report.path), kernel.name, own, outside)
-        keys[kernel.name] = hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
-    return keys
-
-
-def _moved(report: KernelReport, lines: int) -> KernelReport:
-    """The report with its kernel and findings ``lines`` further down."""
-
-    def related(r: Related) -> Related:
-        return evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines)))
-
-    return evolve(
-        report,
-        range=report.range.shifted(lines),
-        findings=tuple(
-            evolve(
-                f,
-                site=evolve(f.site, range=f.site.range.shifted(lines)),
-                related=tuple(map(related, f.related)),
-            )
-            for f in report.findings
-        ),
-    )
+def _log(server: LanguageServer, text: str) -> None:
+    """What a kernel or program prints is for the client's log of the server."""
+    if text:
+        server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Log, text))
 
 
 def action_for(kernel: KernelReport, uri: str) -> lsp.Command:

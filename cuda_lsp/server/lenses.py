@@ -29,9 +29,11 @@ def run_lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]
     ]
 
 
-def program_lens(document: TextDocument) -> list[lsp.CodeLens]:
-    """A lens above ``main`` that runs the program."""
+def program_lens(report: FileReport, document: TextDocument, built: bool) -> list[lsp.CodeLens]:
+    """A lens above ``main`` that runs the program; above the first kernel where a command builds it."""
     line = main_line(document.source)
+    if line is None and built:
+        line = min(kernel.range.start.line for kernel in report.kernels)
     if line is None:
         return []
     place = lsp.Range(lsp.Position(line - 1, 0), lsp.Position(line - 1, 0))

@@ -57,6 +57,7 @@ class Session:
         self._waiting: OrderedDict[str, _Change] = OrderedDict()
         self._open: dict[str, _Open] = {}
         self._closing: list[Path] = []
+        self._outdated: set[Path] = set()  # documents whose headers are to be read again
         self._condition = threading.Condition()
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True)
@@ -77,6 +78,14 @@ class Session:
             self._waiting.pop(uri, None)
             if known:
                 self._closing.append(known.path)
+            self._condition.notify_all()
+
+    def refresh(self) -> None:
+        """Headers may have changed: read them again, and with them every document."""
+        with self._condition:
+            for uri, known in self._open.items():
+                self._outdated.add(known.path)
+                self._waiting.setdefault(uri, _Change(uri, known.path, known.text, known.version))
             self._condition.notify_all()
 
     def report(self, uri: str) -> FileReport | None:
@@ -144,6 +153,9 @@ class Session:
 
     def _analyse(self, change: _Change) -> None:
         try:
+            if change.path in self._outdated:
+                self._outdated.discard(change.path)
+                self._analyzer.refresh(change.path)
             report = self._analyzer.update(change.path, change.text, change.version)
         except Exception:
             log.exception("analysis of %s failed", change.path)

@@ -24,6 +24,7 @@ from cuda_lsp.server.session import Session
 from cuda_lsp.static.analyze import check_text
 
 SECTION = "cuda-lsp"
+_WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
 _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 
 
@@ -54,7 +55,7 @@ class CudaServer(Server):
     def report(self, uri: str) -> FileReport | None:
         """The newest report of a document, with what dynamic checks of its kernels saw."""
         report = self.session.report(uri) if self.session else None
-        return self.dynamic.overlay(report, self._text(uri)) if report else None
+        return self.dynamic.overlay(report, self._text(uri), self.settings) if report else None
 
     def _text(self, uri: str) -> str:
         document = self.workspace.text_documents.get(unquote(uri))
@@ -70,6 +71,17 @@ class CudaServer(Server):
         report = self.session.report(uri) if self.session else None
         if report:
             self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
+        workspace = self.client_capabilities.workspace
+        if cast("Protocol", self.protocol).pull and workspace and workspace.diagnostics:
+            self.workspace_diagnostic_refresh(None)
+
+    def files_changed(self, *, headers: bool) -> None:
+        """Files changed on disk; ``headers``: also such as open files may include."""
+        if headers and self.session:
+            self.session.refresh()
+        if self.dynamic.files_changed():
+            for document in self.workspace.text_documents.values():
+                self.show_again(document.uri)
 
     def at_exit(self) -> None:
         self.dynamic.stop()
@@ -84,7 +96,7 @@ class CudaServer(Server):
         document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
         if document is None or document.version != report.version:
             return
-        report = self.dynamic.overlay(report, document.source)
+        report = self.dynamic.overlay(report, document.source, self.settings)
         if not cast("Protocol", self.protocol).pull:
             self.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(
@@ -111,6 +123,7 @@ class CudaServer(Server):
         root = path_of(folders[0].uri) if folders else Path.cwd()
         loaded, problems = config.load(root)
         settings, more = config.merge(loaded, editor, "editor settings")
+        settings = config.placed(settings, root)
         for problem in (*problems, *more):
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
         if settings != self.settings or self.session is None:
@@ -183,7 +196,11 @@ def _wire_documents(server: CudaServer) -> None:
             ls.session.close(params.text_document.uri)
         ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
 
-    del did_open, did_change, did_close
+    @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(ls: CudaServer, params: lsp.DidSaveTextDocumentParams) -> None:
+        ls.files_changed(headers=not params.text_document.uri.endswith(".cu"))
+
+    del did_open, did_change, did_close, did_save
 
 
 def _wire_settings(server: CudaServer) -> None:
@@ -192,6 +209,7 @@ def _wire_settings(server: CudaServer) -> None:
         del params
         ls.loop = asyncio.get_running_loop()
         await _pull_settings(ls)
+        await _watch_files(ls)
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def changed(ls: CudaServer, params: lsp.DidChangeConfigurationParams) -> None:
@@ -202,8 +220,20 @@ def _wire_settings(server: CudaServer) -> None:
     async def watched(ls: CudaServer, params: lsp.DidChangeWatchedFilesParams) -> None:
         if any(change.uri.endswith((config.FILE_NAME, "pyproject.toml")) for change in params.changes):
             await _pull_settings(ls)
+        ls.files_changed(headers=any(not change.uri.endswith(".cu") for change in params.changes))
 
     del initialized, changed, watched
+
+
+async def _watch_files(ls: CudaServer) -> None:
+    """Have the client tell of settings files and headers that change, where it can."""
+    workspace = ls.client_capabilities.workspace
+    watching = workspace.did_change_watched_files if workspace else None
+    if watching and watching.dynamic_registration:
+        watchers = [lsp.FileSystemWatcher(glob_pattern=pattern) for pattern in _WATCHED]
+        options = lsp.DidChangeWatchedFilesRegistrationOptions(watchers)
+        registration = lsp.Registration("files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+        await ls.client_register_capability_async(lsp.RegistrationParams([registration]))
 
 
 async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None) -> None:
@@ -238,7 +268,8 @@ def _wire_reading(server: CudaServer) -> None:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
         shown = [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
-        return [*shown, *(lenses.program_lens(document) if report.kernels else [])]
+        built = bool(ls.settings.build_command)
+        return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
@@ -285,6 +316,8 @@ def _wire_reading(server: CudaServer) -> None:
             if session
             else None
         )
+        if report:
+            report = ls.dynamic.overlay(report, document.source, ls.settings)
         items = diagnostics(report, document) if report else []
         result = f"{document.version}:{hash(str(items))}"
         if params.previous_result_id == result:

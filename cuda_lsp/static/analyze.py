@@ -130,6 +130,12 @@ class Analyzer:
             self._forget_old()
             return self._report(path, document)
 
+    def refresh(self, path: Path) -> None:
+        """A header changed on disk: the next ``update`` sees it."""
+        document = self._documents.get(path)
+        if document is not None:
+            document.translation.refresh()
+
     def refine(self, path: Path, publish: Publish) -> int:
         """Send the file's kernels that are not settled to the background; returns how many.
 

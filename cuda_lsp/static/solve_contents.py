@@ -29,6 +29,8 @@ from cuda_lsp.static.symbolic_walk import memory_name
 from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
 
 Met = tuple[ThreadAccess, ThreadAccess]
+Cells = tuple[tuple[str, int, int], ...]
+"""What arrays hold: name, byte offset, value."""
 
 _FILLS = (0, 1, -(1 << 20), 1 << 20)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
@@ -37,8 +39,8 @@ _SHOWN = 3  # cells named in a condition
 
 def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
-) -> tuple[Met | None, str | None]:
-    """The collision under some contents of memory, and these as a condition when they may be one."""
+) -> tuple[Met | None, str | None, Cells]:
+    """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     for fill in _FILLS:
         memory = _Contents(answer, query, fill)
@@ -51,8 +53,8 @@ def with_contents(
             (p.pair.first.site, p.pair.second.site), query.where.warp_size,
         )  # fmt: skip
         if met is not None and _feasible(met, runs, memory):
-            return met, memory.text() if _may_be_meant(p, query) else None
-    return None, None
+            return met, memory.text() if _may_be_meant(p, query) else None, memory.cells()
+    return None, None, ()
 
 
 @define
@@ -76,6 +78,9 @@ class _Contents:
         value = self.answer.cells.get((name, offset), self.fill)
         self.asked[array, offset] = value
         return value
+
+    def cells(self) -> Cells:
+        return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
 
     def text(self) -> str:
         inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}

@@ -30,7 +30,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
-from cuda_lsp.static.solve_contents import only_inputs_decide, with_contents
+from cuda_lsp.static.solve_contents import Cells, only_inputs_decide, with_contents
 from cuda_lsp.static.solve_query import Answer, Outcome, Query
 from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import base_name
@@ -67,6 +67,7 @@ def race_finding(
         doubt = query.summary.locks
     met: tuple[ThreadAccess, ThreadAccess] | None = None
     data_condition: str | None = None
+    cells: Cells = ()
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
         runs = [query.replay(thread, arguments, arrays) for thread in threads]
@@ -75,14 +76,14 @@ def race_finding(
             return None
     except NeedsData:
         doubt = doubt or "what memory holds"
-        met, data_condition = with_contents(p, threads, arguments, answer, query)
+        met, data_condition, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
             met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
     except TooLong:
         doubt = doubt or "a loop too long to replay"
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, "two pointers that may overlap"
-    return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition)
+    return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition, cells)
 
 
 def _meeting_by_choice(
@@ -175,7 +176,7 @@ def _data_dependence(p: Problem, query: Query) -> str | None:
 def _finding(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
     met: tuple[ThreadAccess, ThreadAccess] | None, doubt: str | None, arguments: Mapping[str, int],
-    data_condition: str | None = None,
+    data_condition: str | None = None, cells: Cells = (),
 ) -> Finding:  # fmt: skip
     first, second = p.pair.first, p.pair.second
     early, late, swapped = _text_order(first, second)
@@ -203,7 +204,9 @@ def _finding(
             blocks = None
         start = max(met[0].start, met[1].start)
         index = messages.element(first.array, start)
-        witness = Witness((shown[0].tid, shown[1].tid), blocks, first.array.name, index, used)
+        witness = Witness(
+            (shown[0].tid, shown[1].tid), blocks, first.array.name, index, used, arguments, cells
+        )
     warp = met is not None and _within_a_warp_only(p, facts, query, threads)
     code = Code.WARP_RACE if warp else _code(first)
     return Finding(

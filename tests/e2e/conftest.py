@@ -29,6 +29,15 @@ void launch(int* out) {
     neighbour<<<1, 64, 64 * sizeof(int)>>>(out);
 }
 """
+
+#: A kernel that runs until it is stopped.
+SPIN = """\
+__global__ void spin(volatile int* out) {
+    while (out[0] != 1234567) { }
+}
+
+void launch(int* out) { spin<<<1, 32>>>(out); }
+"""
 STORE_LINE = 7
 READ = "s[(id + 1) % nt]"
 STORE = "s[id]"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -16,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EDITORS, FIGURE1, READ, ROOT, SERVER, STORE_LINE, need
+from conftest import EDITORS, FIGURE1, READ, ROOT, SERVER, SPIN, STORE_LINE, need
 from terminal import TIMEOUT_S, Terminal
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import needs_nvcc
 
 NEWER = EDITORS / "debian13-neovim"
 INIT = """\
@@ -30,6 +35,12 @@ vim.o.termguicolors = true
 vim.cmd('filetype plugin indent on | syntax on')
 if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
 vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
+vim.g.progress = {{}}
+local shown = vim.lsp.handlers['$/progress']
+vim.lsp.handlers['$/progress'] = function(error, progress, ...)
+  vim.g.progress = {{ token = progress.token, kind = progress.value.kind, message = progress.value.message }}
+  if shown then return shown(error, progress, ...) end
+end
 require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}') }})
 """
 DIAGNOSTICS = """\
@@ -65,7 +76,7 @@ class Neovim:
         }
         command = [program, "-u", init, "-i", "NONE", "--listen", self._pipe, self.file]
         self.terminal = Terminal(command, self._environment, folder)
-        self._until(self._pipe.exists, "Neovim to listen")
+        self.until(self._pipe.exists, "Neovim to listen")
 
     def evaluate(self, expression: str) -> Any:
         command = [self._program, "--server", str(self._pipe), "--remote-expr", f"json_encode({expression})"]
@@ -80,18 +91,28 @@ class Neovim:
         return [d for d in self.evaluate(DIAGNOSTICS) if d["source"] == "cuda-lsp"]
 
     def wait_for_diagnostics(self, wanted: bool) -> list[Diagnostic]:
-        self._until(lambda: bool(self.diagnostics()) is wanted, "a finding" if wanted else "no finding")
+        self.until(lambda: bool(self.diagnostics()) is wanted, "a finding" if wanted else "no finding")
         return self.diagnostics()
+
+    def choose(self, line: int, action: str) -> None:
+        """Pick a code action of a line from the menu, as a person does."""
+        self.terminal.type(f":call cursor({line}, 1)\r")
+        self.terminal.type(":lua vim.lsp.buf.code_action()\r")
+        screen = self.terminal.wait_for(rf"\d+: {action}")
+        found = re.search(rf"(\d+): {action}", screen)
+        assert found
+        self.terminal.type(found[1])
+        self.terminal.press("Enter")
 
     def wait_for_float(self) -> str:
         """The text of the hover window, once there is one."""
-        self._until(lambda: self.evaluate(FLOATS), "a floating window")
+        self.until(lambda: self.evaluate(FLOATS), "a floating window")
         return "\n".join(self.evaluate(FLOATS))
 
     def lines(self) -> list[str]:
         return self.evaluate('getline(1, "$")')
 
-    def _until(self, condition: Any, what: str) -> None:
+    def until(self, condition: Any, what: str) -> None:
         deadline = time.monotonic() + TIMEOUT_S
         while not condition():
             if time.monotonic() > deadline:
@@ -143,3 +164,37 @@ def test_barrier_typed_and_deleted_moves_the_race(
     (back,) = neovim.wait_for_diagnostics(True)
     assert (back["line"], back["col"]) == (race["line"], race["col"])
     terminal.type(":qa!\r")
+
+
+@needs_nvcc
+def test_a_check_confirms_the_race_where_it_is(
+    neovim: Neovim, artifacts: Path, request: pytest.FixtureRequest
+) -> None:
+    (race,) = neovim.wait_for_diagnostics(True)
+    neovim.choose(3, "Run dynamic check")
+    neovim.until(lambda: any("seen on" in d["message"] for d in neovim.diagnostics()), "a confirmed race")
+    (confirmed,) = neovim.diagnostics()
+    assert (confirmed["line"], confirmed["col"]) == (STORE_LINE + 1, race["col"])
+    neovim.terminal.type(f":call cursor({STORE_LINE + 1}, {race['col'] + 1})\r")
+    neovim.terminal.type(":lua vim.lsp.buf.hover()\r")
+    assert "confirmed" in neovim.wait_for_float()
+    neovim.terminal.photograph(artifacts / f"nvim-{request.node.callspec.params['neovim']}-4-confirmed.svg")
+    neovim.terminal.type(":qa!\r")
+
+
+@needs_nvcc
+def test_a_running_check_is_cancelled(neovim: Neovim) -> None:
+    neovim.wait_for_diagnostics(True)
+    (neovim.file.parent / "slow.cu").write_text(SPIN)
+    neovim.terminal.type(":e slow.cu\r")
+    neovim.until(lambda: not neovim.diagnostics(), "the other file")
+    neovim.choose(1, "Run dynamic check")
+    neovim.until(lambda: neovim.evaluate("g:progress").get("message") == "running", "the kernel to run")
+    clients = "(vim.lsp.get_clients or vim.lsp.get_active_clients)()"
+    cancel = "c.notify('window/workDoneProgress/cancel', { token = vim.g.progress.token })"
+    started = time.monotonic()
+    neovim.terminal.type(f":lua for _, c in pairs({clients}) do {cancel} end\r")
+    neovim.until(lambda: neovim.evaluate("g:progress").get("kind") == "end", "the end of the check")
+    assert time.monotonic() - started < 3
+    assert neovim.evaluate("g:progress")["message"] == "cancelled"
+    neovim.terminal.type(":qa!\r")

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EDITORS, FIGURE1, INSTALL, READ, ROOT, SERVER, STORE, STORE_LINE, need
+from conftest import EDITORS, FIGURE1, INSTALL, READ, ROOT, SERVER, SPIN, STORE, STORE_LINE, need
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import has_nvcc, needs_nvcc
 
 HERE = Path(__file__).parent
 VSIX = ROOT / "vscode-extension/cuda-lsp.vsix"
@@ -35,6 +39,8 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
     for file in files:
         file.parent.mkdir()
         file.write_text(FIGURE1)
+    slow = scratch / "ui/slow.cu"
+    slow.write_text(SPIN)
     report = scratch / "report.json"
     config = scratch / "config.json"
     config.write_text(
@@ -48,6 +54,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
                 "server": SERVER,
                 "wire": str(scratch / "wire"),
                 "file": str(files[0]),
+                "slowFile": str(slow) if has_nvcc() else None,
                 "inhostFile": str(files[1]),
                 "inhostTests": str(HERE / "vscode/inhost.cjs"),
                 "storeLine": STORE_LINE,
@@ -56,7 +63,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
         )
     )
     node = need(NODE, "Node.js 24")
-    subprocess.run([node, HERE / "vscode/drive.mjs", config], check=True, timeout=180)
+    subprocess.run([node, HERE / "vscode/drive.mjs", config], check=True, timeout=300)
     seen: Facts = json.loads(report.read_text())
     (artifacts / "vscode-report.json").write_text(report.read_text())
     assert "error" not in seen, f"{seen['error']}\nsee test-artifacts/vscode-failed.png"
@@ -108,6 +115,20 @@ def test_problems_panel_lists_the_race(ui: Facts) -> None:
 def test_restricted_mode_analyses_and_trust_reaches_the_server(facts: Facts) -> None:
     assert facts["trustSeen"][0] is False
     assert facts["trustSeen"][-1] is True
+
+
+@needs_nvcc
+def test_a_click_runs_the_kernel_and_the_race_is_confirmed_where_it_is(ui: Facts) -> None:
+    assert "seen on" in ui["confirmed"]
+    end = FIGURE1.splitlines()[STORE_LINE].index(READ) + len(READ) + 1
+    below = STORE_LINE + 2  # an empty line was left where the barrier had been
+    assert "shared-race (RAW) · confirmed" in ui["confirmedHover"]
+    assert ui["confirmedPosition"] == f"Ln {below}, Col {end} ({len(READ)} selected)"
+
+
+@needs_nvcc
+def test_a_running_check_is_cancelled_at_once(ui: Facts) -> None:
+    assert ui["cancelledMs"] < 3000
 
 
 def test_only_what_the_user_set_is_sent(facts: Facts) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,117 @@ def test_a_result_moves_with_its_kernel(trusted: Client) -> None:
     diagnostics = trusted.wait(moved, 20)[1]["params"]["diagnostics"]
     lines = [d["range"]["start"]["line"] for d in diagnostics if SEEN in d["message"]]
     assert lines == [5]
+
+
+HELPER = """__device__ int* slot(int* s) { return s + threadIdx.x; }
+
+__device__ void put(int* s) {
+    s[threadIdx.x] = threadIdx.x;
+}
+__global__ void neighbour(int* out) {
+    __shared__ int s[65];
+    put(s);
+    out[threadIdx.x] = *(slot(s) + 1);
+    if (threadIdx.x == 0) printf("hello %d\\n", 7);
+}
+void launch(int* out) { neighbour<<<1, 64>>>(out); }
+"""
+
+
+def places(client: Client, name: str, version: int) -> list[tuple[int, int]]:
+    """Lines (from 0) of the seen race and of its other access in the diagnostics of this version."""
+    uri = client.uri(name)
+    found: list[tuple[int, int]] = []
+    for _, message in client.notifications:
+        p = message.get("params", {})
+        if message["method"].endswith("/publishDiagnostics") and (p["uri"], p["version"]) == (uri, version):
+            seen = [d for d in p["diagnostics"] if SEEN in d["message"]]
+            others = [d["relatedInformation"][0]["location"] for d in seen]
+            found = [
+                (d["range"]["start"]["line"], other["range"]["start"]["line"])
+                for d, other in zip(seen, others, strict=True)
+            ]
+    return found
+
+
+@needs_nvcc
+def test_places_in_device_functions_follow_their_own_lines(trusted: Client) -> None:
+    trusted.open("a.cu", f"#include <cstdio>\n{HELPER}")
+    trusted.settled("a.cu", 1)
+    check(trusted, "a.cu", "neighbour")
+    messages(trusted, "a.cu", 1, SEEN)
+    assert places(trusted, "a.cu", 1) == [(9, 4)]
+    assert any(
+        m["method"] == "window/logMessage" and "hello 7" in m["params"]["message"]
+        for _, m in trusted.notifications
+    )
+    version = trusted.edit("a.cu", (6, 0), (6, 0), "\n\n")  # between the function and the kernel
+    messages(trusted, "a.cu", version, SEEN)
+    assert places(trusted, "a.cu", version) == [(11, 4)]
+    version = trusted.edit("a.cu", (3, 0), (3, 0), "\n")  # above the function
+    messages(trusted, "a.cu", version, SEEN)
+    assert places(trusted, "a.cu", version) == [(12, 5)]
+
+
+@needs_nvcc
+def test_a_result_belongs_to_the_headers_too(trusted: Client, tmp_path: Path) -> None:
+    header = tmp_path / "far.h"
+    header.write_text("#define FAR 1\n")
+    trusted.open("a.cu", '#include "far.h"\n' + RACY.replace("x + 1]", "x + FAR]"))
+    trusted.settled("a.cu", 1)
+    check(trusted, "a.cu", "neighbour")
+    assert messages(trusted, "a.cu", 1, SEEN)
+
+    def after_saving(text: str) -> bool:
+        header.write_text(text)
+        before = len(trusted.notifications)
+        trusted.notify("textDocument/didSave", {"textDocument": {"uri": trusted.uri("far.h")}})
+        trusted.quiet(1.5)
+        new = [m["params"] for _, m in trusted.notifications[before:] if m["method"].endswith("Diagnostics")]
+        return any(SEEN in d["message"] for d in new[-1]["diagnostics"])
+
+    assert not after_saving("#define FAR 0\n")
+    assert after_saving("#define FAR 1\n")
+
+
+@needs_nvcc
+def test_diagnostics_that_are_pulled_hold_what_was_seen(tmp_path: Path) -> None:
+    options = {"trusted": True, "engine": "emulator", "diagnostics": "pull"}
+    client = Client(tmp_path, "utf-16", options, XDG_CACHE_HOME=str(tmp_path / "cache"))
+    client.open("a.cu", RACY)
+    client.settled("a.cu", 1)
+    check(client, "a.cu", "neighbour")
+    pulled = client.request("textDocument/diagnostic", {"textDocument": {"uri": client.uri("a.cu")}})
+    assert any(SEEN in d["message"] for d in pulled["items"])
+    client.close()
+
+
+SLOW = """__global__ void slow(int* out) {
+    volatile int* o = out;
+    while (o[0] != 1234567) { }
+}
+void launch(int* out) { slow<<<1, 32>>>(out); }
+"""
+
+
+@needs_nvcc
+def test_a_check_that_waits_is_cancelled_at_once_and_one_that_runs_too(trusted: Client) -> None:
+    trusted.open("a.cu", SLOW)
+    trusted.settled("a.cu", 1)
+    arguments = [trusted.uri("a.cu"), "slow"]
+    numbers: list[int] = []
+    for _ in range(8):  # more than there are threads for
+        trusted.number += 1
+        numbers.append(trusted.number)
+        params = {"command": "cuda-lsp.runDynamicCheck", "arguments": arguments}
+        trusted._send({"id": trusted.number, "method": "workspace/executeCommand", "params": params})
+    trusted.quiet(0.5)
+    started = time.monotonic()
+    for number in reversed(numbers):
+        trusted.notify("$/cancelRequest", {"id": number})
+    assert trusted.request("textDocument/codeLens", {"textDocument": {"uri": trusted.uri("a.cu")}}, 5)
+    check(trusted, "a.cu", "nothing")
+    assert time.monotonic() - started < 5
 
 
 @needs_nvcc

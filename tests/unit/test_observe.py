@@ -163,3 +163,29 @@ def test_places_that_ran_in_different_runs_only_are_not_judged():
 def test_notes_are_told_of_race_free_kernels_too():
     after = merged(evolve(REPORT, verdict=Verdict.RACE_FREE), result(failure="it hung"), {})
     assert any("it hung" in reason for reason in after.reasons)
+
+
+WITHIN = evolve(RACE, warp_only=True)
+
+
+def test_a_race_between_lanes_only_is_the_code_that_the_static_side_would_choose():
+    (found,) = merged(REPORT, result(races=(WITHIN,)), {}).findings
+    assert found.code is Code.WARP_RACE
+    assert "no __syncwarp() orders the lanes of this warp" in found.message
+    (found,) = merged(REPORT, result(races=(evolve(RACE, warp_only=False),)), {}).findings
+    assert found.code is Code.SHARED_RACE
+
+
+def test_an_engine_that_does_not_tell_is_judged_by_its_examples():
+    (found,) = merged(REPORT, result(races=(RACE,)), {}).findings
+    assert found.code is Code.WARP_RACE  # threads 5 and 4
+    wide = evolve(RACE, sites=(1, 1), threads=(5, 40), modes=(Mode.WRITE, Mode.WRITE))
+    codes = {f.code for f in merged(REPORT, result(races=(RACE, wide)), {}).findings}
+    assert codes == {Code.SHARED_RACE}
+
+
+def test_a_race_that_the_static_side_had_not_found_is_recorded_as_a_miss():
+    (found,) = merged(REPORT, result(races=(RACE,)), {}).findings
+    assert found.missed
+    known = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    assert not any(f.missed for f in merged(known, result(races=(RACE,)), {}).findings)

@@ -50,7 +50,11 @@ class Record:
 
 @define
 class Found:
-    """A racing pair of instructions, and one example; ``pairs`` and ``words`` count what was seen."""
+    """A racing pair of instructions, and one example; ``pairs`` and ``words`` count what was seen.
+
+    ``intervals``: the barrier intervals in which it was seen. ``between_warps``: not only within one;
+    ``together``: never at different executions.
+    """
 
     numbers: tuple[int, int]
     modes: tuple[Mode, Mode]
@@ -59,6 +63,9 @@ class Found:
     pairs: int = 0
     same_value: bool = True
     seen_words: set[int] = field(factory=set[int])
+    intervals: set[int] = field(factory=set[int])
+    between_warps: bool = False
+    together: bool = True
 
     @property
     def words(self) -> int:
@@ -102,6 +109,8 @@ class Detector:
     pending: list[Record] = field(factory=list[Record])
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
     owner: Array = None
+    interval: int = 0
+    wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
 
     def access(
         self,
@@ -120,6 +129,7 @@ class Detector:
     def interval_ends(self, done: Array | None) -> None:
         """A barrier was passed by the threads in ``done`` (None: all)."""
         records, self.pending = self.pending, []
+        self.interval += 1
         if done is not None:
             records, self.pending = _split(records, done)
         self._judge(records, self.lanes.thread_numbers, False)
@@ -133,6 +143,10 @@ class Detector:
         if self.across_blocks:
             self._judge(self.kept, self.lanes.block, True)
             self.kept = []
+
+    def warp_only(self, found: Found) -> bool:
+        """Whether lanes of one warp raced where no warps did with each other: a ``__syncwarp`` is missing."""
+        return not (found.between_warps or found.together or found.intervals & self.wide)
 
     # ------------------------------------------------------------------------------ screening
 
@@ -204,18 +218,22 @@ class Detector:
         if len(self.order.pickups if across else self.order.events):
             hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
         if len(hits):
-            self._note(a[hits], b[hits])
+            self._note(a[hits], b[hits], across)
 
     def _ordered(self, a: Entries, b: Entries, i: int, across: bool) -> bool:
         first, second = (int(a.thread[i]), int(a.sequence[i])), (int(b.thread[i]), int(b.sequence[i]))
         return self.order.between(*first, *second, across)
 
-    def _note(self, a: Entries, b: Entries) -> None:
+    def _note(self, a: Entries, b: Entries, across: bool) -> None:
         """Add racing accesses, row by row, to their pairs of instructions."""
         swap = (a.number > b.number) | ((a.number == b.number) & (a.thread > b.thread))
         low, high = np.where(swap, b.number, a.number), np.where(swap, a.number, b.number)
         keys = low * _NUMBERS + high
         same = a.known & b.known & (a.value == b.value)
+        apart = self.lanes.warp[a.thread] != self.lanes.warp[b.thread]
+        together = a.sequence == b.sequence
+        if apart.any() and not across:
+            self.wide.add(self.interval)
         for key in np.unique(keys).tolist():
             rows = np.flatnonzero(keys == key)
             k = int(rows[0])
@@ -229,6 +247,9 @@ class Detector:
             found.pairs += len(rows)
             found.seen_words.update(a.word[rows].tolist())
             found.same_value &= bool(same[rows].all())
+            found.intervals.add(self.interval)
+            found.between_warps |= bool(apart[rows].any())
+            found.together &= bool(together[rows].all())
 
 
 def _is_atomic(mode: Any, across: bool) -> Any:

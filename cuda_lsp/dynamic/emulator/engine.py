@@ -137,14 +137,14 @@ class Launch:
 
     def outcome(self) -> RunOutcome:
         machine = self.machine
-        found = machine.detector.found.values() if machine.detector is not None else ()
+        detector, pairs = machine.detector, self.request.detail is Detail.PAIRS
         return RunOutcome(
             device=DEVICE,
             seconds=self.seconds,
             blocks_checked=len(self.blocks),
             blocks_total=self.total,
-            races=tuple(self._races(found)) if self.request.detail is Detail.PAIRS else (),
-            flags=tuple(self._flags(found)) if self.request.detail is Detail.FLAGS else (),
+            races=tuple(self._races(detector)) if detector is not None and pairs else (),
+            flags=tuple(self._flags(detector.found.values())) if detector is not None and not pairs else (),
             banks=tuple(self._banks()),
             faults=tuple(self._faults()),
             stuck=tuple(self._stuck(w) for w in machine.stuck),
@@ -157,9 +157,9 @@ class Launch:
             results={name: self.memory.contents(name) for name in self.memory.buffers},
         )
 
-    def _races(self, found: Iterable[Found]) -> Iterable[SeenRace]:
+    def _races(self, detector: Detector) -> Iterable[SeenRace]:
         best: dict[tuple[int, int], SeenRace] = {}
-        for f in found:
+        for f in detector.found.values():
             a, b = (self.site_of[n] for n in f.numbers)
             if a is None or b is None:
                 continue
@@ -170,11 +170,13 @@ class Launch:
             blocks = tuple(self.blocks[int(self.lanes.block[t])] for t in threads)
             race = SeenRace(
                 (a, b), modes, (local[0], local[1]), (blocks[0], blocks[1]), self.memory.place(f.address),
-                f.pairs, f.words, f.same_value,
+                f.pairs, f.words, f.same_value, detector.warp_only(f),
             )  # fmt: skip
             known = best.get((a, b))
-            if known is None or known.pairs < race.pairs:
-                best[a, b] = race
+            if known is not None:
+                warp_only = bool(known.warp_only and race.warp_only)
+                race = evolve(race if known.pairs < race.pairs else known, warp_only=warp_only)
+            best[a, b] = race
         return best.values()
 
     def _flags(self, found: Iterable[Found]) -> Iterable[SeenFlag]:

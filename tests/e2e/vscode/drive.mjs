@@ -127,6 +127,7 @@ async function workbench(browser, url) {
     await page.goto(address(url, path.dirname(config.file), { openFile: config.file }));
     await figure1(page);
     await trust(page);
+    if (config.slowFile) await dynamic(page);
     await withoutServer(page);
   } catch (error) {
     await page.screenshot({ path: path.join(config.artifacts, "vscode-failed.png") });
@@ -193,6 +194,40 @@ async function trust(page) {
   const wire = fs.readFileSync(config.wire, "utf8");
   report.settingsSent = ["minBankWays", "solverBudget"].filter((name) => wire.includes(`"${name}":`));
   mark("trusted");
+}
+
+/** "Run dynamic check" clicked: once to its end, once cancelled while a kernel spins. */
+async function dynamic(page) {
+  await page.locator(".tab", { hasText: "figure1.cu" }).click();
+  const clicked = Date.now();
+  await page.locator(".codelens-decoration a", { hasText: "Run dynamic check" }).click();
+  const row = page.locator(".markers-panel .monaco-list-row", { hasText: "seen on" });
+  await row.waitFor({ timeout: 60_000 });
+  report.ui.confirmedMs = Date.now() - clicked;
+  report.ui.confirmed = await row.innerText();
+  await row.dblclick(); // the editor goes to the place of the diagnostic
+  report.ui.confirmedPosition = await page.locator("#status\\.editor\\.selection").innerText();
+  report.ui.confirmedHover = await hover(page);
+  await shoot(page, "6-confirmed");
+  await page.mouse.move(600, 520);
+  await page.locator(HOVER).first().waitFor({ state: "hidden" });
+  mark("confirmed");
+
+  await page.keyboard.press("Control+p");
+  await page.waitForSelector(".quick-input-widget input");
+  await page.keyboard.type("slow.cu");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "slow.cu" }).first().click();
+  await page.locator(".codelens-decoration a", { hasText: "Run dynamic check" }).click();
+  await page.locator("#status\\.notifications a").click();
+  const progress = page.locator(".notification-list-item", { hasText: "Dynamic check of spin" });
+  await progress.filter({ hasText: "running" }).waitFor({ timeout: 60_000 });
+  await shoot(page, "7-running");
+  const cancelled = Date.now();
+  await progress.getByRole("button", { name: "Cancel" }).click();
+  await progress.waitFor({ state: "detached" });
+  report.ui.cancelledMs = Date.now() - cancelled;
+  await page.keyboard.press("Escape");
+  mark("cancelled");
 }
 
 /** The server's command changes under a running editor: to one that fails, to none, and back. */

@@ -1,0 +1,129 @@
+"""A kernel on its own under check: what both analyses say of it together."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+from click.testing import CliRunner
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import needs_nvcc
+
+from cuda_lsp.cli import main
+from cuda_lsp.confirm import CheckOptions, check_kernels
+from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.model import Code, FileReport, Status
+from cuda_lsp.static.analyze import analysed_files
+
+pytestmark = needs_nvcc
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def checked(path: Path, *, blind: bool = False) -> tuple[FileReport, FileReport]:
+    """The report before and after the check. ``blind``: as if the static analysis had found nothing."""
+    runner = Runner()
+    options = CheckOptions(EngineKind.EMULATOR, watch_all=True)
+    try:
+        for analyzer, text, report in analysed_files([path], {}):
+            bare = evolve(report, kernels=tuple(evolve(k, findings=()) for k in report.kernels))
+            given = bare if blind else report
+            return report, check_kernels(analyzer, path, text, given, runner, options, lambda kernel: True)
+    finally:
+        runner.close()
+    raise AssertionError("nothing was analysed")
+
+
+LANES = """__global__ void lanes(int* out) {
+    __shared__ int s[256];
+    int t = threadIdx.x;
+    s[t] = t;
+    out[t] = s[(t & ~31) + (t + 1) % 32];
+}
+__global__ void both(int* out) {
+    __shared__ int s[256];
+    __shared__ int r[256];
+    int t = threadIdx.x;
+    s[t] = t;
+    out[t] = s[(t + 1) % 256];
+    __syncthreads();
+    r[t] = t;
+    out[t] += r[(t & ~31) + (t + 1) % 32];
+}
+__global__ void one_warp(int* out) {
+    __shared__ int s[32];
+    s[threadIdx.x] = threadIdx.x;
+    out[threadIdx.x] = s[31 - threadIdx.x];
+}
+void launch(int* out) {
+    lanes<<<1, 256>>>(out);
+    both<<<1, 256>>>(out);
+    one_warp<<<1, 32>>>(out);
+}
+"""
+
+
+def test_codes_of_races_that_only_a_run_saw_are_the_static_sides(tmp_path):
+    source = tmp_path / "lanes.cu"
+    source.write_text(LANES)
+    static, dynamic = checked(source, blind=True)
+    assert [(f.code, f.site.range) for f in static.findings] == [
+        (f.code, f.site.range) for f in dynamic.findings
+    ]
+    assert all(f.missed for f in dynamic.findings)
+
+
+def test_what_a_kernel_prints_is_shown(tmp_path):
+    source = tmp_path / "hello.cu"
+    source.write_text(
+        "#include <cstdio>\n__global__ void hello(int n)"
+        ' { if (threadIdx.x == n) printf("thread %u\\n", threadIdx.x); }\n'
+        "void launch() { hello<<<1, 64>>>(5); }\n"
+    )
+    done = CliRunner().invoke(main, ["run", str(source), "--engine", "emulator"])
+    assert done.stderr == "hello printed:\nthread 5\n"
+
+
+CONDITIONS = """__global__ void fact(int* out, const int* x) {
+    __shared__ int s[256];
+    s[threadIdx.x] = threadIdx.x;
+    if (x[5] != 1234567) __syncthreads();
+    out[threadIdx.x] = s[255 - threadIdx.x];
+}
+__global__ void argument(int* out, int k) {
+    __shared__ int s[512];
+    s[threadIdx.x] = threadIdx.x;
+    if (k == 77) out[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void histogram(int* out, const int* x) {
+    __shared__ int h[16];
+    if (threadIdx.x < 16) h[threadIdx.x] = 0;
+    __syncthreads();
+    h[x[threadIdx.x]] += 1;
+    __syncthreads();
+    if (threadIdx.x < 16) out[threadIdx.x] = h[threadIdx.x];
+}
+void launch(int* out, int* x, int k) {
+    fact<<<1, 256>>>(out, x);
+    argument<<<1, 256>>>(out, k);
+    histogram<<<1, 256>>>(out, x);
+}
+"""
+
+
+def test_a_conditional_race_is_tried_under_its_own_condition(tmp_path):
+    source = tmp_path / "conditions.cu"
+    source.write_text(CONDITIONS)
+    static, dynamic = checked(source)
+    before = {f.kernel: f.status for f in static.findings if f.kind}
+    assert before["fact"] is before["argument"] is Status.CONDITIONAL
+    after = {f.kernel: f.status for f in dynamic.findings if f.kind}
+    assert after["fact"] is after["argument"] is after["histogram"] is Status.CONFIRMED
+    assert not any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in dynamic.findings)

@@ -1,0 +1,97 @@
+"""What a kernel asks of its buffers, and the runs that are made of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.dynamic.inputs import arguments, first_sizes
+from cuda_lsp.dynamic.job import CheckJob
+from cuda_lsp.static.analyze import analysed_files
+from cuda_lsp.static.run_inputs import contents_for
+
+
+def job(folder: Path, text: str) -> CheckJob:
+    """The job of the only kernel of a text."""
+    source = folder / "a.cu"
+    source.write_text(text)
+    for analyzer, read, report in analysed_files([source], {}):
+        (found,) = report.kernels
+        kernel = analyzer.kernel(source, found.name)
+        assert kernel is not None
+        return job_for(source, read, kernel, found, analyzer.settings, CheckOptions())
+    raise AssertionError
+
+
+def test_buffers_are_as_large_as_the_last_block_reaches(tmp_path):
+    made = job(
+        tmp_path,
+        "__global__ void far(int* out, const float* in) {"
+        " out[(blockIdx.x * 256 + threadIdx.x) * 1000] = in[threadIdx.x + 100000]; }\n"
+        "void launch(int* o, float* i) { far<<<64, 256>>>(o, i); }\n",
+    )
+    trial = made.trials[0]
+    assert trial.needs == {"out": (64 * 256 - 1) * 4000 + 4, "in": (100000 + 256) * 4}
+    sizes = first_sizes(made.parameters, trial)
+    assert sizes["out"] >= trial.needs["out"]
+    assert sizes["in"] >= trial.needs["in"]
+
+
+@pytest.mark.parametrize(
+    ("index", "limit"),
+    [("x[i]", 16), ("2 * x[i]", 8), ("x[i] & 15", 64), ("x[x[i]] + 1", 16), ("(x[i] << 2) + 3", 4)],
+)
+def test_values_stay_below_what_they_index(tmp_path, index, limit):
+    made = job(
+        tmp_path,
+        f"__global__ void hist(const int* x) {{ __shared__ int h[16]; int i = threadIdx.x;"
+        f" int k = {index}; atomicAdd(&h[k], 1); }}\nvoid launch(int* x) {{ hist<<<1, 64>>>(x); }}\n",
+    )
+    (piece,) = made.parameters[0].pieces
+    assert piece.limit == limit
+    (argument,) = arguments(made.parameters, made.trials[0], first_sizes(made.parameters, made.trials[0]), 1)
+    values = argument.pointers[0][1].data.view(np.int32)
+    assert set(values.tolist()) == set(range(limit))
+
+
+RACE = """__global__ void k(int* out, const int* x, const unsigned char* m, int n) {{
+    __shared__ int s[256];
+    int t = threadIdx.x;
+    {before}
+    s[t] = t;
+    {after}
+    out[t] = s[255 - t];
+}}
+void launch(int* o, int* x, unsigned char* m, int n) {{ k<<<1, 256>>>(o, x, m, n); }}
+"""
+
+
+def test_the_contents_of_a_solvers_witness_are_used(tmp_path):
+    made = job(tmp_path, RACE.format(before="", after="if (x[5] != 1234567) __syncthreads();"))
+    under = made.trials[1]
+    assert "1234567" in under.why
+    assert ("x", 20, 1234567) in under.cells
+    x = arguments(made.parameters, under, first_sizes(made.parameters, under), 0)[1].pointers[0][1].data
+    assert x.view(np.int32)[5] == 1234567
+
+
+def test_arguments_of_a_condition_are_used(tmp_path):
+    made = job(tmp_path, RACE.format(before="if (n != 77) return;", after=""))
+    assert made.trials[1].scalars["n"] == 77
+
+
+def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_path):
+    source = tmp_path / "a.cu"
+    source.write_text(RACE.format(before="if (x[0] <= 5000 || m[3] + 1 != 201) return;", after=""))
+    for analyzer, _, report in analysed_files([source], {}):
+        (finding, *_) = report.kernels[0].findings
+        kernel = analyzer.kernel(source, "k")
+        assert kernel is not None
+        assert contents_for(kernel, evolve(finding, witness=None), {}) == {"x": 5001, "m": 200}
