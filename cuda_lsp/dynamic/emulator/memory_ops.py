@@ -1,4 +1,4 @@
-"""Loads, stores, atomics and address arithmetic: PTX instruction → calls of the machine.
+"""Loads, stores, atomics and address arithmetic: PTX instruction → calls of ``Services``.
 
 Source: PTX ISA 9.7.9 "Data movement", 9.7.13 "Atomics". Addresses become generic addresses (indices of the
 arena) before the machine sees them. Strong accesses (``relaxed``, ``acquire``, ``release``; chapter 8) do not
