@@ -25,6 +25,7 @@ from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import Program, translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
+from cuda_lsp.dynamic.ptx import Instruction
 from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
     Detail,
@@ -193,7 +194,7 @@ class Launch:
             if site is None:
                 continue
             code = self.program.kernel.instructions[number].code
-            size = int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
+            size = _bank_bytes(code)
             rows: list[tuple[Array, Array]] = []
             for address, mask in executions[:_MAX_EXECUTIONS]:
                 active = (address >= low) & (address < high)
@@ -232,6 +233,8 @@ class Launch:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
         for what in sorted(self.services.images):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
+        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+            yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
         for name in dict.fromkeys(s.opcode for s in others):
             yield f"{name} is not checked"
@@ -245,6 +248,13 @@ def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
         kernel.variables.values(), blocks, request.launch.threads, request.launch.dynamic_shared or 0,
         "malloc" in program.module.functions,
     )  # fmt: skip
+
+
+def _bank_bytes(code: Instruction) -> int:
+    """Bytes that each lane names."""
+    if code.base in ("ldmatrix", "stmatrix"):
+        return 16  # one row of a matrix
+    return int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
 
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:

@@ -20,6 +20,7 @@ from cuda_lsp.dynamic.emulator.async_ops import Async
 from cuda_lsp.dynamic.emulator.detect import Detector
 from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.matrix_ops import Matrices
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.printing import formatted, text_at
@@ -74,6 +75,7 @@ class Services:
         self.resting = np.zeros(self.threads, bool)
         self.executed = np.zeros(len(self.program.sites), bool)
         self.asynchronous = Async(self)
+        self.matrices = Matrices(self)
         if self.program.grid_wide:
             workspace = self.memory.workspace
             self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)
