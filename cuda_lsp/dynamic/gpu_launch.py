@@ -392,7 +392,8 @@ class Launch:
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered
-        others = sorted({s.opcode for s in self.request.sites if s.kind is SiteKind.OTHER})
+        unwatched = (SiteKind.OTHER, SiteKind.MATRIX)
+        others = sorted({s.opcode for s in self.request.sites if s.kind in unwatched})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
 
     def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:

@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
 from cuda_lsp.dynamic.expressions import Expressions, Stretch
-from cuda_lsp.dynamic.ptx import Instruction, PtxLocation, PtxModule
+from cuda_lsp.dynamic.ptx import Instruction, PtxLocation, PtxModule, type_size
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 
@@ -28,16 +28,13 @@ _UNCOVERED = (
     "wgmma",
     "tcgen05",
     "multimem",
-    "wmma",
-    "mma",
     "tex",
     "tld4",
     "suld",
     "sust",
     "sured",
-    "ldmatrix",
-    "stmatrix",
 )
+_PRODUCTS = ("mma", "movmatrix")  # of registers only
 Reached = tuple[FlatInstruction, Instruction]
 
 
@@ -179,6 +176,12 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
         return PtxSite(*place, SiteKind.WARP_SYNC if "warp" in words else SiteKind.BARRIER, code.opcode, None)
     if base in _WARP and "sync" in words:
         return PtxSite(*place, SiteKind.WARP_SYNC, code.opcode, None)
+    if base in _PRODUCTS or (base == "wmma" and "mma" in code.modifiers):
+        return PtxSite(*place, SiteKind.WARP_SYNC, code.opcode, None)
+    if base in ("wmma", "ldmatrix", "stmatrix"):
+        mode = Mode.WRITE if base == "stmatrix" or "store" in words else Mode.READ
+        space = next((_SPACES[w] for w in _SPACES if w in words), None)
+        return PtxSite(*place, SiteKind.MATRIX, code.opcode, None, mode, space, _element_bytes(code))
     if base == "cp" and "async" in words:
         if "bulk" in words:
             return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
@@ -189,3 +192,9 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
     if base in _UNCOVERED:
         return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
     return None
+
+
+def _element_bytes(code: Instruction) -> int:
+    """Bytes of one element of a matrix; 1 for several of one byte."""
+    kind = code.modifiers[-1]
+    return type_size(kind) if kind in ("f16", "bf16", "b16", "tf32", "f32", "s32", "f64") else 1

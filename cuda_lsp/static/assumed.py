@@ -52,7 +52,7 @@ def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
         return (LaunchConfig(stated, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     asserted = asserted_extents(kernel)
     if asserted:
-        block = _hinted_block(kernel) or _default_block(kernel, settings)
+        block = _hinted_block(kernel) or _folded(kernel, settings.default_block)
         block = with_extents(block, asserted, axes_of(kernel))
         return (LaunchConfig(block, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     named = kernel.required.get("block")

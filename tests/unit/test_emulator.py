@@ -181,8 +181,8 @@ def test_an_endless_loop_ends_with_a_reason():
 
 
 def test_an_unknown_instruction_is_refused_by_name():
-    with pytest.raises(EngineUnavailable, match=r"wmma\.mma"):
-        run("wmma.mma %r1;")
+    with pytest.raises(EngineUnavailable, match=r"wgmma\.mma_async"):
+        run("wgmma.mma_async %r1;")
 
 
 def test_banks_are_counted_per_site():

@@ -1,4 +1,4 @@
-"""Asynchronous copies and mbarriers: PTX instruction → calls of the machine's ``Async``.
+"""Asynchronous copies and mbarriers: PTX instruction → calls of ``Async``.
 
 Source: PTX ISA 9.7.9.25 "Asynchronous copy" and 9.7.13.15 "mbarrier". A copy is made when it is issued, but
 counts as going on until its threads wait for it: until then whoever touches its target races with it. An
@@ -20,7 +20,7 @@ from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx import Instruction
 
 if TYPE_CHECKING:
-    from cuda_lsp.dynamic.emulator.machine import Machine
+    from cuda_lsp.dynamic.emulator.services import Services
 
 Array = Any
 Mask = Any
@@ -132,26 +132,26 @@ class _Copy:
 class Async:
     """Copies under way and mbarriers of one launch."""
 
-    machine: Machine
+    services: Services
     barriers: dict[int, _Barrier] = field(factory=dict[int, _Barrier])
     pending: list[_Copy] = field(factory=list[_Copy])
     commits: Array = None
 
     def __attrs_post_init__(self) -> None:
-        self.commits = np.zeros(self.machine.threads, np.int64)
+        self.commits = np.zeros(self.services.threads, np.int64)
 
     def _lanes(self, mask: Mask) -> Array:
-        return np.arange(self.machine.threads) if mask is None else np.flatnonzero(mask)
+        return np.arange(self.services.threads) if mask is None else np.flatnonzero(mask)
 
     def _spread(self, value: Array) -> Array:
-        return np.broadcast_to(np.asarray(value), (self.machine.threads,))
+        return np.broadcast_to(np.asarray(value), (self.services.threads,))
 
     # ------------------------------------------------------------------------------------ copies
 
     def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> None:
         """``cp.async``: ``size`` bytes a lane, zeros beyond the ``given`` ones."""
-        moved = self.machine.copy(number, target, source, size, given, mask)
-        active = np.ones(self.machine.threads, bool) if moved is None else moved.copy()
+        moved = self.services.copy(number, target, source, size, given, mask)
+        active = np.ones(self.services.threads, bool) if moved is None else moved.copy()
         self.pending.append(_Copy(number, self._spread(target), active, size, self.commits.copy()))
 
     def commit(self, mask: Mask) -> None:
@@ -160,7 +160,7 @@ class Async:
 
     def wait(self, allowed: int | None, mask: Mask) -> None:
         """All groups but the newest ``allowed`` of these threads are there; None: every copy is."""
-        lanes = np.zeros(self.machine.threads, bool)
+        lanes = np.zeros(self.services.threads, bool)
         lanes[self._lanes(mask)] = True
         for copy in self.pending:
             done = lanes if allowed is None else lanes & (copy.group < self.commits - allowed)
@@ -170,12 +170,12 @@ class Async:
     def linger(self) -> None:
         """An interval ends: copies nobody has waited for still write in it."""
         for copy in self.pending:
-            self.machine.log_write(copy.number, copy.target, copy.mask.copy(), copy.size)
+            self.services.log_write(copy.number, copy.target, copy.mask.copy(), copy.size)
 
     def bulk(self, target: Array, source: Array, size: Array, barrier: Array, mask: Mask) -> None:
         """``cp.async.bulk``: made at once, its bytes reported to an mbarrier."""
         target, source, size = self._spread(target), self._spread(source), self._spread(size)
-        data = self.machine.memory.data
+        data = self.services.memory.data
         for lane in self._lanes(mask).tolist():
             bytes_ = int(size[lane])
             start, at = int(target[lane]), int(source[lane])
@@ -189,14 +189,14 @@ class Async:
         address, count = self._spread(address), self._spread(count)
         for lane in self._lanes(mask).tolist():
             expected = int(count[lane])
-            nobody = np.zeros(self.machine.threads, np.int64)
+            nobody = np.zeros(self.services.threads, np.int64)
             self.barriers[int(address[lane])] = _Barrier(expected, expected, nobody)
 
     def _at(self, address: int) -> _Barrier:
         known = self.barriers.get(address)
         if known is None:  # never initialised: nobody can pass it
             known = self.barriers[address] = _Barrier(
-                1 << 20, 1 << 20, np.zeros(self.machine.threads, np.int64)
+                1 << 20, 1 << 20, np.zeros(self.services.threads, np.int64)
             )
         return known
 
@@ -211,31 +211,31 @@ class Async:
     def arrive(self, address: Array, count: Array, mask: Mask) -> Array:
         """The phase in which each thread arrived."""
         address, count = self._spread(address), self._spread(count)
-        order = self.machine.order
+        order = self.services.order
         order.sequence += 1
-        states = np.zeros(self.machine.threads, np.uint64)
+        states = np.zeros(self.services.threads, np.uint64)
         for lane in self._lanes(mask).tolist():
             barrier = self._at(int(address[lane]))
             states[lane] = barrier.phase
             barrier.arrived[lane] = order.sequence
             barrier.pending -= int(count[lane])
             self._complete(barrier)
-        self.machine.wake()
+        self.services.wake()
         return states
 
     def _complete(self, barrier: _Barrier) -> None:
         if barrier.pending > 0 or barrier.transactions != 0:
             return
         barrier.complete = {barrier.phase: barrier.arrived}
-        barrier.arrived = np.zeros(self.machine.threads, np.int64)
+        barrier.arrived = np.zeros(self.services.threads, np.int64)
         barrier.phase += 1
         barrier.pending = barrier.expected
 
     def passed(self, address: Array, state: Array, parity: bool, mask: Mask) -> Array:
         """Whether the phase of each thread is over; those for whom it is come after all who arrived in it."""
         address, state = self._spread(address), self._spread(state)
-        found = np.zeros(self.machine.threads, bool)
-        order = self.machine.order
+        found = np.zeros(self.services.threads, bool)
+        order = self.services.order
         order.sequence += 1
         groups: dict[int, list[int]] = {}
         for lane in self._lanes(mask).tolist():
@@ -246,12 +246,12 @@ class Async:
             found[np.array(lanes)[over]] = True
             arrived = barrier.complete.get(barrier.phase - 1)
             if over.any() and arrived is not None:
-                after = np.zeros(self.machine.threads, bool)
+                after = np.zeros(self.services.threads, bool)
                 after[np.array(lanes)[over]] = True
                 order.meet(arrived, after)
-        missed = np.zeros(self.machine.threads, bool)
+        missed = np.zeros(self.services.threads, bool)
         missed[self._lanes(mask)] = True
-        self.machine.rest(missed & ~found)
+        self.services.rest(missed & ~found)
         return found
 
 

@@ -19,10 +19,13 @@ from attrs import evolve
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.emulator.lanes import Lanes
-from cuda_lsp.dynamic.emulator.machine import Machine, Waiting
+from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
 from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.emulator.waits import Waiting
+from cuda_lsp.dynamic.ptx import Instruction
 from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
     Detail,
@@ -125,19 +128,16 @@ class Launch:
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of
         ])  # fmt: skip
-        self.machine = Machine(
-            program, self.lanes, self.memory, order, detector, watched,
-            time.monotonic() + request.deadline, backwards,
-        )  # fmt: skip
-        if request.banks:
-            self.machine.costly = {}
+        costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
+        self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
+        self.machine = Machine(self.services, time.monotonic() + request.deadline, backwards)
         started = time.perf_counter()
         self.machine.run()
         self.seconds = time.perf_counter() - started
 
     def outcome(self) -> RunOutcome:
-        machine = self.machine
-        detector, pairs = machine.detector, self.request.detail is Detail.PAIRS
+        machine, services = self.machine, self.services
+        detector, pairs = services.detector, self.request.detail is Detail.PAIRS
         return RunOutcome(
             device=DEVICE,
             seconds=self.seconds,
@@ -147,12 +147,12 @@ class Launch:
             flags=tuple(self._flags(detector.found.values())) if detector is not None and not pairs else (),
             banks=tuple(self._banks()),
             faults=tuple(self._faults()),
-            stuck=tuple(self._stuck(w) for w in machine.stuck),
+            stuck=tuple(self._stuck(w) for w in machine.waits.stuck),
             executed=frozenset(
-                s for k, s in enumerate(self.site_of) if s is not None and machine.executed[k]
+                s for k, s in enumerate(self.site_of) if s is not None and services.executed[k]
             ),
             not_covered=tuple(self._not_covered()),
-            output="".join(machine.printed),
+            output="".join(services.printed),
             failure=machine.failure,
             results={name: self.memory.contents(name) for name in self.memory.buffers},
         )
@@ -191,12 +191,12 @@ class Launch:
 
     def _banks(self) -> Iterable[SeenBanks]:
         low, high = self.memory.shared
-        for number, executions in (self.machine.costly or {}).items():
+        for number, executions in (self.services.costly or {}).items():
             site = self.site_of[number]
             if site is None:
                 continue
             code = self.program.kernel.instructions[number].code
-            size = int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
+            size = _bank_bytes(code)
             rows: list[tuple[Array, Array]] = []
             for address, mask in executions[:_MAX_EXECUTIONS]:
                 active = (address >= low) & (address < high)
@@ -210,7 +210,7 @@ class Launch:
                 yield _cost(site, rows, size, code.base in ("ld", "ldu"))
 
     def _faults(self) -> Iterable[SeenFault]:
-        for fault in self.machine.faults.values():
+        for fault in self.services.faults.values():
             site = self.site_of[fault.number]
             if site is not None:
                 thread = int(self.lanes.thread[fault.thread])
@@ -233,8 +233,10 @@ class Launch:
     def _not_covered(self) -> Iterable[str]:
         if self.cut:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
-        for what in sorted(self.machine.images):
+        for what in sorted(self.services.images):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
+        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+            yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
         for name in dict.fromkeys(s.opcode for s in others):
             yield f"{name} is not checked"
@@ -248,6 +250,13 @@ def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
         kernel.variables.values(), blocks, request.launch.threads, request.launch.dynamic_shared or 0,
         "malloc" in program.module.functions,
     )  # fmt: skip
+
+
+def _bank_bytes(code: Instruction) -> int:
+    """Bytes that each lane names."""
+    if code.base in ("ldmatrix", "stmatrix"):
+        return 16  # one row of a matrix
+    return int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
 
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:

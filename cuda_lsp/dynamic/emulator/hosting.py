@@ -17,8 +17,8 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
-from cuda_lsp.dynamic.emulator.machine import ASSERTION
 from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome

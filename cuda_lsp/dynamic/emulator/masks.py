@@ -17,10 +17,10 @@ def keep(mask: Array, new: Array, old: Array) -> Array:
     return new if mask is None else np.where(mask, new, old)
 
 
-def both(mask: Array, condition: Array, machine: Any) -> Array:
+def both(mask: Array, condition: Array, services: Any) -> Array:
     """Active lanes for which ``condition`` holds, ``(n,)``."""
     if np.ndim(condition) == 0:
-        condition = np.full(machine.threads, bool(condition))
+        condition = np.full(services.threads, bool(condition))
     return condition if mask is None else mask & condition
 
 

@@ -1,4 +1,4 @@
-"""Loads, stores, atomics and address arithmetic: PTX instruction → calls of the machine.
+"""Loads, stores, atomics and address arithmetic: PTX instruction → calls of ``Services``.
 
 Source: PTX ISA 9.7.9 "Data movement", 9.7.13 "Atomics". Addresses become generic addresses (indices of the
 arena) before the machine sees them. Strong accesses (``relaxed``, ``acquire``, ``release``; chapter 8) do not
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.dynamic.emulator import async_ops
+from cuda_lsp.dynamic.emulator import async_ops, matrix_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, element_types
 from cuda_lsp.dynamic.ptx import Instruction
@@ -141,6 +141,10 @@ def _asynchronous(e: Emitter, code: Instruction, number: int) -> None:
     async_ops.TABLE[code.base](e, code, number, address)
 
 
+def _matrix(e: Emitter, code: Instruction, number: int) -> None:
+    matrix_ops.emit(e, code, number, space_of(code), address)
+
+
 def _fence(e: Emitter, code: Instruction, number: int) -> None:
     wide = {"gl", "sys", "gpu"} & set(code.modifiers)
     if wide:
@@ -207,5 +211,5 @@ TABLE: Mapping[str, Emit] = {
     "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
     "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
     "setmaxnreg": _nothing, "tex": _image, "tld4": _image, "suld": _image, "sust": _image, "sured": _image,
-    "txq": _image, "suq": _image,
+    "txq": _image, "suq": _image, **dict.fromkeys(matrix_ops.BASES, _matrix),
 }  # fmt: skip

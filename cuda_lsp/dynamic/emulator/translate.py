@@ -16,17 +16,20 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, warp_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
 from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
+from cuda_lsp.dynamic.emulator.matrix_ops import BASES as MATRIX_OPERATIONS
 from cuda_lsp.dynamic.ptx import Instruction, PtxModule
 from cuda_lsp.dynamic.ptx_operands import IntegerOperand, RegisterOperand, parse_operand
 
 Run = Callable[[Any, list[Any], Any], Any]
 
+_WHOLE_WARP = 0xFFFFFFFF
 _CLUSTER = 16  # beyond the numbers of a block's barriers
 _REGISTER = re.compile(r"%[\w$.]+")
+_EXCHANGES = ("shfl", "vote", "match", "redux", "elect")
 _JUMPS = ("bra", "brx", "ret", "exit")
 _NO_RESULT = frozenset({
     "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call",
-    "nanosleep", "prefetch", "prefetchu", "pmevent", "brkpt", "discard", "applypriority",
+    "nanosleep", "prefetch", "prefetchu", "pmevent", "brkpt", "discard", "applypriority", "stmatrix",
 })  # fmt: skip
 
 
@@ -159,7 +162,7 @@ def _is_barrier(code: Instruction) -> bool:
 def _waits(code: Instruction) -> bool:
     if code.base in ("bar", "barrier"):
         return "warp" in code.modifiers
-    return code.base in ("shfl", "vote", "match", "redux", "elect") and "sync" in code.modifiers
+    return code.base in (*_EXCHANGES, *MATRIX_OPERATIONS) and "sync" in code.modifiers
 
 
 def _mentioned(code: Instruction) -> tuple[set[str], set[str]]:
@@ -167,7 +170,7 @@ def _mentioned(code: Instruction) -> tuple[set[str], set[str]]:
     arguments = list(code.arguments)
     writes: set[str] = set()
     sources = code.operands
-    if code.base not in _NO_RESULT and arguments:
+    if code.base not in _NO_RESULT and "store" not in code.modifiers and arguments:
         half = len(arguments) // 2 if code.base == "mov" and len(arguments) > 2 else 1
         writes = set(_REGISTER.findall(" ".join(arguments[:half])))
         sources = " ".join(arguments[half:])
@@ -263,11 +266,13 @@ def _jump(
 
 
 def _wait(code: Instruction, numbers: Mapping[str, int]) -> Wait:
+    if code.base in MATRIX_OPERATIONS:
+        return Wait(_WHOLE_WARP)
     text = code.arguments[-1]
     operand = parse_operand(text)
     anywhere = code.base in ("bar", "barrier")
     if isinstance(operand, IntegerOperand):
-        return Wait(operand.value & 0xFFFFFFFF, anywhere=anywhere)
+        return Wait(operand.value & _WHOLE_WARP, anywhere=anywhere)
     assert isinstance(operand, RegisterOperand)
     return Wait(None, numbers[operand.name], anywhere)
 

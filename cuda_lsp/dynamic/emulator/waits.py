@@ -1,0 +1,233 @@
+"""Where threads wait: block barriers of all kinds, lanes of a warp for one another, and who is stuck where.
+
+Source: PTX ISA 9.7.13 "bar", "barrier", "bar.warp.sync". A barrier opens when all it counts have come; a
+barrier of the whole block also when the threads that are missing have left (and that is told).
+"""
+
+# NumPy's stubs leave views and fancy indexing unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import define, field
+
+from cuda_lsp.dynamic.emulator.services import Services
+from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block
+
+Array = Any  # (threads,) values or a NumPy scalar
+Mask = Any  # (threads,) flags, or None: all threads
+
+
+@define
+class Waiting:
+    """Threads that wait, or would have to: instruction number → threads, and the threads that have left."""
+
+    places: dict[int, Array]
+    exited: Array
+    spinning: bool = False
+
+
+@define(eq=False, slots=False)
+class Threads:
+    """Where each thread of a launch stands: the block it executes next, and whether it may.
+
+    ``parked``: 0 runs, 1 at a block barrier, 2 waits for lanes of its warp. ``registers``: those that
+    outlive a block.
+    """
+
+    services: Services
+
+    def __attrs_post_init__(self) -> None:
+        self.count = self.services.threads
+        self.alive: Array = np.ones(self.count, bool)
+        self.pc: Array = np.zeros(self.count, np.int64)
+        self.parked: Array = np.zeros(self.count, np.int8)
+        self.registers: list[Array] = [np.dtype(k).type(0) for k in self.services.program.registers]
+
+    def chosen(self, predicate: Array, group: Mask) -> Array:
+        """The threads of ``group`` for which a predicate holds, ``(n,)``."""
+        if np.ndim(predicate) == 0:
+            predicate = np.full(self.count, bool(predicate))
+        return predicate if group is None else predicate & group
+
+
+@define(eq=False, slots=False)
+class Waits:
+    """The barriers of one launch. ``stuck``: what opened or ended although threads were missing."""
+
+    services: Services
+    at: Threads
+    stuck: list[Waiting] = field(factory=list[Waiting])
+    arrived: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
+    _retried: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.program, self.lanes, self.order = self.services.program, self.services.lanes, self.services.order
+        self.threads = self.services.threads
+
+    def lane_mask(self, block: Block) -> Array | int:
+        wait = block.wait
+        assert wait is not None
+        return wait.mask if wait.mask is not None else self.at.registers[wait.register].astype(np.uint32)
+
+    def arrive_in_warp(self, block: Block, number: int, group: Array) -> Mask:
+        """The lanes of ``group`` whose whole mask has arrived; None (and parked) when there are none."""
+        assert block.wait is not None
+        here = self.at.alive & (self.at.pc == number)
+        if block.wait.anywhere:
+            waiting = np.array(
+                [b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False]
+            )
+            here = self.at.alive & waiting[self.at.pc] & ((self.at.parked == 2) | (self.at.pc == number))
+        named = np.broadcast_to(np.asarray(self.lane_mask(block), np.uint32), (self.threads,))
+        living = self.lanes.mask(self.at.alive)[self.lanes.warp]
+        present = self.lanes.mask(here)[self.lanes.warp]
+        complete = group & (named & living & ~present == 0)
+        if not complete.any():
+            self.at.parked[group] = 2
+            return None
+        released = here & complete
+        if block.wait.anywhere:
+            bits = self.lanes.mask(complete)[self.lanes.warp]
+            released = here & (self.lanes.mask(here)[self.lanes.warp] != 0) & (bits != 0)
+        self.order.warp_sync(released, named, self.at.alive)
+        self.at.parked[group & ~complete] = 2
+        at_this = released & (self.at.pc == number)
+        self.at.parked[at_this] = 0
+        others = released & ~at_this  # they stand at another wait of the same kind and go on from there
+        self.at.parked[others] = 0
+        self.at.pc = np.where(others, self.at.pc + 1, self.at.pc)
+        # A wait alone in its block has nothing to execute but what follows it there.
+        return at_this
+
+    def arrive(self, block: Block, number: int, group: Array, out: Mask) -> None:
+        op = block.barrier
+        assert op is not None
+        if out is not None:  # a predicated barrier: the others pass by
+            skips = group & ~self.at.chosen(out, group)
+            self.at.pc = np.where(skips, block.targets[0], self.at.pc)
+            group = group & ~skips
+        self.at.pc = np.where(group, number, self.at.pc)
+        identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
+        keys = set(zip(self.lanes.block[group].tolist(), identity[group].tolist(), strict=True))
+        for key in sorted(keys):
+            mine = group & (self.lanes.block == key[0]) & (identity == key[1])
+            if op.arrive:
+                self.arrived[key] = self.arrived.get(key, np.zeros(self.threads, bool)) | mine
+                self.at.pc = np.where(mine, block.targets[0], self.at.pc)
+            else:
+                self.at.parked[mine] = 1
+            self._try_counted(key, op)
+
+    def _operand(self, value: int | str | None) -> Array:
+        if isinstance(value, str):
+            return self.at.registers[self.program.numbers[value]]
+        return np.int64(value or 0)
+
+    def _at(self, key: tuple[int, int]) -> Array:
+        """Threads parked at a barrier of that identity."""
+        parked = (self.at.parked == 1) & (self.lanes.block == key[0])
+        found = np.zeros(self.threads, bool)
+        for number in np.unique(self.at.pc[parked]).tolist():
+            op = self.program.blocks[number].barrier
+            if op is not None:
+                at = parked & (self.at.pc == number)
+                identity = np.broadcast_to(np.asarray(self._operand(op.id)), (self.threads,))
+                found |= at & (identity == key[1])
+        return found
+
+    def _try_counted(self, key: tuple[int, int], op: BarrierOp) -> None:
+        if op.count is None:
+            return
+        waiting = self._at(key)
+        arrived = self.arrived.get(key, np.zeros(self.threads, bool))
+        both: Any = waiting | arrived
+        count = np.broadcast_to(np.asarray(self._operand(op.count)), (self.threads,))
+        expected = int(count[np.flatnonzero(both)[0]]) if both.any() else 0
+        # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
+        warps = np.unique(self.lanes.warp[both])
+        if len(warps) * 32 < expected and int(both.sum()) < expected:
+            return
+        self.arrived.pop(key, None)
+        mine = self.lanes.block == key[0]
+        if (both & mine).sum() == (mine & self.at.alive).sum() and not arrived.any():
+            self.open(both)
+        else:
+            self.order.partial_barrier(both, waiting)
+        self._reduce(waiting)
+        self._pass(waiting)
+
+    def _pass(self, threads: Array) -> None:
+        self.at.parked[threads] = 0
+        self.at.pc = np.where(threads, self.at.pc + 1, self.at.pc)
+
+    def release(self) -> bool:
+        """Open every block barrier at which all living threads of a block wait. False: none is."""
+        opened = False
+        unparked = self.at.parked == 2
+        for b in range(int(self.lanes.block[-1]) + 1):
+            mine = self.lanes.block == b
+            living = mine & self.at.alive
+            if not living.any() or not (self.at.parked[living] == 1).all():
+                continue
+            places = np.unique(self.at.pc[living])
+            ops = [self.program.blocks[p].barrier for p in places.tolist()]
+            if len({op.id for op in ops if op}) > 1 or any(op and op.count is not None for op in ops):
+                continue
+            if len(places) > 1 or not self.at.alive[mine].all():
+                self.exited_at(self.program.blocks[int(places[0])], living)
+            self.open(living)
+            self._reduce(living)
+            self._pass(living)
+            opened = True
+        if not opened and unparked.any() and not self._retried:
+            # lanes that wait for one another may all have come by now: look at each group again
+            self._retried = True
+            self.at.parked[unparked] = 0
+            return True
+        self._retried = False
+        return opened
+
+    def open(self, threads: Mask) -> None:
+        """A barrier of whole blocks: one interval ends, the next begins."""
+        if self.services.detector is not None:
+            self.services.asynchronous.linger()
+            self.services.detector.interval_ends(threads)
+        self.order.block_barrier(threads)
+
+    def _reduce(self, threads: Array) -> None:
+        """The result of ``barrier.red`` for the threads that pass."""
+        for number in np.unique(self.at.pc[threads]).tolist():
+            op = self.program.blocks[number].barrier
+            if op is None or op.reduce is None or op.predicate is None or op.result is None:
+                continue
+            negated = op.predicate.startswith("!")
+            held = self.at.registers[self.program.numbers[op.predicate.lstrip("!")]]
+            predicate = np.broadcast_to(np.asarray(held), (self.threads,)) ^ negated
+            at = threads & (self.at.pc == number)
+            slot = self.program.numbers[op.result]
+            for b in np.unique(self.lanes.block[at]).tolist():
+                mine = at & (self.lanes.block == b)
+                votes = predicate[threads & (self.lanes.block == b)]
+                value: Any = {"popc": votes.sum(), "and": votes.all(), "or": votes.any()}[op.reduce]
+                kind = np.dtype(self.program.registers[slot])
+                self.at.registers[slot] = np.where(mine, kind.type(value), self.at.registers[slot])
+
+    def exited_at(self, block: Block, living: Array) -> None:
+        """A barrier opened although threads of the block have left, or wait at another one."""
+        places = {block.last: living}
+        for number in np.unique(self.at.pc[living & (self.at.parked == 1)]).tolist():
+            places[self.program.blocks[number].last] = living & (self.at.pc == number)
+        gone = ~self.at.alive & np.isin(self.lanes.block, np.unique(self.lanes.block[living]))
+        if not any(w.places.keys() == places.keys() for w in self.stuck):
+            self.stuck.append(Waiting(places, gone))
+
+    def stop(self) -> None:
+        places = {
+            self.program.blocks[number].last: self.at.alive & (self.at.pc == number)
+            for number in np.unique(self.at.pc[self.at.alive]).tolist()
+        }
+        self.stuck.append(Waiting(places, ~self.at.alive))
