@@ -181,6 +181,8 @@ class _Rewriter:
         body = function.body or ()
         declared = Verbatim(probes.function_registers(layout))
         statements: list[Statement] = [declared]
+        if self.watch.names or layout.user_dynamic:
+            statements.append(Verbatim(probes.clear_shared(layout, self.watch.names)))
         if self.watch.sampled:
             statements.append(Verbatim(self._sampled_test()))
             statements.extend(

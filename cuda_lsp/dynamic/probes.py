@@ -64,6 +64,23 @@ def function_registers(layout: ShadowLayout) -> str:
     )
 
 
+def clear_shared(layout: ShadowLayout, names: tuple[str, ...]) -> str:
+    """Zeros in the kernel's shared memory: what an instrumented block left there is not what others leave."""
+    x, y, _ = layout.block
+    lines = [
+        "{ .reg .b32 %t, %u, %i, %from, %to, %zero; .reg .pred %p;",
+        f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;",
+        f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u; mov.b32 %zero, 0;",
+        f"mov.u32 %from, clsp_dynamic; add.u32 %to, %from, {layout.user_dynamic};",
+        *(f"mov.u32 %u, {name}; min.u32 %from, %from, %u;" for name in names),
+        "and.b32 %from, %from, -4; mad.lo.u32 %i, %t, 4, %from;",
+        "$clsp_zero: setp.ge.u32 %p, %i, %to; @%p bra $clsp_zeroed;",
+        f"st.shared.b32 [%i], %zero; add.u32 %i, %i, {4 * layout.threads}; bra $clsp_zero;",
+        "$clsp_zeroed: bar.sync 0; }",
+    ]
+    return "\t" + "\n\t".join(lines)
+
+
 def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> Iterator[str]:
     x, y, _ = layout.block
     yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
