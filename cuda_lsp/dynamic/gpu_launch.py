@@ -255,9 +255,6 @@ class Launch:
         if partial and watch.races:
             values["knowledge_stride"] = self._knowledge_stride
             values["knowledge"] = self.memory.allocate("knowledge", 4 * self._knowledge_stride * checked)
-            self.not_covered.append(
-                "races in global memory inside a block: some synchronisation is for a part of it only"
-            )
         if watch.sampled:
             values["ordinal"] = self._upload_ordinals()
         control = records.with_fields(values)

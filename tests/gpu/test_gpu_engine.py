@@ -147,6 +147,14 @@ def test_a_named_barrier_orders_its_warps_only(engine: GpuEngine, tmp_path: Path
     assert outcome_of(engine, run_of(tmp_path, text % 64, OUT, block=128)).races
 
 
+def test_a_named_barrier_orders_global_memory_too(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out, int* in) { int t = threadIdx.x; in[t] = t;
+    asm volatile("bar.sync %%0, 64;" :: "r"(1 + t / 64) : "memory"); out[t] = in[t ^ %d]; }"""
+    buffers = {**OUT, "in": np.zeros(128, np.int32)}
+    assert outcome_of(engine, run_of(tmp_path, text % 32, buffers, block=128)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % 64, buffers, block=128)).races
+
+
 def test_producers_arrive_and_consumers_wait(engine: GpuEngine, tmp_path: Path) -> None:
     text = """__global__ void k(int* out) { __shared__ int s[32]; int t = threadIdx.x;
     if (t < 32) { s[t] = t; asm volatile("bar.arrive 1, 64;" ::: "memory"); }

@@ -401,12 +401,18 @@ static __device__ __noinline__ bool acquired(u64 old, u64 me) {
     return false;
 }
 
+// The stamp as that of an access to shared memory.
+DEVICE u64 in_block(u64 s) {
+    return (u64)g_epoch(s) << 48 | (u64)(g_thread(s) / 32) << 43 | (u64)g_tick(s) << 31 | (u64)(g_thread(s) & 31) << 26 |
+           (u64)g_site(s) << 12;
+}
+
 DEVICE bool g_ordered(u64 old, u64 me) {
     if (!old) return true;
     if (g_block(old) != g_block(me)) return !C.cross_block || acquired(old, me);
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
     if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
-    if (C.knowledge) return true;  // partial barriers and masks are not followed in global memory
+    if (C.knowledge) return g_tick(old) == 63 || g_tick(me) == 63 || ordered(in_block(old), in_block(me));
     return (g_thread(old) ^ g_thread(me)) < 32 && (g_tick(old) != g_tick(me) || g_tick(me) == 63);
 }
 
