@@ -62,6 +62,17 @@ def same_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
     return found
 
 
+def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
+    """Parameters by which all launches of a kernel pass the block's extent: name → axis."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    names = kernel.parameters
+    return {
+        names[i]: axis
+        for i, axis in (own[0].extents.items() if own else ())
+        if i < len(names) and all(s.extents.get(i) == axis for s in own)
+    }
+
+
 def block_of_template(kernel: KernelSource) -> dict[str, int]:
     """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
     for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):

@@ -36,6 +36,8 @@ def _not_known(given: Mapping[str, int]) -> Dim3 | None:
 class LaunchSite:
     """One launch in the text. ``block`` None: not constant. ``arguments`` by position, constants only.
 
+    ``extents``: arguments that are the block's extent, whatever that is: position → axis.
+
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
     ``repeated``: arguments that are written like an earlier one, position → the earlier position.
     """
@@ -46,6 +48,7 @@ class LaunchSite:
     grid: Dim3 | None
     dynamic_shared: int | None
     arguments: Mapping[int, int] = field(factory=dict[int, int])
+    extents: Mapping[int, int] = field(factory=dict[int, int])
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
@@ -141,6 +144,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             for i, argument in enumerate(parameters)
             if (value := constants.integer(argument, start)) is not None
         },
+        extents=_block_extents(configuration[1], parameters) if len(configuration) > 1 else {},
         site=Site(extent, text[window + name.start(1) : finish]),
         block_given=lambda given: (
             constants.extents_given(configuration[1], start, given)
@@ -160,6 +164,15 @@ def _repeated(arguments: Sequence[str]) -> dict[int, int]:
         for i, place in enumerate(places)
         if places.index(place) < i and _PLACE.fullmatch(place)
     }
+
+
+def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:
+    """``k<<<grid, block>>>(…, block.x)``, ``k<<<grid, threads>>>(…, threads)``: position → axis."""
+    name = re.escape(block.strip())
+    if not block.strip().isidentifier():
+        return {}
+    found = ((i, re.fullmatch(rf"{name}(?:\s*\.\s*([xyz]))?", a.strip())) for i, a in enumerate(arguments))
+    return {i: "xyz".index(match[1] or "x") for i, match in found if match}
 
 
 def _api_launch(

@@ -29,6 +29,7 @@ from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
 from cuda_lsp.frontend.launch_facts import (
     block_of_template,
+    common_extents,
     common_facts,
     directive_launch,
     launch_bounds,
@@ -357,6 +358,7 @@ class Translation:
             grid=grid,
             required={**kernel.required, **block_of_template(source)},
             arguments={**arguments, **(directive.arguments if directive else {})},
+            extents=common_extents(source, (*self.launch_sites, *outside)),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(where for where, _ in compile_errors),
             directives=self._kernel_directives(kernel, directive),

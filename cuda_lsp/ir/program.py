@@ -464,7 +464,8 @@ class Kernel:
     ``params``: scalar and pointer parameters in order; fields of by-value record parameters appear
     as parameters of their own, named ``record.field``. ``arrays``: every Array that ``body`` names.
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
-    ``arguments``: what all launch sites agree on when none tells the block.
+    ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
+    which every launch passes the block's extent along an axis (0, 1, 2).
     ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
@@ -484,6 +485,7 @@ class Kernel:
     instantiated_by: str = ""  # text to append for a compiler, when the arguments were guessed
     grid: Dim3 | None = None
     arguments: Mapping[str, int] = field(factory=dict[str, int])
+    extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
 
 

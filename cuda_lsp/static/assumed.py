@@ -26,6 +26,18 @@ ASSUMED = "the launch, which nothing in the file tells"
 
 def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     """The launches to analyse, the one to show first; never empty."""
+    return tuple(_with_extents(kernel, launch) for launch in _launches(kernel, settings))
+
+
+def _with_extents(kernel: Kernel, launch: LaunchConfig) -> LaunchConfig:
+    """The launch with the arguments by which every launch passes the block's extents."""
+    if not kernel.extents:
+        return launch
+    passed = {name: launch.block[axis] for name, axis in kernel.extents.items()}
+    return evolve(launch, arguments={**launch.arguments, **passed})
+
+
+def _launches(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
     known = kernel.launches
     grid = settings.grid_dim or kernel.grid
     if settings.block_dim:
@@ -79,7 +91,7 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
     if asserted:
         fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
         others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
-    return tuple(evolve(launch, block=block) for block in others)
+    return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in others)
 
 
 def block_of_collectives(kernel: Kernel) -> Dim3 | None:

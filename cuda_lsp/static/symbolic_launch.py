@@ -47,7 +47,7 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
         threads = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
         bounds.append(t.le(threads, t.const(gpu.max_threads_per_block)))
     axes[Axis.LANE] = t.floor_mod(linear_thread(axes), gpu.warp_size)
-    arguments, free = _arguments(kernel, launch)
+    arguments, free = _arguments(kernel, launch, axes)
     return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, frozenset(used), free)
 
 
@@ -106,8 +106,11 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
     return found
 
 
-def _arguments(kernel: ir.Kernel, launch: LaunchConfig | None) -> tuple[dict[Var, Value], dict[str, Var]]:
+def _arguments(
+    kernel: ir.Kernel, launch: LaunchConfig | None, axes: Mapping[Axis, Term]
+) -> tuple[dict[Var, Value], dict[str, Var]]:
     known: Mapping[str, int] = launch.arguments if launch is not None else {}
+    extents: Mapping[str, int] = kernel.extents if launch is None else {}
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
     arguments: dict[Var, Value] = {}
     free: dict[str, Var] = {}
@@ -116,6 +119,8 @@ def _arguments(kernel: ir.Kernel, launch: LaunchConfig | None) -> tuple[dict[Var
             arguments[var] = PointerValue((Target(t.TRUE, pointees.get(var), t.ZERO),))
         elif var.name in known and isinstance(var.type, Int):
             arguments[var] = t.const(var.type.wrap(known[var.name]))
+        elif var.name in extents and isinstance(var.type, Int):
+            arguments[var] = axes[BDIM[extents[var.name]]]
         else:
             arguments[var] = t.symbol(var.name or f"p{var.id}", Level.GRID, *type_range(var.type))
             if isinstance(var.type, Int):

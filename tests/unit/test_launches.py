@@ -126,3 +126,10 @@ def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
 )
 def test_components_that_depend_on_more_are_not_constant(assigned: str) -> None:
     assert only(f"void f(bool wide) {{ dim3 block; {assigned} k<<<1, block>>>(3); }}").block is None
+
+
+def test_arguments_that_are_the_blocks_extent_are_known_without_it() -> None:
+    site = only("void f(dim3 b, int n) { k<<<n / b.x, b>>>(p, b.x, n, b . y); }")
+    assert (site.block, site.extents) == (None, {1: 0, 3: 1})
+    assert only("void f(int threads) { k<<<1, threads>>>(threads, threads + 1); }").extents == {0: 0}
+    assert only("void f(int t) { k<<<1, 2 * t>>>(t); }").extents == {}
