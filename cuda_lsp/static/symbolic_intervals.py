@@ -277,7 +277,6 @@ class _Pairing:
             result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
         return [e for e in result if e.access.guard is not t.FALSE]
 
-
     def _unfinished_round(
         self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], condition: Term
     ) -> list[_Open]:
