@@ -18,6 +18,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from corpora import include_dirs, sources  # noqa: E402
+from corpora_report import shape  # noqa: E402
 from mutation import KINDS, Mutant, mutants  # noqa: E402
 
 Row = dict[str, Any]
@@ -167,6 +169,67 @@ def table(rows: Iterable[Row]) -> str:
     return "\n".join(lines)
 
 
+def recall(rows: Iterable[Row]) -> str:
+    """Of the barrier and atomic mutants that are not harmless, how many are told; one kernel counts once."""
+    texts: list[str] = []
+    found = list(rows)
+    for kind in ("barrier", "atomic"):
+        broken = [outcome(r) for r in found if r["kind"] == kind and outcome(r) != "race-free"]
+        told = sum(o in ("racy", "diverges") for o in broken)
+        hinted = told + broken.count("doubted")
+        shares = [f"{n} of {len(broken)} ({n / max(1, len(broken)):.0%})" for n in (told, hinted)]
+        texts.append(f"{kind}: {shares[0]} told as certain or conditional, {shares[1]} at least as possible")
+    return "\n".join(f"- {text}" for text in texts)
+
+
+def survivors(rows: Iterable[Row]) -> str:
+    """Barrier and atomic mutants that stay race-free, with what tool or reader say of the original."""
+    judged = judgements()
+    told: dict[str, str] = {}
+    for row in rows:
+        if row["kind"] in ("barrier", "atomic") and outcome(row) == "race-free":
+            hint = "the original's `redundant-barrier` says so" if row["redundant"] else "not read"
+            told[place(row)] = judged.get(place(row), hint)
+    lines = ["| mutant | why it is still race-free |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {p} | {why} |" for p, why in sorted(told.items()))])
+
+
+def causes(rows: Iterable[Row]) -> str:
+    """Why barrier and atomic mutants stay undecided."""
+    counted = Counter(
+        shape(row["reasons"][0]) if row["reasons"] else "(no reason)"
+        for row in rows
+        if row["kind"] in ("barrier", "atomic") and row["verdict"] == "undecided"
+    )
+    lines = ["| first reason | kernels |", "| --- | --- |"]
+    return "\n".join([*lines, *(f"| {why} | {n} |" for why, n in counted.most_common(14))])
+
+
+def write(rows: list[Row], files: int) -> None:
+    """``mutants.json`` and ``mutants.md`` beside this script."""
+    kept = [{k: v[:2] if k in ("reasons", "races") else v for k, v in row.items()} for row in rows]
+    (HERE / "mutants.json").write_text(
+        "[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in kept) + "\n]\n"
+    )
+    parts = [
+        "# Kernels broken on purpose",
+        "Written by `mutants.py`. One change at a time to a file with kernels that were told race-free; each "
+        "kernel whose program it alters is one row. `diverges` and `doubted` are undecided: with a barrier "
+        "that not all threads reach, and with the race among the doubts. Guards, shifts and bounds need not "
+        "break anything: they are there to show that nothing certain is said of what stays right.",
+        f"{files} files read, {len({(r['file'], r['kernel']) for r in rows})} kernels altered.",
+        table(rows),
+        "## Recall",
+        recall(rows),
+        "## Why some stay undecided",
+        causes(rows),
+        "## Barriers and atomics that nothing needs",
+        "Each was read in the source (`mutants_judged.json`), or is told as redundant on the original.",
+        survivors(rows),
+    ]
+    (HERE / "mutants.md").write_text("\n\n".join(parts) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folders", nargs="*", type=Path)
@@ -178,11 +241,16 @@ def main() -> None:
     )
     parser.add_argument("--limit", type=float, default=120, help="seconds a file")
     parser.add_argument("--total", type=float, default=3600, help="seconds altogether")
+    parser.add_argument("--report", action="store_true", help="write mutants.json and mutants.md")
     parser.add_argument("--rows", type=Path, default=Path(tempfile.gettempdir()) / "cuda-lsp-mutants.jsonl")
     arguments = parser.parse_args()
     arguments.folders = [folder.resolve() for folder in arguments.folders]
     run(arguments)
-    print(table(row for row in known(arguments.rows) if "kind" in row))
+    rows = known(arguments.rows)
+    found = [row for row in rows if "kind" in row]
+    print(table(found))
+    if arguments.report:
+        write(found, sum(1 for row in rows if row.get("done")))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def cast(value: Expr, type: Type) -> Expr:
     if isinstance(source, Pointer) and isinstance(type, Pointer):
         return value
     if isinstance(value, Unknown):
-        return Unknown(value.reason, type, value.id, value.uniform)
+        return Unknown(value.reason, type, value.id, value.uniform, value.loaded)
     if isinstance(value, Cast) and isinstance(type, Int) and type == BOOL and value.operand.type == BOOL:
         return value.operand
     return Cast(value, type)

@@ -35,6 +35,7 @@ class DataPlace:
     owner: int = 0
     uniform: bool = False
     constant: bool = False
+    loaded: bool = False  # some value written to it came from memory
 
 
 @define(eq=False)

@@ -139,7 +139,15 @@ class Lowering:
     def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
         """A value that is not expressed; uniform when everything it is computed from is."""
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
-        return Unknown(reason, type, self.fresh(), uniform)
+        loaded = any(self.loaded(value) for value in inputs)
+        return Unknown(reason, type, self.fresh(), uniform, loaded)
+
+    def loaded(self, value: Value) -> bool:
+        """Whether data from memory is part of a value that is not expressed."""
+        if isinstance(value, Unknown):
+            return value.loaded
+        children = [getattr(value, name, None) for name in ("left", "right", "operand", "then", "otherwise")]
+        return isinstance(value, EXPR_TYPES) and any(self.loaded(c) for c in children if c is not None)
 
     def uniform(self, value: Value) -> bool:
         """Whether a value is evidently the same in every thread of a block."""
@@ -324,7 +332,7 @@ class Lowering:
         if isinstance(place, VarPlace):
             return Cast(place.var, place.info.ir) if place.address else place.var
         if isinstance(place, DataPlace):
-            return Unknown("floating-point value", place.info.ir, self.fresh(), place.uniform)
+            return Unknown("floating-point value", place.info.ir, self.fresh(), place.uniform, place.loaded)
         if isinstance(place, StaticPlace):
             return place.value
         if isinstance(place, RecordPlace):
@@ -380,7 +388,7 @@ class Lowering:
             return self.pointee(pointer, info, text)
         if isinstance(info.ir, Float | Opaque):
             self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
-            return self.unknown(f"value of {text}", info.ir)
+            return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
         var = self.var("", info.ir)
         self.emit(Load(var, pointer, info.ir, site, volatile, readonly))
         return self.unknown(f"bit-field {text}", info.ir) if bitfield else var
@@ -424,6 +432,7 @@ class Lowering:
         elif isinstance(place, DataPlace):
             if place.constant:
                 raise Restart(place.owner, memory=False)
+            place.loaded = place.loaded or self.loaded(value)
         elif isinstance(place, StaticPlace):
             if place.owner and place.owner not in self.assigned and isinstance(value, EXPR_TYPES):
                 raise Restart(place.owner, memory=False)

@@ -175,13 +175,15 @@ class Unknown:
     """A value the frontend cannot express. ``reason`` is for people. Varies by thread unless ``uniform``.
 
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
-    them re-evaluates it; evaluators may treat every evaluation as fresh.
+    them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
+    what memory holds, so that inputs make it what they like.
     """
 
     reason: str
     type: Type
     id: int
     uniform: bool = False
+    loaded: bool = False
 
 
 @frozen(eq=False)

@@ -12,6 +12,7 @@ A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field
@@ -42,19 +43,38 @@ def with_contents(
 ) -> tuple[Met | None, str | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
-    for fill in _FILLS:
+    choices = (None, True, False) if _inputs_choose(p, query) else (None,)
+    for fill, choice in itertools.product(_FILLS, choices):
         memory = _Contents(answer, query, fill)
         try:
-            runs = [query.replay(thread, arguments, arrays, memory.at) for thread in threads]
+            runs = [query.replay(thread, arguments, arrays, memory.at, choice) for thread in threads]
         except (NeedsData, TooLong):
             continue
         met = collide(
             (threads[0], runs[0]), (threads[1], runs[1]),
             (p.pair.first.site, p.pair.second.site), query.where.warp_size,
         )  # fmt: skip
-        if met is not None and _feasible(met, runs, memory):
-            return met, memory.text() if _may_be_meant(p, query) else None, memory.cells()
+        if met is not None and _feasible(met, runs, memory, choice is not None):
+            return met, _told(met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
+
+
+def _inputs_choose(p: Problem, query: Query) -> bool:
+    """Some condition on floating-point data decides, and of no other data than what global memory holds."""
+    shared = any(a.space is Space.SHARED for a in (p.pair.first.array, p.pair.second.array))
+    contents = {memory_name(a) for a in query.kernel.arrays if a.space is Space.GLOBAL}
+    names = _unknowns(p.formula, query)
+    floats = names & query.summary.loaded
+    return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
+
+
+def _told(met: Met, memory: _Contents) -> str:
+    """The contents of memory, and how conditions on floating-point data come out, as a condition."""
+    chosen = {access.chosen for access in met} - {None}
+    texts = [
+        f"the condition on line {c[0].range.start.line} is {'true' if c[1] else 'false'}" for c in chosen if c
+    ]
+    return " and ".join([*([memory.text()] if memory.asked else []), *sorted(texts)])
 
 
 @define
@@ -94,12 +114,15 @@ class _Contents:
         return f"{' and '.join(names)} {'holds' if len(names) == 1 else 'hold'} certain values"
 
 
-def _feasible(met: Met, runs: Sequence[Run], memory: _Contents) -> bool:
+def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:
     """Whether some schedule of the two threads reads those contents.
 
     Arrays that the kernel writes hold their first contents only before any barrier, and until the thread
-    itself writes there.
+    itself writes there. ``chosen``: conditions on floating-point data, of which nobody knows where they
+    were read, came out as wanted.
     """
+    if chosen and any(access.passed for access in met):
+        return False
     if not memory.of_written:
         return True
     return not any(access.passed for access in met) and not any(

@@ -272,7 +272,7 @@ class Encoder:
         start, factor, exponent, growing = term.args
         value = self._variable(f"power!{term.order}", term)
         x, n = self.encode(start), self.encode(exponent)
-        cases: list[Z3] = []
+        cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
         for i in range(MAX_EXPONENT + 1):
             amount = factor**i
             if growing:

@@ -95,7 +95,8 @@ class Summary:
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
     ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
-    ``asserted``: what the kernel's own assertions demand of every thread.
+    ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
+    that stand for values computed from memory in ways that are not followed (floating point).
     """
 
     events: tuple[Event, ...]
@@ -107,3 +108,4 @@ class Summary:
     assumptions: Term | None = None
     locks: str = ""
     asserted: Term | None = None
+    loaded: frozenset[str] = frozenset()

@@ -181,7 +181,7 @@ class Evaluator:
 
     axes: Mapping[Axis, Term]
     lookup: Callable[[Var], Value]
-    fresh: Callable[[str, Level, Type], Value]
+    fresh: Callable[..., Value]
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -234,7 +234,7 @@ class Evaluator:
                 return self._cast(expression)
             case Unknown():
                 level = Level.GRID if expression.uniform else Level.THREAD
-                return self.fresh(expression.reason, level, expression.type)
+                return self.fresh(expression.reason, level, expression.type, expression.loaded)
             case Unary():
                 return self._unary(expression)
             case Binary():

@@ -72,6 +72,7 @@ class Walker:
     iterators: tuple[Term, ...] = ()
     facts: dict[str, Fact] = field(factory=dict[str, Fact])
     unknowns: dict[str, str] = field(factory=dict[str, str])
+    loaded: set[str] = field(factory=set[str])
     slots: dict[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back
@@ -94,12 +95,17 @@ class Walker:
         self.counter += 1
         return self.counter
 
-    def fresh(self, what: str, level: Level, type: Type) -> Value:
-        """A value that nothing is known of, one per execution of this program point."""
+    def fresh(self, what: str, level: Level, type: Type, loaded: bool = False) -> Value:
+        """A value that nothing is known of, one per execution of this program point.
+
+        ``loaded``: data from memory is part of it.
+        """
         if isinstance(type, Pointer):
             return NOWHERE
         name = f"?{self.number()}"
         self.unknowns[name] = what
+        if loaded:
+            self.loaded.add(name)
         return t.apply(name, level, self.iterators, *type_range(type))
 
     def evaluator(self) -> Evaluator:
@@ -504,6 +510,7 @@ def summarise(
         assumption,
         walker.locks,
         walker.assumed,
+        frozenset(walker.loaded),
     )
 
 
