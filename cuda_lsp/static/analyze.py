@@ -38,7 +38,7 @@ from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
 _KEPT_REPORTS = 512
-_TYPING = 0.065  # seconds from the text to what is published of it
+_OPENING, _TYPING = 0.25, 0.065  # seconds of this thread from the text to what is published of it
 _LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
@@ -101,6 +101,7 @@ class Analyzer:
     def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
         started = time.perf_counter()
+        until = time.thread_time() + (_TYPING if path in self._documents else _OPENING)
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
@@ -112,8 +113,8 @@ class Analyzer:
                 continue
             key = _key(translation, source, launches)
             if key not in self._reports:
-                until = max(started + _TYPING, time.perf_counter() + _LEAST) if self._quick else math.inf
-                failure = self._analyse(translation, source, key, until)
+                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                failure = self._analyse(translation, source, key, enough)
                 if failure:
                     errors.append(failure)
                     continue

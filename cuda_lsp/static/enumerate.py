@@ -15,10 +15,10 @@ from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
 from cuda_lsp.static import tickets, waiting
 from cuda_lsp.static.evaluate import Evaluator
-from cuda_lsp.static.machine import Machine, OutOfBudget, OutOfTime
+from cuda_lsp.static.machine import Machine
 from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
 from cuda_lsp.static.slicing import Slice, slice_kernel
-from cuda_lsp.static.trace import Budget, Path, Trace
+from cuda_lsp.static.trace import Budget, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.values import Address, Spread
 
 _facts: WeakKeyDictionary[Kernel, Slice] = WeakKeyDictionary()

@@ -34,6 +34,7 @@ FILE = Path("/nowhere/cut.cu")
 def hurried(monkeypatch):
     """An analyzer that has no time at all while somebody types."""
     monkeypatch.setattr(analyze, "_TYPING", -1.0)
+    monkeypatch.setattr(analyze, "_OPENING", -1.0)
     monkeypatch.setattr(analyze, "_LEAST", -1.0)
     analyzer = Analyzer(Settings(solver=False), quick=True)
     yield analyzer
