@@ -37,7 +37,7 @@ from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
-_KEPT_REPORTS = 512
+_KEPT_REPORTS = 64  # of texts that no open file has any more
 _OPENING, _TYPING = 0.25, 0.065  # seconds of this thread from the text to what is published of it
 _LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
@@ -285,11 +285,9 @@ class Analyzer:
 
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
-        for key in list(self._reports):
-            if len(self._reports) <= _KEPT_REPORTS:
-                break
-            if key not in live:
-                del self._reports[key]
+        old = [key for key in self._reports if key not in live]
+        for key in old[:-_KEPT_REPORTS]:
+            del self._reports[key]
 
 
 def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
