@@ -4,11 +4,14 @@ Every edit is inside a kernel body: a statement is typed letter by letter, the l
 barrier is removed and put back. For each: time to the first publish of that version, and to the end of
 refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writes ``latency.json`` beside it.
 With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``.
+``--every 80``: a letter every 80 ms at least, while what earlier ones started in the background goes on.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import platform
 import re
 import statistics
@@ -54,7 +57,9 @@ def edits(text: str, kernels: int) -> list[tuple[tuple[int, int], tuple[int, int
     return found
 
 
-def measure(client: Client, name: str, text: str, kernels: int) -> tuple[list[float], list[float]]:
+def measure(
+    client: Client, name: str, text: str, kernels: int, every: float
+) -> tuple[list[float], list[float]]:
     """Milliseconds to the first publish of each edit, and to the end of refinement of each pause."""
     client.open(name, text)
     client.settled(name, 1, 60)
@@ -67,7 +72,7 @@ def measure(client: Client, name: str, text: str, kernels: int) -> tuple[list[fl
         if settle:
             refined.append(1e3 * (client.settled(name, version, 60)[0] - began))
         client.notifications.clear()
-        time.sleep(0.02)
+        time.sleep(max(0.02, began + every - time.perf_counter()))
     return first, refined
 
 
@@ -83,14 +88,20 @@ def of_folders(folders: list[str], count: int) -> list[tuple[str, str, int]]:
 
 
 def main() -> None:
-    if sys.argv[1:]:
-        return report(of_folders(sys.argv[1:], 60), Path(__file__).with_name("latency-corpora.json"))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folders", nargs="*")
+    parser.add_argument("--every", type=float, default=0.0, help="milliseconds between letters")
+    arguments = parser.parse_args()
+    every = arguments.every / 1000
+    if arguments.folders:
+        target = Path(__file__).with_name("latency-corpora.json")
+        return report(of_folders(arguments.folders, 60), target, every)
     files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
     files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
-    report(files, Path(__file__).with_suffix(".json"))
+    report(files, Path(__file__).with_suffix(".json"), every)
 
 
-def report(files: list[tuple[str, str, int]], target: Path) -> None:
+def report(files: list[tuple[str, str, int]], target: Path, every: float) -> None:
     """Measure, print, write."""
     table = Table(title="keystroke latency, ms")
     for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
@@ -100,7 +111,7 @@ def report(files: list[tuple[str, str, int]], target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Path(folder))
         for number, (name, text, kernels) in enumerate(files):
-            first, refined = measure(client, f"{number}-{name.replace(' ', '_')}.cu", text, kernels)
+            first, refined = measure(client, f"{number}-{name.replace(' ', '_')}.cu", text, kernels, every)
             everything[0].extend(first)
             everything[1].extend(refined)
             rows.append(row(name, first, refined))
@@ -112,6 +123,8 @@ def report(files: list[tuple[str, str, int]], target: Path) -> None:
     result = {
         "machine": platform.processor() or platform.machine(),
         "python": platform.python_version(),
+        "load": [round(load, 1) for load in os.getloadavg()],
+        "every ms": 1000 * every,
         "rows": rows,
     }
     target.write_text(json.dumps(result, indent=1) + "\n")

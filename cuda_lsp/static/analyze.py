@@ -37,8 +37,8 @@ from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
-_KEPT_REPORTS = 512
-_TYPING = 0.065  # seconds from the text to what is published of it
+_KEPT_REPORTS = 64  # of texts that no open file has any more
+_OPENING, _TYPING = 0.25, 0.065  # seconds of this thread from the text to what is published of it
 _LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
@@ -101,6 +101,7 @@ class Analyzer:
     def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
         started = time.perf_counter()
+        until = time.thread_time() + (_TYPING if path in self._documents else _OPENING)
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
@@ -112,8 +113,8 @@ class Analyzer:
                 continue
             key = _key(translation, source, launches)
             if key not in self._reports:
-                until = max(started + _TYPING, time.perf_counter() + _LEAST) if self._quick else math.inf
-                failure = self._analyse(translation, source, key, until)
+                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                failure = self._analyse(translation, source, key, enough)
                 if failure:
                     errors.append(failure)
                     continue
@@ -290,11 +291,9 @@ class Analyzer:
 
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
-        for key in list(self._reports):
-            if len(self._reports) <= _KEPT_REPORTS:
-                break
-            if key not in live:
-                del self._reports[key]
+        old = [key for key in self._reports if key not in live]
+        for key in old[:-_KEPT_REPORTS]:
+            del self._reports[key]
 
 
 def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:

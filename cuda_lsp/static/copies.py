@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cuda_lsp.ir.program import AwaitCopies
 from cuda_lsp.model import Mode, Site
 from cuda_lsp.static.masks import Mask
+from cuda_lsp.static.memory_steps import record
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Address, Data, Flags, identity
 
@@ -83,7 +84,7 @@ class Copies:
     def pass_barrier(self, machine: Machine) -> None:
         """What is under way goes on behind a barrier."""
         for copy in self.open:
-            machine.record_copy(copy.site, copy.address, copy.mode, copy.size, copy.mask)
+            record(machine, copy.site, copy.address, copy.mode, copy.size, copy.mask, copied=True)
 
     def check_own(self, machine: Machine, a: Access) -> None:
         """An access of bytes that the same thread's copy is moving: nobody knows what it sees."""

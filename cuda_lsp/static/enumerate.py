@@ -8,20 +8,18 @@ here judges the trace: see ``races``, ``banks``, ``barriers``, ``bounds``, ``coa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
 from cuda_lsp.static import tickets, waiting
 from cuda_lsp.static.evaluate import Evaluator
-from cuda_lsp.static.machine import Machine, OutOfBudget, OutOfTime
+from cuda_lsp.static.machine import Machine
 from cuda_lsp.static.representatives import assumed_grid, representative_blocks, stand_for_all
 from cuda_lsp.static.slicing import Slice, slice_kernel
-from cuda_lsp.static.trace import Budget, Path, Trace
+from cuda_lsp.static.trace import Budget, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.values import Address, Spread
-
-_facts: WeakKeyDictionary[Kernel, Slice] = WeakKeyDictionary()
 
 
 def execute(
@@ -59,13 +57,12 @@ def execute(
     return trace
 
 
+@lru_cache(maxsize=4)  # facts hold their kernel: a weak dictionary would keep every text ever typed
 def facts_of(kernel: Kernel) -> Slice:
-    """The launch-independent facts of ``kernel``, computed once."""
-    known = _facts.get(kernel)
-    if known is None:
-        known = _facts[kernel] = slice_kernel(kernel)
-        waiting.find(known)
-    return known
+    """The launch-independent facts of ``kernel``, computed once for its executions in a row."""
+    facts = slice_kernel(kernel)
+    waiting.find(facts)
+    return facts
 
 
 def _grid(launch: LaunchConfig) -> Dim3:

@@ -68,6 +68,7 @@ class Evaluator:
         self.warp_size = warp_size
         self.env: dict[int, Value] = {}
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
+        self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
         self._memo: dict[object, tuple[Value, tuple[Value | None, ...]]] = {}
@@ -93,6 +94,7 @@ class Evaluator:
         known = self._memo.get(key)
         if known is None:
             known = self._memo[key] = (self._compute(e), held)
+            self.held += _bytes(known[0])
         return known[0]
 
     def remembered(self, key: object) -> Value | None:
@@ -102,6 +104,7 @@ class Evaluator:
     def remember(self, key: object, value: Value, *alive: object) -> Value:
         """Keep ``value`` under ``key`` and ``alive`` from being collected (identities stay valid)."""
         self._memo[key] = (value, ())
+        self.held += _bytes(value)
         self._alive.extend(alive)
         return value
 
@@ -135,6 +138,7 @@ class Evaluator:
         if known is None:
             self._serial += 1
             known = self._data[key] = Data(self._serial, reason, spread, **rest)
+            self.held += _bytes(known.low) + _bytes(known.high)
         return known
 
     def fresh(self, reason: str, spread: Spread = Spread.THREAD, **rest: Any) -> Data:
@@ -394,6 +398,12 @@ def _builtin_values(block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size
         else:
             values[axis] = (block if axis.name.startswith("BDIM") else grid)[i]
     return values
+
+
+def _bytes(value: Value | None) -> int:
+    if isinstance(value, Address):
+        value = value.offset
+    return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
 def _wide(value: Scalar) -> Scalar:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18  # lanes of one vectorised stretch
 _DATA_ROUNDS = 8  # rounds of a vectorised loop whose end depends on data
+_FEW_ROUNDS, _MANY_LANES = 2, 1 << 16  # … when that would be so many lanes, as in nests of such loops
 
 
 def execute_loop(machine: Machine, loop: Loop, mask: Mask) -> Mask | None:
@@ -170,7 +171,8 @@ def _data_rounds(
     """The first rounds of a loop whose end is data: every lane may execute them."""
     _unfinished(machine, loop, condition)
     numbers = [v.offset if isinstance(v, Address) else v for v in stack.values()]
-    rounds = min([_DATA_ROUNDS, *(len(n) for n in numbers if isinstance(n, np.ndarray))])
+    wanted = _DATA_ROUNDS if mask.may.size * _DATA_ROUNDS <= _MANY_LANES else _FEW_ROUNDS
+    rounds = min([wanted, *(len(n) for n in numbers if isinstance(n, np.ndarray))])
     cut = {var: _first_rounds(machine, v, rounds) for var, v in stack.items()}
     machine.eval.env.update(cut)
     possible = machine.unsure(mask, condition, True) or mask

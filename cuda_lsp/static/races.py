@@ -7,7 +7,6 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -47,14 +46,14 @@ class Race:
 
 
 def find_races(
-    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0, until: float = math.inf
+    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0
 ) -> tuple[Race, ...]:
     """Every pair of source sites that races, at most once each, surest first.
 
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
-    for lack of time (``milliseconds``; ``until``, of ``time.perf_counter``), is added to ``trace.undecided``.
+    for lack of time (``milliseconds``), is added to ``trace.undecided``.
     """
-    deadline = min(time.perf_counter() + milliseconds / 1000, until)
+    deadline = time.perf_counter() + milliseconds / 1000
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
@@ -292,12 +291,12 @@ def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
     return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
 
 
-def race_findings(trace: Trace, milliseconds: float = 300.0, until: float = math.inf) -> tuple[Finding, ...]:
+def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:
     """All races as findings: the squiggle is on the later access in the text, the other is related.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    races = find_races(trace, milliseconds=milliseconds, until=until)
+    races = find_races(trace, milliseconds=milliseconds)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
     found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)

@@ -16,8 +16,8 @@ from cuda_lsp.model import Finding, GpuModel, LaunchConfig, SourceRange, Status,
 from cuda_lsp.static.assumed import ASSUMED, alternatives
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
-_LEAST_SHARE = 0.4
-"""Of the budget, for the other launches when the first took all of it."""
+_LEAST_SHARE = 0.2
+"""Of the budget, for the other launches together when the first took all of it."""
 
 
 def refine_with_second_opinion(
@@ -29,9 +29,8 @@ def refine_with_second_opinion(
     again = {_place(f) for f in first.findings if _certain(f)}
     if not others or not again:
         return first
-    share = evolve(
-        budget, kernel=max(0.2 * budget.kernel, (budget.kernel - first.stats.seconds) / len(others))
-    )
+    left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
+    share = evolve(budget, kernel=left / len(others))
     for other in others:
         if again:
             answer = refine_kernel(kernel, (other,), gpu, share)

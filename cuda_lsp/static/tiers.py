@@ -36,6 +36,7 @@ _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
+_COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
 UNFINISHED = "it is still being executed in the background"
 BROKEN = "while it does not compile it is not executed to its end"
 OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
@@ -69,8 +70,8 @@ def key_of(finding: Finding) -> Key:
 def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
     """The first tier: no solver, no I/O, bounded by ``settings.enumeration_budget``.
 
-    ``until`` (of ``time.perf_counter``): somebody who types waits. What is known by then is returned, as
-    ``cut`` when that is not all, and is to be asked for again without this limit.
+    ``until`` (of ``time.thread_time``, which other processes do not use up): somebody who types waits. What
+    is known by then is returned, as ``cut`` when that is not all; the rest is asked for without this limit.
     """
     clock = _Clock(until)
     launches = launches_of(kernel, settings)
@@ -136,15 +137,19 @@ class _Clock:
     missed: bool = False
 
     def late(self) -> bool:
-        self.missed = self.missed or time.perf_counter() > self.until
+        self.missed = self.missed or self.left < 0
         return self.missed
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.until - time.thread_time()
 
 
 def _run(
     kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], settings: Settings, clock: _Clock
 ) -> Trace:
-    now = time.perf_counter()
-    share = now + _EXECUTION * (clock.until - now)
+    share = clock.until - (1 - _EXECUTION) * clock.left if clock.until < math.inf else math.inf
     budget = Budget(milliseconds=settings.enumeration_budget, until=share)
     trace = execute(kernel, launch, arguments, settings.gpu, budget)
     clock.missed = clock.missed or trace.late
@@ -157,7 +162,8 @@ def _run(
 
 def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
     glance = bool(trace.kernel.errors) and clock.until < math.inf
-    order = (*race_findings(trace, _GLANCE if glance else 2000.0, clock.until), *barrier_findings(trace))
+    limit = min(_GLANCE if glance else _COMPARING, 1000 * clock.left)
+    order = (*race_findings(trace, limit), *barrier_findings(trace))
     if trace.kernel.errors or clock.late():  # what broken text does to addresses is no news to its author
         return order
     thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))

@@ -25,8 +25,9 @@ class Budget:
 
     ``rounds`` of one loop, ``steps`` statements, ``lanes`` recorded lane accesses, ``paths`` ways through
     conditions that depend on data, ``data_rounds`` rounds of a loop whose end depends on data.
+    ``megabytes`` of values remembered.
     ``milliseconds`` of work are counted in statements and lanes, not read from a clock: what is cut does not
-    depend on what else the machine does. ``until`` (of ``time.perf_counter``): somebody waits for the trace.
+    depend on what else the machine does. ``until`` (of ``time.thread_time``): somebody waits for the trace.
     """
 
     rounds: int = 100_000
@@ -35,7 +36,16 @@ class Budget:
     milliseconds: float = 250.0
     paths: int = 6
     data_rounds: int = 3
+    megabytes: int = 64
     until: float = math.inf
+
+
+class OutOfBudget(Exception):
+    """The execution stops here; the argument says which limit, for people."""
+
+
+class OutOfTime(OutOfBudget):
+    """Somebody waits for what there is."""
 
 
 @frozen(eq=False)

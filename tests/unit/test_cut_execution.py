@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ FILE = Path("/nowhere/cut.cu")
 def hurried(monkeypatch):
     """An analyzer that has no time at all while somebody types."""
     monkeypatch.setattr(analyze, "_TYPING", -1.0)
+    monkeypatch.setattr(analyze, "_OPENING", -1.0)
     monkeypatch.setattr(analyze, "_LEAST", -1.0)
     analyzer = Analyzer(Settings(solver=False), quick=True)
     yield analyzer
@@ -95,6 +98,19 @@ def test_what_is_cut_does_not_depend_on_the_clock():
         answers = {enumerate_kernel(kernel, Settings(enumeration_budget=0)).open_reasons for _ in range(3)}
         ((reason,),) = answers
         assert "more than about 0 ms" in reason
+    finally:
+        analyzer.shutdown()
+
+
+def test_an_executed_kernel_is_forgotten_with_its_text():
+    analyzer = Analyzer(Settings(solver=False))
+    try:
+        analyzer.update(FILE, FREE)
+        first = weakref.ref(analyzer.kernel(FILE, "k"))
+        for number in range(80):
+            analyzer.update(FILE, FREE.replace("255", str(100 + number)))
+        gc.collect()
+        assert first() is None
     finally:
         analyzer.shutdown()
 
