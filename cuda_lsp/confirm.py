@@ -186,7 +186,8 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     values = {**witness.arguments, **witness.values} if witness is not None else {}
     values = {n: v for n, v in values.items() if n in names and abs(v) <= _LARGEST_ARGUMENT}
     scalars = {**_scalars(kernel, launch), **values}
-    cells = witness.contents if witness is not None else ()
+    # What only a possible race needs may be what the program never does: a scatter by a permutation.
+    cells = witness.contents if witness is not None and finding.status is Status.CONDITIONAL else ()
     conditioned = finding.status is not Status.PROVED and not cells
     contents = contents_for(kernel, finding, {**scalars, **launch.arguments}) if conditioned else {}
     blocks = finding.witness.blocks if finding.witness is not None else None

@@ -68,7 +68,8 @@ def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape
     findings = list(report.findings)
     executed: list[set[SourceRange]] = []  # of each run: both ends must have run in one
     for trial in result.results:
-        executed.append(set(_ranges(result.sites, trial.races.executed)))
+        if trial.races.failure is None:
+            executed.append(set(_ranges(result.sites, trial.races.executed)))
         for race in _races(result, trial):
             _confirm(findings, race, report.name, shapes, trial)
         for fault in trial.races.faults:
@@ -77,7 +78,8 @@ def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape
             _add_divergence(findings, stuck, result, trial, report.name)
         for seen in trial.banks.banks if trial.banks is not None else ():
             _add_conflict(findings, seen, result, trial, report.name)
-    complete = all(t.races.failure is None and not t.races.flags for t in result.results)
+    # A run under a condition may end early because its contents were made up: the others count all the same.
+    complete = result.results[0].races.failure is None and not any(t.races.flags for t in result.results)
     findings = [_judged(f, executed, result.device) if complete else f for f in findings]
     racy = any(f.code in _RACES and f.status is Status.CONFIRMED for f in findings)
     racy = racy or any(t.races.flags for t in result.results)
@@ -95,10 +97,11 @@ def notes(result: CheckResult) -> Iterator[str]:
     """What a reader must know of the run: shares, failures, what was not covered."""
     if result.problem:
         yield result.problem
-    for trial in result.results:
+    for number, trial in enumerate(result.results):
         outcome = trial.races
         if outcome.failure:
-            yield f"{result.device}: {outcome.failure}"
+            under = f", in the run for {trial.trial.why}" if number and trial.trial.why else ""
+            yield f"{result.device}: {outcome.failure}{under}"
         if outcome.blocks_checked < outcome.blocks_total:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
         if outcome.flags:

@@ -115,7 +115,8 @@ class DynamicChecks:
         engine: EngineKind,
     ) -> str | None:
         """Check one kernel of ``file`` with progress in the client. Returns the problem, if there is one."""
-        job = job_for(file.path, text, kernel, report, settings, CheckOptions(engine=engine))
+        options = CheckOptions(engine=engine)
+        job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
         try:
             result = await self._alone(progress, self._runner.run, job)

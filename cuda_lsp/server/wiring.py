@@ -120,7 +120,8 @@ class CudaServer(Server):
     def apply_settings(self, editor: Mapping[str, Any]) -> None:
         """Merge file and editor settings; mistakes are shown once, the rest holds."""
         folders = list(self.workspace.folders.values())
-        root = path_of(folders[0].uri) if folders else Path.cwd()
+        root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
+        root = path_of(root_uri) if root_uri else Path.cwd()
         loaded, problems = config.load(root)
         settings, more = config.merge(loaded, editor, "editor settings")
         settings = config.placed(settings, root)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes
 from cuda_lsp.ir.program import (
     AddressOf,
     Axis,
@@ -214,7 +214,7 @@ class Evaluator:
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
             return self._derived(op, (a, b))
-        return BINARY[op].numpy(a, b, operand)
+        return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
 
     def _unknown_binary(self, op: BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
         for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
@@ -408,6 +408,13 @@ def _bytes(value: Value | None) -> int:
 
 def _wide(value: Scalar) -> Scalar:
     return value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else value
+
+
+def _widened(value: Scalar, type: Int) -> Any:
+    """Lanes that were merged from plain numbers, as wide as the operation is: it must not wrap earlier."""
+    if not isinstance(value, np.ndarray) or value.dtype == np.bool_:
+        return value
+    return value.astype(dtype_of(type)) if value.dtype.itemsize * 8 < type.bits <= 64 else value
 
 
 def _where(lanes: Flags, then: int | Lanes, otherwise: int | Lanes) -> Lanes:

@@ -195,16 +195,21 @@ class _NotKnown(Exception):
 def contents_for(kernel: Kernel, finding: Finding, arguments: Mapping[str, int]) -> dict[str, float]:
     """One value for all elements of each array that the conditions in front of a race read.
 
-    Empty: there are no such conditions, or none that a value for each array fulfils.
+    Empty: there are no such conditions, or none that a value for each array fulfils. Arrays that the accesses
+    are indexed by are left out: equal indices would make a race of every scatter.
     """
     search = _Search(kernel, facts_of(kernel), arguments)
     witness = finding.witness
     early, late = witness.threads if witness else ((0, 0, 0), (0, 0, 0))
     places = [(finding.site.range, late), *((other.site.range, early) for other in finding.related[:1])]
     needed: list[tuple[_Guard, Dim3]] = []
+    indices: set[Array] = set()
     for place, thread in places:
-        guards = next((d.guards for d in search.accesses if d.statement.site.range == place), ())
-        needed += [(guard, thread) for guard in guards if search.arrays(guard.condition)]
+        found = next((d for d in search.accesses if d.statement.site.range == place), None)
+        if found is not None:
+            needed += [(guard, thread) for guard in found.guards if search.arrays(guard.condition)]
+            indices |= {a for p in _pointers(found.statement) for a in search.arrays(p)}
+    needed = [one for one in needed if not search.arrays(one[0].condition) & indices]
     return search.solution(needed) if needed else {}
 
 

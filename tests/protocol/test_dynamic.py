@@ -246,3 +246,25 @@ def test_a_click_above_main_runs_the_program_and_annotates_its_kernels(trusted: 
     trusted.request("workspace/executeCommand", given, 60)
     assert messages(trusted, "a.cu", 1, SEEN)
     assert any("exit status 0" in message for message in shown(trusted)), shown(trusted)
+
+
+@needs_nvcc
+def test_a_program_with_a_build_command_runs_from_any_of_its_files(trusted: Client, tmp_path: Path) -> None:
+    kernel = RACY.replace("neighbour<<<1, 64>>>(out); }", "neighbour<<<1, 64>>>(out); }\n")
+    (tmp_path / "kernel.cu").write_text(kernel)
+    (tmp_path / "main.cu").write_text(
+        "void launch(int*);\n" + PROGRAM.replace("neighbour<<<1, 64>>>", "launch")
+    )
+    command = "PATH=$PATH:/usr/local/cuda/bin; cd sub && nvcc ../kernel.cu ../main.cu -o app"
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "cuda-lsp.toml").write_text(f"build-command = '{command}'\nrun-command = 'sub/app'\n")
+    trusted.notify("workspace/didChangeConfiguration", {"settings": None})
+    trusted.quiet(0.5)
+    trusted.open("kernel.cu", kernel)
+    trusted.settled("kernel.cu", 1)
+    lenses = trusted.request("textDocument/codeLens", {"textDocument": {"uri": trusted.uri("kernel.cu")}})
+    run = next(lens["command"] for lens in lenses if "program" in lens["command"]["title"])
+    given = {"command": run["command"], "arguments": run["arguments"]}
+    trusted.request("workspace/executeCommand", given, 120)
+    assert messages(trusted, "kernel.cu", 1, SEEN)
+    assert any("exit status 0" in message for message in shown(trusted)), shown(trusted)

@@ -165,6 +165,16 @@ def test_notes_are_told_of_race_free_kernels_too():
     assert any("it hung" in reason for reason in after.reasons)
 
 
+def test_a_run_under_a_condition_that_ends_early_does_not_spoil_the_others():
+    plain = result()
+    failed = evolve(plain.results[0].races, failure="the kernel did not finish before the deadline")
+    under = TrialResult(Trial(LAUNCH, why="`x[0]` == 3"), failed)
+    both = evolve(plain, results=(*plain.results, under))
+    after = merged(evolve(REPORT, findings=(suspicion(Status.POSSIBLE),)), both, {})
+    assert after.findings[0].status is Status.NOT_OBSERVED
+    assert any("in the run for `x[0]` == 3" in reason for reason in after.reasons)
+
+
 WITHIN = evolve(RACE, warp_only=True)
 
 

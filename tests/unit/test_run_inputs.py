@@ -95,3 +95,21 @@ def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_p
         kernel = analyzer.kernel(source, "k")
         assert kernel is not None
         assert contents_for(kernel, evolve(finding, witness=None), {}) == {"x": 5001, "m": 200}
+
+
+def test_what_only_a_possible_race_needs_is_not_made_up(tmp_path):
+    made = job(
+        tmp_path,
+        "__global__ void scatter(int* out, const int* index) { int k = index[threadIdx.x];"
+        " if (k >= 0) out[k] = threadIdx.x; }\nvoid launch(int* o, int* i) { scatter<<<1, 64>>>(o, i); }\n",
+    )
+    assert not any(trial.cells or trial.contents for trial in made.trials)
+
+
+def test_lanes_merged_from_numbers_are_as_wide_as_what_is_done_with_them(tmp_path):
+    made = job(
+        tmp_path,
+        "__global__ void k(int* out, const size_t n) { size_t k = 1024; if (threadIdx.x < 8) k = 512;"
+        " out[(k << 25) >> 23] = 1; }\nvoid launch(int* o) { k<<<1, 64>>>(o, 9); }\n",
+    )
+    assert made.trials[0].needs == {"out": (1024 << 2) * 4 + 4}
