@@ -324,12 +324,18 @@ def _comparison(word: str, x: str, y: str, kind: str, code: Instruction) -> str:
 def _set(e: Emitter, code: Instruction) -> None:
     words = list(code.modifiers)
     source, result = words[-1], words[-2]
-    if (len(words) > 4 and "ftz" not in words) or source in ("f16", "bf16"):
+    if len(words) > 4 and "ftz" not in words:
         raise _refuse(code)
-    x, y = (e.read(a, source) for a in code.arguments[1:3])
+    if source in ("f16", "bf16"):
+        x, y = (f"value_{source}({e.read(a, 'b16')})" for a in code.arguments[1:3])
+    else:
+        x, y = (e.read(a, source) for a in code.arguments[1:3])
     condition = _comparison(words[1], x, y, source, code)
-    true = e.read("1", "f32") if result == "f32" else e.read("-1", result)
-    e.write(code.arguments[0], f"np.where({condition}, {true}, {e.read('0', result)})", result)
+    true = {"f32": "1", "f16": str(0x3C00), "bf16": str(0x3F80)}.get(result, "-1")
+    stored = "b16" if result in ("f16", "bf16") else result
+    e.write(
+        code.arguments[0], f"np.where({condition}, {e.read(true, stored)}, {e.read('0', stored)})", stored
+    )
 
 
 def _selp(e: Emitter, code: Instruction) -> None:
@@ -388,6 +394,13 @@ def _cvt(e: Emitter, code: Instruction) -> None:
     if target in ("f16x2", "bf16x2"):
         high, low = (e.read(a, source) for a in code.arguments[1:3])
         return e.write(code.arguments[0], f"to_{target}({low}, {high})", "b32")
+    if target == "tf32" and source == "f32":
+        mode = next((f for f in ("rna", "rn", "rz") if f in flags), None)
+        if mode is None or flags - {mode, "relu"}:
+            raise _refuse(code)
+        x = e.read(code.arguments[1], "f32")
+        x = f"fmax({x}, {e.read('0', 'f32')})" if "relu" in flags else x
+        return e.write(code.arguments[0], f"to_tf32({x}, {mode!r})", "b32")
     if {target, source} & {"e4m3x2", "e5m2x2", "tf32"}:
         raise _refuse(code)
     raw = "b16" if source in ("f16", "bf16") else source
