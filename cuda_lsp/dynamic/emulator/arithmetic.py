@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx import Instruction, split_operands, type_size
-from cuda_lsp.dynamic.ptx_operands import PairOperand, VectorOperand, parse_operand
+from cuda_lsp.dynamic.ptx_operands import IntegerOperand, PairOperand, VectorOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction], None]
 
@@ -234,8 +234,11 @@ def _logic(e: Emitter, code: Instruction) -> None:
 
 def _shift(e: Emitter, code: Instruction) -> None:
     kind = code.modifiers[-1]
-    x, amount = e.read(code.arguments[1], kind), e.read(code.arguments[2], "u32")
-    e.write(code.arguments[0], f"{code.base}({x}, {amount})", kind)
+    x, operand = e.read(code.arguments[1], kind), parse_operand(code.arguments[2])
+    if isinstance(operand, IntegerOperand) and 0 <= operand.value < 8 * type_size(kind):
+        sign = "<<" if code.base == "shl" else ">>"
+        return e.write(code.arguments[0], f"({x} {sign} {e.read(operand, kind)})", kind)
+    e.write(code.arguments[0], f"{code.base}({x}, {e.read(operand, 'u32')})", kind)
 
 
 def _count(e: Emitter, code: Instruction) -> None:

@@ -131,9 +131,9 @@ class Launch:
         costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
         self.machine = Machine(self.services, time.monotonic() + request.deadline, backwards)
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
-        self.seconds = time.perf_counter() - started
+        self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
 
     def outcome(self) -> RunOutcome:
         machine, services = self.machine, self.services
