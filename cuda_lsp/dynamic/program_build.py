@@ -78,7 +78,7 @@ class _Build:
         if self.architecture:
             self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
         else:
-            self._link([*objects, self._compiled(_ours("runtime.cpp"), "runtime.cpp")])
+            self._link([*objects, self._compiled(_ours("runtime.cpp") + _ours("images.cpp"), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
     def _object(self, source: Path, number: int) -> str:
@@ -145,8 +145,9 @@ def _ours(name: str) -> str:
 
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     others = [(str(path), digest_of(path)) for path in job.sources]
+    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "hooks.cpp")]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), others, job.link, str(toolkit.nvcc),
-             toolkit.version, architecture, _ours("runtime.cpp"), _ours("hooks.cpp"))  # fmt: skip
+             toolkit.version, architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -231,7 +231,7 @@ class Launch:
     def _not_covered(self) -> Iterable[str]:
         if self.cut:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
-        for what in sorted(self.services.images):
+        for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
