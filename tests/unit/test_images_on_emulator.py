@@ -60,9 +60,9 @@ __global__ void at(cudaTextureObject_t t, float* out, float y, float start, floa
 int main() {
     cudaResourceDesc r;
     array(&r, 0);
-    at<<<1, 4>>>(texture(r, cudaAddressModeClamp, false, false), result, 1.5f, -1, 4); 
+    at<<<1, 4>>>(texture(r, cudaAddressModeClamp, false, false), result, 1.5f, -1, 4);
     said("point clamp", 4);
-    at<<<1, 4>>>(texture(r, cudaAddressModeBorder, false, false), result, 1.5f, -1, 4); 
+    at<<<1, 4>>>(texture(r, cudaAddressModeBorder, false, false), result, 1.5f, -1, 4);
     said("point border", 4);
     at<<<1, 4>>>(texture(r, cudaAddressModeClamp, true, false), result, 2, 0.5f, 0.75f); said("linear", 4);
     at<<<1, 4>>>(texture(r, cudaAddressModeWrap, false, true), result, 0.5f, -0.25f, 0.5f);
