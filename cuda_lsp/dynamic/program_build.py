@@ -85,7 +85,7 @@ class _Build:
         if self.architecture:
             self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
         else:
-            self._link([*objects, self._compiled(_ours("runtime.cpp"), "runtime.cpp")])
+            self._link([*objects, self._compiled(_ours("runtime.cpp") + _ours("images.cpp"), "runtime.cpp")])
         (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
 
     def _object(self, unit: Unit, number: int, copy: Path) -> str:
@@ -182,9 +182,9 @@ def _ours(name: str) -> str:
 def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
     files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
     others = [(str(path), digest_of(path)) for path in files]
+    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "hooks.cpp")]
     parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
-             str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, _ours("runtime.cpp"),
-             _ours("hooks.cpp"))  # fmt: skip
+             str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
     return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
 
 

@@ -247,3 +247,19 @@ def test_directed_rounding_brackets_the_exact_value(mode, expected):
         assert got <= exact
     if mode == "rp":
         assert got >= exact
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "expected"),
+    [("shl.b32", 5, 20), ("shl.b32", -1, -4), ("shr.s32", -8, -2), ("shr.u32", -8, 0x3FFFFFFE)],
+)
+@pytest.mark.parametrize("amount", ["2", "%r10"])
+def test_shifts_by_constants_and_by_registers(code, value, expected, amount):
+    body = f"mov.u32 %r10, 2; mov.u32 %r9, {value}; {code} %r9, %r9, {amount}; st.global.u32 [%rd3], %r9;"
+    assert words(run(body, threads=32))[0] == expected
+
+
+@pytest.mark.parametrize(("code", "expected"), [("shl.b32", 0), ("shr.s32", -1), ("shr.u32", 0)])
+def test_a_shift_by_the_width_moves_everything_out(code, expected):
+    body = f"mov.u32 %r9, -8; {code} %r9, %r9, 32; st.global.u32 [%rd3], %r9;"
+    assert words(run(body, threads=32))[0] == expected

@@ -317,3 +317,19 @@ def test_a_tile_beyond_its_buffer_is_a_fault():
     body = f"mov.u32 %r9, 16; {load}"
     assert run(body, threads=32, words=128).faults == ()
     assert run(body, threads=32, words=120).faults
+
+
+@pytest.mark.parametrize(
+    ("mode", "bits", "expected"),
+    [("rna", 0x3F801000, 0x3F802000), ("rn", 0x3F801000, 0x3F800000), ("rn", 0x3F803000, 0x3F804000),
+     ("rz", 0x3F801FFF, 0x3F800000), ("rna", 0xBF801000, 0xBF802000), ("rna", 0x7F800000, 0x7F800000)],
+)  # fmt: skip
+def test_rounding_to_tf32(mode, bits, expected):
+    body = f"mov.b32 %f1, {bits}; cvt.{mode}.tf32.f32 %r9, %f1; st.global.u32 [%rd3], %r9;"
+    assert run(body, threads=1).results["out"].view(np.uint32)[0] == expected
+
+
+@pytest.mark.parametrize(("x", "expected"), [(0x3C00, 0x3C00), (0x4000, 0), (0x7E00, 0)])
+def test_comparison_of_halves_as_a_number(x, expected):
+    body = f"mov.b16 %h1, {x}; mov.b16 %h2, 0x3C00; set.eq.f16.f16 %h3, %h1, %h2; cvt.u32.u16 %r9, %h3;"
+    assert run(body + "st.global.u32 [%rd3], %r9;", threads=1).results["out"].view(np.uint32)[0] == expected

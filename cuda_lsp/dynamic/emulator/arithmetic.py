@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx import Instruction, split_operands, type_size
-from cuda_lsp.dynamic.ptx_operands import PairOperand, VectorOperand, parse_operand
+from cuda_lsp.dynamic.ptx_operands import IntegerOperand, PairOperand, VectorOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction], None]
 
@@ -234,8 +234,11 @@ def _logic(e: Emitter, code: Instruction) -> None:
 
 def _shift(e: Emitter, code: Instruction) -> None:
     kind = code.modifiers[-1]
-    x, amount = e.read(code.arguments[1], kind), e.read(code.arguments[2], "u32")
-    e.write(code.arguments[0], f"{code.base}({x}, {amount})", kind)
+    x, operand = e.read(code.arguments[1], kind), parse_operand(code.arguments[2])
+    if isinstance(operand, IntegerOperand) and 0 <= operand.value < 8 * type_size(kind):
+        sign = "<<" if code.base == "shl" else ">>"
+        return e.write(code.arguments[0], f"({x} {sign} {e.read(operand, kind)})", kind)
+    e.write(code.arguments[0], f"{code.base}({x}, {e.read(operand, 'u32')})", kind)
 
 
 def _count(e: Emitter, code: Instruction) -> None:
@@ -324,12 +327,18 @@ def _comparison(word: str, x: str, y: str, kind: str, code: Instruction) -> str:
 def _set(e: Emitter, code: Instruction) -> None:
     words = list(code.modifiers)
     source, result = words[-1], words[-2]
-    if (len(words) > 4 and "ftz" not in words) or source in ("f16", "bf16"):
+    if len(words) > 4 and "ftz" not in words:
         raise _refuse(code)
-    x, y = (e.read(a, source) for a in code.arguments[1:3])
+    if source in ("f16", "bf16"):
+        x, y = (f"value_{source}({e.read(a, 'b16')})" for a in code.arguments[1:3])
+    else:
+        x, y = (e.read(a, source) for a in code.arguments[1:3])
     condition = _comparison(words[1], x, y, source, code)
-    true = e.read("1", "f32") if result == "f32" else e.read("-1", result)
-    e.write(code.arguments[0], f"np.where({condition}, {true}, {e.read('0', result)})", result)
+    true = {"f32": "1", "f16": str(0x3C00), "bf16": str(0x3F80)}.get(result, "-1")
+    stored = "b16" if result in ("f16", "bf16") else result
+    e.write(
+        code.arguments[0], f"np.where({condition}, {e.read(true, stored)}, {e.read('0', stored)})", stored
+    )
 
 
 def _selp(e: Emitter, code: Instruction) -> None:
@@ -388,6 +397,13 @@ def _cvt(e: Emitter, code: Instruction) -> None:
     if target in ("f16x2", "bf16x2"):
         high, low = (e.read(a, source) for a in code.arguments[1:3])
         return e.write(code.arguments[0], f"to_{target}({low}, {high})", "b32")
+    if target == "tf32" and source == "f32":
+        mode = next((f for f in ("rna", "rn", "rz") if f in flags), None)
+        if mode is None or flags - {mode, "relu"}:
+            raise _refuse(code)
+        x = e.read(code.arguments[1], "f32")
+        x = f"fmax({x}, {e.read('0', 'f32')})" if "relu" in flags else x
+        return e.write(code.arguments[0], f"to_tf32({x}, {mode!r})", "b32")
     if {target, source} & {"e4m3x2", "e5m2x2", "tf32"}:
         raise _refuse(code)
     raw = "b16" if source in ("f16", "bf16") else source

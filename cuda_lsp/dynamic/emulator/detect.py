@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
+from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.memory import Memory
@@ -34,7 +34,7 @@ _ATOMIC_OWNER = -1  # owners are agents' numbers + 1; 0: nobody
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
-@frozen(eq=False)
+@define(eq=False)  # made for every access: frozen ones take three times as long to make
 class Record:
     """One executed access of all lanes. ``mask`` None: all. ``ticks``: warp clock of each lane then."""
 

@@ -131,9 +131,9 @@ class Launch:
         costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
         self.machine = Machine(self.services, time.monotonic() + request.deadline, backwards)
-        started = time.perf_counter()
+        started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
-        self.seconds = time.perf_counter() - started
+        self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
 
     def outcome(self) -> RunOutcome:
         machine, services = self.machine, self.services
@@ -233,7 +233,7 @@ class Launch:
     def _not_covered(self) -> Iterable[str]:
         if self.cut:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
-        for what in sorted(self.services.images):
+        for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"

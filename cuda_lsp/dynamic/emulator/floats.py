@@ -149,6 +149,16 @@ def to_bf16(x: Array) -> Array:
     return np.where(np.isnan(x), np.uint32(0x7FFF), rounded).astype(np.uint16)
 
 
+def to_tf32(x: Array, mode: str) -> Array:
+    """f32 → tf32 bits (u32): 10 bits of fraction, nearest, ties away (``rna``) or even (``rn``), or cut."""
+    bits = np.array(x, dtype=np.float32).view(np.uint32)
+    half = np.uint32(0x1000 if mode == "rna" else 0xFFF)
+    more = bits >> np.uint32(13) & np.uint32(1) if mode == "rn" else np.uint32(0)
+    rounded = bits if mode == "rz" else bits + half + more
+    kept = np.where(np.isfinite(x), rounded, bits) & np.uint32(0xFFFFE000)
+    return np.where(np.isnan(x), np.uint32(0x7FFFFFFF), kept)
+
+
 def halves(x: Array) -> tuple[Array, Array]:
     """u32 → the f16 values in its low and high half."""
     bits = np.asarray(x)

@@ -119,6 +119,8 @@ class Machine:
         )
 
     def _branch(self, block: Block, out: Array, everyone: Mask) -> tuple[int | None, Mask]:
+        if np.ndim(out) == 0:  # all threads agree
+            return block.targets[0 if out else 1], everyone
         taken = self.at.chosen(out, everyone)
         count = int(np.count_nonzero(taken))
         if count == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.dynamic.emulator import async_ops, matrix_ops
+from cuda_lsp.dynamic.emulator import async_ops, images, matrix_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable, element_types
 from cuda_lsp.dynamic.ptx import Instruction
@@ -186,18 +186,7 @@ def _call(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _image(e: Emitter, code: Instruction, number: int) -> None:
-    """A texture or surface: no image is bound to a kernel that runs on its own, so reads give zeros."""
-    e.lines.append(f"S.unbound({code.base!r})")
-    if code.base in ("sust", "sured"):
-        return
-    words = code.modifiers
-    kind = words[-2] if code.base in ("tex", "tld4") else words[-1]
-    if code.base == "suld":
-        kind = next(w for w in words if w[0] == "b" and w[1:].isdigit())
-    if kind == "f16" or kind == "f16x2":
-        kind = "b16" if kind == "f16" else "b32"
-    for target in _registers(code.arguments[0].partition("|")[0]):
-        e.write(target, e.read("0", kind), kind)
+    images.emit(e, code, number)
 
 
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
@@ -210,6 +199,5 @@ TABLE: Mapping[str, Emit] = {
     "membar": _fence, "fence": _fence, "nanosleep": _sleep,
     "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
     "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
-    "setmaxnreg": _nothing, "tex": _image, "tld4": _image, "suld": _image, "sust": _image, "sured": _image,
-    "txq": _image, "suq": _image, **dict.fromkeys(matrix_ops.BASES, _matrix),
+    "setmaxnreg": _nothing, **dict.fromkeys(images.BASES, _image), **dict.fromkeys(matrix_ops.BASES, _matrix),
 }  # fmt: skip

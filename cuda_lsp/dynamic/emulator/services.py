@@ -19,6 +19,7 @@ from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.async_ops import Async
 from cuda_lsp.dynamic.emulator.detect import Detector
 from cuda_lsp.dynamic.emulator.flatten import function_address
+from cuda_lsp.dynamic.emulator.images import Images
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.matrix_ops import Matrices
 from cuda_lsp.dynamic.emulator.memory import Memory
@@ -53,6 +54,7 @@ class Services:
     """Of one launch. ``detector`` None: plain execution. ``watched``: by instruction number.
 
     ``resting``: threads that wait for others in a loop. ``costly``: shared accesses for bank counting.
+    ``without``: textures or surfaces that no image was bound to.
     """
 
     program: Program
@@ -66,7 +68,7 @@ class Services:
     executed: Any = None
     printed: list[str] = field(factory=list[str])
     printed_size: int = 0
-    images: set[str] = field(factory=set[str])
+    without: set[str] = field(factory=set[str])
 
     def __attrs_post_init__(self) -> None:
         self.threads = self.lanes.count
@@ -76,6 +78,7 @@ class Services:
         self.executed = np.zeros(len(self.program.sites), bool)
         self.asynchronous = Async(self)
         self.matrices = Matrices(self)
+        self.images = Images(self)
         if self.program.grid_wide:
             workspace = self.memory.workspace
             self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)
@@ -271,7 +274,7 @@ class Services:
     # --------------------------------------------------------------------------- heap and output
 
     def unbound(self, what: str) -> None:
-        self.images.add("surfaces" if what.startswith("su") else "textures")
+        self.without.add("surfaces" if what.startswith("su") else "textures")
 
     def allocate(self, size: Array, mask: Mask) -> Array:
         """``malloc`` of every active thread; 0 where the device's heap is used up."""

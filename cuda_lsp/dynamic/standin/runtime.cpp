@@ -324,16 +324,6 @@ API cudaError_t cudaMemcpy2DAsync(void* t, size_t tp, const void* s, size_t sp, 
                                   cudaStream_t) {
     return copy_rows(t, tp, s, sp, w, h);
 }
-API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
-    if (p->srcArray || p->dstArray) return said(cudaErrorNotSupported);
-    const cudaPitchedPtr &s = p->srcPtr, &t = p->dstPtr;
-    for (size_t z = 0; z < p->extent.depth; ++z)
-        copy_rows((char*)t.ptr + ((p->dstPos.z + z) * t.ysize + p->dstPos.y) * t.pitch + p->dstPos.x, t.pitch,
-                  (char*)s.ptr + ((p->srcPos.z + z) * s.ysize + p->srcPos.y) * s.pitch + p->srcPos.x, s.pitch,
-                  p->extent.width, p->extent.height);
-    return cudaSuccess;
-}
-API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t) { return cudaMemcpy3D(p); }
 API cudaError_t cudaMemset(void* t, int value, size_t n) {
     if (n && !on_device(t)) return said(cudaErrorInvalidValue);
     memset(t, value, n);
