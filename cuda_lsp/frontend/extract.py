@@ -107,7 +107,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     if body is not None:
         statement(low, body)
     for where, message in low.errors:
-        low.emit(Incomplete("compile error", message, Site(where), synchronises=True))
+        low.emit(_not_compiled(message, Site(where)))
     statements = tuple(low.out)
     if low.frames[0].left:
         statements = (Block(0, statements, Site(home)),)
@@ -228,6 +228,15 @@ def _goto(low: Lowering, node: Node) -> None:
     low.emit(Leave(label, low.site(node)))
 
 
+def _not_compiled(message: str, site: Site) -> Incomplete:
+    """What clang did not take. It takes no launch of a kernel by a kernel, which nvcc does."""
+    if message.startswith("reference to __global__ function"):
+        return Incomplete(
+            "kernel launch in device code", "what child grids do is not modelled", site, synchronises=True
+        )
+    return Incomplete("compile error", message, site, synchronises=True)
+
+
 def _report_errors(low: Lowering, node: Node) -> None:
     """Errors that clang reported before or inside this statement become incomplete here."""
     end = low.ast.extent(node)[0].end
@@ -235,7 +244,7 @@ def _report_errors(low: Lowering, node: Node) -> None:
         end = low.ast.extent(node)[0].start
     while low.errors and low.errors[0][0].start < end:
         where, message = low.errors.pop(0)
-        low.emit(Incomplete("compile error", message, Site(where, "", low.calls), synchronises=True))
+        low.emit(_not_compiled(message, Site(where, "", low.calls)))
 
 
 def _declarations(low: Lowering, node: Node) -> None:

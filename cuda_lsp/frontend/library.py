@@ -25,7 +25,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.matrices import lower_matrix
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import BinaryOp, Const, Copy, Fence, Store, Var
+from cuda_lsp.ir.program import AwaitCopies, BinaryOp, Const, Copy, Fence, Store, Var
 from cuda_lsp.ir.types import INT64
 from cuda_lsp.model import Scope
 
@@ -138,6 +138,8 @@ def _named(call: Call, construct: str, this: Place) -> Value:
     values = [expressions.value(call.low, n) for n in call.arguments]
     pointers = [this.pointer] if isinstance(this, MemoryPlace) else []
     del values
+    if "wait" in call.name:
+        _copies_may_be_done(call)
     call.low.incomplete(
         construct,
         "asynchronous barriers and pipelines are not modelled",
@@ -146,6 +148,11 @@ def _named(call: Call, construct: str, this: Place) -> Value:
         synchronises=True,
     )
     return call.unknown(f"result of {call.name}")
+
+
+def _copies_may_be_done(call: Call) -> None:
+    """Which copies a library's wait awaits is not known: none behind it is accused, and nothing is proved."""
+    call.low.emit(AwaitCopies(None, call.low.site(call.node)))
 
 
 def _asynchronous(call: Call) -> Value:
@@ -158,7 +165,11 @@ def _asynchronous(call: Call) -> Value:
             size = expressions.converted(low, expressions.scalar(low, sizes[0]), INT64)
             low.emit(Copy(destination, source, size, low.site(call.node), True, "cuda::memcpy_async"))
             return call.nothing()
-    low.incomplete(f"cuda::{call.name}", "asynchronous copies are not modelled", call.node, synchronises=True)
+    if "wait" in call.name:
+        _copies_may_be_done(call)
+    what = "copies" if call.name == "memcpy_async" else "barriers and pipelines"
+    reason = f"asynchronous {what} are not modelled"
+    low.incomplete(f"cuda::{call.name}", reason, call.node, synchronises=True)
     if call.name == "make_pipeline":
         return Handle("cuda::pipeline")
     return call.unknown(f"result of {call.name}")

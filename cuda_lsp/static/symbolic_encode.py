@@ -244,14 +244,16 @@ class Encoder:
         self.inexact = True
         value = self._variable(f"{term.op.value}!{term.order}", term)
         self._done[term] = value
-        if x.lo >= 0 and d.lo >= 0:  # what is divided by 0 has no meaning
+        if x.lo >= 0 and d.lo >= 0:
             dividend, divisor = self.encode(x), self.encode(d)
             quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
             whole = self.encode(t.mul(d, t.divide(x, d)))
-            self.constraints += [
+            divides = z3().And(
                 dividend == whole + remainder, quotient >= 0, quotient <= dividend,
                 remainder >= 0, remainder <= dividend, remainder < divisor,
-            ]  # fmt: skip
+            )  # fmt: skip
+            # By 0 nobody divides, but a condition may stand in front: `n ? i % n : 0`.
+            self.constraints.append(z3().Implies(divisor >= 1, divides))
         return value
 
     def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:
