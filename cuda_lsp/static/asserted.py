@@ -7,7 +7,7 @@ and nothing would race. Only equalities with constants are read, and only at the
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from cuda_lsp.ir.program import (
     FALSE,
@@ -15,12 +15,14 @@ from cuda_lsp.ir.program import (
     Axis,
     Binary,
     BinaryOp,
+    Block,
     Builtin,
     Cast,
     Const,
     Expr,
     If,
     Kernel,
+    Stmt,
     Unary,
     UnaryOp,
 )
@@ -34,12 +36,21 @@ THREAD_AXES = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 def asserted_extents(kernel: Kernel) -> Mapping[Axis, int]:
     """Block extent → the number of threads that the kernel demands."""
     found: dict[Axis, int] = {}
-    for statement in kernel.body:
+    for statement in _top(kernel.body):
         if isinstance(statement, Assume):
             found.update(_equalities(statement.condition))
         elif isinstance(statement, If) and any(_traps(s) for s in statement.then):
             found.update(_equalities(_opposite(statement.condition)))
     return {axis: found[axis] for axis in BLOCK_EXTENTS if found.get(axis, 0) > 0}
+
+
+def _top(statements: Iterable[Stmt]) -> Iterator[Stmt]:
+    """The statements on no condition but that of not having returned."""
+    for statement in statements:
+        if isinstance(statement, Block):
+            yield from _top(statement.body)
+        else:
+            yield statement
 
 
 def with_extents(block: Dim3, asserted: Mapping[Axis, int], used: Collection[Axis]) -> Dim3:

@@ -8,6 +8,7 @@ reason, never silence.  Runs in the calling process; ``workers`` runs it where i
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -39,6 +40,10 @@ UNROLL = 12
 
 MAX_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
+
+_EARLY = 3
+_ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
+"""Terms that count rounds of loops: iterators, and how often a loop runs."""
 
 Sites = tuple[SourceRange, SourceRange]
 
@@ -412,6 +417,8 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
+    if finding is not None and finding.reason == solve_report.TOO_LONG:
+        finding = _in_early_rounds(p, facts, query, launch) or finding
     if finding is not None and broken is not None:
         finding = solve_report.with_broken_rows(finding, broken)
     if finding is None:
@@ -429,10 +436,32 @@ def _race_for_every_pitch(p: Problem, facts: Term, query: Query, launch: LaunchC
     return None
 
 
+def _in_early_rounds(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Finding | None:
+    """The certain race of a model with positive sizes whose loops run a few rounds, which can be replayed."""
+    counters = [
+        part for part in t.subterms(p.formula)
+        if part.op in (Op.SYMBOL, Op.APPLY) and _ROUND.fullmatch(part.args[0])
+        and part.args[0] not in query.where.free
+    ]  # fmt: skip
+    limits = (t.le(part, t.const(_EARLY)) for part in counters)
+    early = evolve(p, guards=t.and_(p.guards, _positive(p.formula, query), *limits))
+    answer = query.ask(early, facts)
+    if answer.outcome is not Outcome.MODEL:
+        return None
+    finding = solve_report.race_finding(early, facts, answer, query, launch)
+    return finding if finding is not None and solve_report.is_certain(finding) else None
+
+
+def _positive(formula: Term, query: Query) -> Term:
+    """Its parameters are positive, as sizes are: nothing is divided by 0, nothing wraps below it."""
+    symbols = (part for part in t.subterms(formula) if part.op is Op.SYMBOL)
+    return t.and_(*(t.le(t.ONE, part) for part in symbols if part.args[0] in query.where.free))
+
+
 def _meetings(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Problem, Answer]]:
     """Models of the pair that are linear where the pair's addresses are not."""
     for meeting in () if is_linear(p.overlap) else meetings_in_a_row(p, query.where.free):
-        within = evolve(p, overlap=meeting)
+        within = evolve(p, overlap=meeting, guards=t.and_(p.guards, _positive(p.formula, query)))
         if meeting is not t.FALSE and is_linear(meeting):
             answer = query.ask(within, facts)
             if answer.outcome is Outcome.MODEL:

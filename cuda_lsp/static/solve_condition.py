@@ -95,9 +95,8 @@ def _bounds(parameter: Term, formula: Term, query: Query, needed: Callable[[Term
         if needed(t.lt(parameter, t.const(value))):
             texts.append(f"{name} < {_spell(value, query)}")
             break
-    for value in thresholds if not texts else ():
-        if needed(t.not_(t.eq(parameter, t.const(value)))):
-            return [f"{name} != {_spell(value, query)}"]
+    if not texts and needed(t.not_(t.eq(parameter, t.ZERO))):
+        texts.append(f"{name} != 0")
     return texts
 
 

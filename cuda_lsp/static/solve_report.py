@@ -48,6 +48,7 @@ from cuda_lsp.static.witness import (
     memory_base,
 )
 
+TOO_LONG = "a loop too long to replay"
 _ARGUMENTS = "the arguments"
 
 
@@ -80,7 +81,7 @@ def race_finding(
         if met is None:
             met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
     except TooLong:
-        doubt = doubt or "a loop too long to replay"
+        doubt = doubt or TOO_LONG
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
         met, doubt = None, "two pointers that may overlap"
     return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition, cells)
