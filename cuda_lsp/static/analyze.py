@@ -38,7 +38,7 @@ from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
 _KEPT_REPORTS = 64  # of texts that no open file has any more
-_OPENING, _TYPING = 0.25, 0.065  # seconds of this thread from the text to what is published of it
+_OPENING, _TYPING = 0.25, 0.055  # seconds of this thread from the text to what is published of it
 _LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]

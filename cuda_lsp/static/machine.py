@@ -60,6 +60,7 @@ from cuda_lsp.static.values import (
 )
 
 _STATEMENT, _LANE = 15e-3, 2e-6  # milliseconds of work, on a core of 2020
+_MANY = 1 << 14  # lanes of a statement that is worth a look at the clock
 
 
 class Machine:
@@ -126,7 +127,8 @@ class Machine:
             raise OutOfBudget(f"more than about {budget.milliseconds:g} ms of execution")
         if self.eval.held > budget.megabytes << 20:
             raise OutOfBudget(f"its values take more than {budget.megabytes} MB")
-        if not self.steps & 7 and time.thread_time() > budget.until:
+        due = not self.steps & 7 or mask.may.size > _MANY
+        if due and time.thread_time() > budget.until:
             raise OutOfTime("it takes longer than a pause in the typing")
 
     def narrowed(self, mask: Mask, condition: Lanes) -> Mask | None:
