@@ -74,7 +74,8 @@ def main() -> None:
                         translate(module, entry)
                         translated += 1
                     except Untranslatable as problem:
-                        missing.update({part.split(".")[0][:60] for part in str(problem).split(", ")})
+                        parts = str(problem).replace(", which", " which").split(", ")
+                        missing.update({part.split(".")[0][:60] for part in parts})
     report = {
         "files": files,
         "not compiled by nvcc": refused,

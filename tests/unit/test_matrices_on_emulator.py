@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from attrs import evolve
+from click.testing import CliRunner
 from ptx_kernels import module, request, run, sites
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from toolkit import needs_nvcc
+
+from cuda_lsp.cli import main
 from cuda_lsp.dynamic.emulator import floats
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.runs import Argument, Buffer, EngineUnavailable, KernelRun
@@ -200,6 +208,26 @@ def test_single_bits_are_counted():
         assert (found == np.stack([expected[G, 2 * T + i] for i in range(2)], axis=1)).all()
 
 
+@pytest.mark.parametrize(
+    ("shape", "kinds", "a", "b", "expected"),
+    [
+        ("m8n8k32", "s32.s4.s4.s32", 0x8F, 0x11, 16 * -1 + 16 * -8),
+        ("m8n8k32", "s32.u4.s4.s32", 0x8F, 0x11, 16 * 23),
+        ("m16n8k32", "f32.e4m3.e4m3.f32", 0x38, 0x7E, 32 * 448),
+        ("m16n8k32", "f32.e4m3.e5m2.f32", 0x08, 0xBC, -32 / 64),
+        ("m16n8k32", "f32.e4m3.e4m3.f32", 0x01, 0x38, 32 / 512),
+    ],
+)
+def test_small_numbers_packed_in_bytes(shape, kinds, a, b, expected):
+    wide = shape == "m16n8k32"
+    parts = [
+        np.full((32, 4 * n), byte, np.uint8) for n, byte in ((4 if wide else 1, a), (2 if wide else 1, b))
+    ]
+    added = np.zeros((32, 16 if wide else 8), np.uint8)
+    found = multiplied(f"mma.sync.aligned.{shape}.row.col.{kinds}", *parts, added, "", "")
+    assert (found.view("i4" if kinds[0] == "s" else "f4") == expected).all()
+
+
 FILL = "cvt.u16.u32 %h1, %r1; add.s32 %r20, %r2, %r1; add.s32 %r20, %r20, %r1;"
 """%r20: the address of this thread's 16-bit element."""
 
@@ -333,3 +361,34 @@ def test_rounding_to_tf32(mode, bits, expected):
 def test_comparison_of_halves_as_a_number(x, expected):
     body = f"mov.b16 %h1, {x}; mov.b16 %h2, 0x3C00; set.eq.f16.f16 %h3, %h1, %h2; cvt.u32.u16 %r9, %h3;"
     assert run(body + "st.global.u32 [%rd3], %r9;", threads=1).results["out"].view(np.uint32)[0] == expected
+
+
+TILES = """#include <mma.h>
+using namespace nvcuda;
+// cuda-lsp: launch block=64 grid=1
+__global__ void tiles(const half* a, const half* b, float* out) {
+    __shared__ float r[2][256];
+    int warp = threadIdx.x / 32;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::col_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> fc;
+    wmma::fill_fragment(fc, 1.0f);
+    wmma::load_matrix_sync(fa, a, 16);
+    wmma::load_matrix_sync(fb, b, 16);
+    wmma::mma_sync(fc, fa, fb, fc);
+    wmma::store_matrix_sync(r[warp], fc, 16, wmma::mem_row_major);
+    WAIT
+    out[threadIdx.x] = r[warp][255 - threadIdx.x % 32];
+}"""
+
+
+@needs_nvcc
+@pytest.mark.parametrize(("wait", "racy"), [("__syncwarp();", False), ("", True)])
+def test_races_of_a_tile_are_told_at_its_call(wait, racy, tmp_path, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    source = tmp_path / "tiles.cu"
+    source.write_text(TILES.replace("WAIT", wait))
+    done = CliRunner().invoke(main, ["run", str(source), "--engine", "emulator", "--watch-all"])
+    assert "cannot run" not in done.stdout
+    assert ("shared-race [confirmed]" in done.stdout) == racy, done.stdout
+    assert ("writes wmma::store_matrix_sync(r[warp], fc" in done.stdout) == racy
