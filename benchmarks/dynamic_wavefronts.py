@@ -67,18 +67,17 @@ def run_of(job: CheckJob, cache: Path, engine: GpuEngine) -> tuple[KernelRun, Ru
 
 def launch_plainly(engine: GpuEngine, run: KernelRun) -> None:
     """The kernel as the compiler made it."""
-    device = engine._device  # the benchmark is the engine's neighbour
     module = read_module(run.ptx)
     module = module if module.target.startswith("sm_90") else evolve(module, target="sm_90")
     code = loaded(
-        device.driver, assembled(write_module(module), find_toolkit(), module.target.split(",")[0]), False
+        engine.driver, assembled(write_module(module), find_toolkit(), module.target.split(",")[0]), False
     )
-    memory = DeviceMemory(device.driver, module, code)
+    memory = DeviceMemory(engine.driver, module, code)
     memory.place_buffers(run.arguments)
     parameters = memory.parameters(run.entry, run.arguments)
     grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
     launch(code.get_function(run.entry), grid, run.launch.block, parameters, shared, None)
-    device.driver.Context.synchronize()
+    engine.driver.Context.synchronize()
 
 
 def measured(runs: Path) -> list[dict[str, int]]:

@@ -114,6 +114,11 @@ class GpuEngine:
     def device(self) -> str:
         return self._device.name
 
+    @property
+    def driver(self) -> Any:
+        """PyCUDA's driver module, the device's context being current."""
+        return self._device.driver
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         module = read_module(request.ptx)
         launch = Launch(self._device, self._toolkit, request, module)

@@ -1,0 +1,173 @@
+"""The papers' tables again, on kernels of the same kind: what is found, and what looking for it costs.
+
+    python benchmarks/papers.py [--out DIRECTORY]
+
+Scan and binomial options are the fixtures without one barrier, the others stand in ``papers.cu``. Each is
+timed at O3 as it is and in both levels of detail, all blocks checked, nothing pruned; statement pairs come from
+a run at O0. Writes ``papers.json``, from which the tables of ``dynamic.md`` are made. Needs a GPU, PyCUDA, nvcc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attrs import evolve, frozen
+from dynamic_cases import (
+    FIXTURES,
+    Builder,
+    Dim3,
+    Launch,
+    compiled,
+    floats,
+    integer,
+    line_pairs,
+    pointer,
+    real,
+    request,
+    zeros,
+)
+
+from cuda_lsp.dynamic.detector import assembled
+from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu_code import launch as launch_code
+from cuda_lsp.dynamic.gpu_code import loaded
+from cuda_lsp.dynamic.gpu_memory import DeviceMemory
+from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.runs import Detail, KernelRun, Level
+from cuda_lsp.dynamic.toolkit import find_toolkit
+
+HERE = Path(__file__).resolve().parent
+CACHE = Path("/tmp") / "cuda-lsp-papers"
+ROWS, BLOCKS = 1 << 20, 2048
+
+
+@frozen
+class Case:
+    """``file``: whose kernel; ``without``: the barrier comment whose line loses its barrier."""
+
+    name: str
+    file: Path
+    kernel: str
+    block: Dim3
+    blocks: int
+    arguments: Builder
+    shared: int = 0
+    without: str = ""
+
+    @property
+    def text(self) -> str:
+        text = self.file.read_text()
+        if not self.without:
+            return text
+        changed = re.sub(rf"__syncthreads\(\);(?=\s*// {self.without}:)", ";               ", text)
+        assert changed != text
+        return changed
+
+
+def _sparse(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    rows = n * 8
+    lengths = rng.integers(4, 64, rows)
+    starts = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    columns = rng.integers(0, rows, int(starts[-1])).astype(np.int32)
+    return (
+        zeros("y", rows), pointer("starts", starts), pointer("columns", columns),
+        floats("values", int(starts[-1]), rng), floats("x", rows, rng), integer("rows", rows),
+        integer("last", 48),
+    )  # fmt: skip
+
+
+def _clusters(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    cluster = pointer("cluster", rng.integers(0, 64, ROWS).astype(np.int32))
+    return zeros("sums", 64), cluster, floats("values", ROWS, rng), integer("rows", ROWS)
+
+
+PAPERS = HERE / "papers.cu"
+CASES = (
+    Case("co-cluster", PAPERS, "co_cluster", (256, 1, 1), BLOCKS, _clusters),
+    Case("em", PAPERS, "maximise", (384, 1, 1), BLOCKS,
+         lambda n, rng: (zeros("weights", n), floats("points", n * 384, rng))),
+    Case("scan", FIXTURES / "scan.cu", "scan", (128, 1, 1), BLOCKS,
+         lambda n, rng: (zeros("out", 256), floats("in", 256, rng), integer("n", 256)), 1024, "barrier B"),
+    Case("bo", FIXTURES / "binomial.cu", "binomial", (128, 1, 1), BLOCKS,
+         lambda n, rng: (
+             zeros("price", n), floats("terminal", n * 128, rng), real("up", 0.5), real("down", 0.5),
+         ), 0, "barrier B"),
+    Case("spmv", PAPERS, "sparse_product", (256, 1, 1), BLOCKS, _sparse),
+)  # fmt: skip
+
+
+def native(engine: GpuEngine, run: KernelRun) -> float:
+    """Milliseconds of the fastest of fifty launches of the kernel as it is."""
+    driver = engine.driver
+    module = read_module(run.ptx)
+    module = evolve(module, target="sm_90")
+    code = loaded(driver, assembled(write_module(module), find_toolkit(), "sm_90"), False)
+    memory = DeviceMemory(driver, module, code)
+    memory.place_buffers(run.arguments)
+    function, best = code.get_function(run.entry), float("inf")
+    parameters = memory.parameters(run.entry, run.arguments)
+    for _ in range(50):
+        start, end, stream = driver.Event(), driver.Event(), driver.Stream()
+        start.record(stream)
+        grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
+        launch_code(function, grid, run.launch.block, parameters, shared, stream)
+        end.record(stream)
+        end.synchronize()
+        best = min(best, float(start.time_till(end)))
+    return best
+
+
+def measured(engine: GpuEngine, case: Case) -> dict[str, Any]:
+    shape = Launch(
+        case.name, case.kernel, (case.blocks, 1, 1), case.block, case.arguments, shared=case.shared
+    )
+    plain = compiled(case.file, case.text, Level.O0, CACHE)
+    run = request(plain, shape)
+    run = evolve(run, watch=_shared(run))
+    outcome = engine.run(run, lambda stage: None)
+    flags = engine.run(evolve(run, detail=Detail.FLAGS), lambda stage: None)
+    fast = request(compiled(case.file, case.text, Level.O3, CACHE), shape)
+    fast = evolve(fast, watch=_shared(fast))
+    alone = native(engine, fast)
+    row: dict[str, Any] = {
+        "case": case.name,
+        "statement pairs": len(outcome.races),
+        "line pairs": sorted(line_pairs(outcome, run)),
+        "words": max((race.words for race in outcome.races), default=0),
+        "thread pairs": max((race.pairs for race in outcome.races), default=0),
+        "flagged words": len({(flag.block, flag.place.offset) for flag in flags.flags}),
+        "native ms": alone,
+    }
+    for detail in Detail:
+        outcomes = engine.repeat(evolve(fast, detail=detail), 5)
+        row[f"{detail.value} x"] = min(o.seconds for o in outcomes) * 1000 / alone
+    return row
+
+
+def _shared(run: KernelRun) -> frozenset[int]:
+    return frozenset(n for n, s in enumerate(run.sites) if s.space is None or s.space.value == "shared")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE)
+    options = parser.parse_args()
+    engine, rows, started = open_engine(), [], time.monotonic()
+    for case in CASES:
+        rows.append(measured(engine, case))
+        print(json.dumps(rows[-1]), flush=True)
+    options.out.mkdir(parents=True, exist_ok=True)
+    result = {"device": engine.device, "kernels": rows}
+    (options.out / "papers.json").write_text(json.dumps(result, indent=1) + "\n")
+    print(f"{time.monotonic() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
