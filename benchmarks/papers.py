@@ -3,8 +3,9 @@
     python benchmarks/papers.py [--out DIRECTORY]
 
 Scan and binomial options are the fixtures without one barrier, the others stand in ``papers.cu``. Each is
-timed at O3 as it is and in both levels of detail, all blocks checked, nothing pruned; statement pairs come from
-a run at O0. Writes ``papers.json``, from which the tables of ``dynamic.md`` are made. Needs a GPU, PyCUDA, nvcc.
+timed at O3 as it is and in both levels of detail, all blocks checked, nothing pruned; statement pairs come
+from a run at O0. Writes ``papers.json``, of which the tables of ``dynamic.md`` are made.
+Needs a GPU, PyCUDA and nvcc.
 """
 
 from __future__ import annotations
