@@ -390,5 +390,5 @@ def test_races_of_a_tile_are_told_at_its_call(wait, racy, tmp_path, tmp_path_fac
     source.write_text(TILES.replace("WAIT", wait))
     done = CliRunner().invoke(main, ["run", str(source), "--engine", "emulator", "--watch-all"])
     assert "cannot run" not in done.stdout
-    assert ("shared-race [confirmed]" in done.stdout) == racy, done.stdout
+    assert ("warp-race [confirmed]" in done.stdout) == racy, done.stdout
     assert ("writes wmma::store_matrix_sync(r[warp], fc" in done.stdout) == racy

@@ -257,10 +257,11 @@ static __device__ __noinline__ void check_slowly(u64 old, u64 me, u32 address, b
 // The stamp that an asynchronous copy has: of the wait for its group; never over: of now.
 DEVICE u64 settled(u64 copy, u64 me) {
     Copies* copies = &C.copies[block_ordinal() * C.threads + thread_of(copy)];
-    u32 awaited = *(volatile u32*)&copies->awaited, behind = (awaited - value_of(copy)) & 1023;
+    u32 awaited = *(volatile u32*)&copies->awaited, open = *(volatile u32*)&copies->committed - awaited;
+    u32 behind = (awaited - value_of(copy)) & 1023, ahead = (value_of(copy) - awaited) & 1023;
     const u64 when = 0xffffull << 48 | 4095ull << 31, who = 31ull << 43 | 31ull << 26 | 16383ull << 12;
     u64 moment = me;
-    if (behind && behind < 512) moment = behind > 8 ? 0 : load(&copies->moments[value_of(copy) & 7]);
+    if (ahead > open) moment = behind > 8 ? 0 : load(&copies->moments[value_of(copy) & 7]);
     return (moment & when) | (copy & who);
 }
 
