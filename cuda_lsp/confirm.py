@@ -44,6 +44,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
 from cuda_lsp.static.slicing import walk
 
@@ -91,6 +92,7 @@ def job_for(
         detail=options.detail,
         all_blocks=options.all_blocks,
         watch=options.watch_all or not proved_free(report),
+        proved=frozenset() if options.watch_all else proved_sites(kernel, report),
         shapes=kernel_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,

@@ -25,7 +25,7 @@ from cuda_lsp.model import Dim3, LaunchConfig
 
 Progress = Callable[[str], None]
 
-PRUNED = "not watched for races, because it is proved to have none (--watch-all does)"
+PRUNED = "not watched for races, being proved to have none (--watch-all watches everything)"
 _GROWTHS = 4
 
 
@@ -99,6 +99,8 @@ def _run_both(
     ]
     if not job.watch:
         notes = (*notes, PRUNED)
+    elif (chosen := watched(job, sites)) is not None:
+        notes = (*notes, f"{len(sites) - len(chosen)} accesses are {PRUNED}")
     bank_sites: tuple[PtxSite, ...] = ()
     if results:
         progress("counting bank conflicts")
@@ -149,7 +151,7 @@ def _run(
         launch=launch,
         arguments=(),
         sites=sites,
-        watch=None if job.watch else frozenset(),
+        watch=watched(job, sites),
         blocks=None if job.all_blocks else _blocks(launch, trial, engine),
         detail=job.detail,
         races=not banks,
@@ -173,6 +175,14 @@ def _run(
 def _blocks(launch: LaunchConfig, trial: Trial, engine: Engine) -> tuple[int, ...] | None:
     sampled = sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine)
     return tuple(sorted({*sampled, *trial.blocks})) if sampled is not None else None
+
+
+def watched(job: CheckJob, sites: tuple[PtxSite, ...]) -> frozenset[int] | None:
+    """Numbers of the sites to watch for races; None: all."""
+    if not job.watch:
+        return frozenset()
+    proved = {n for n, s in enumerate(sites) if s.site is not None and s.site.range in job.proved}
+    return frozenset(range(len(sites))) - proved if proved else None
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:

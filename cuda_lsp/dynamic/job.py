@@ -88,6 +88,7 @@ class Trial:
 @frozen
 class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
+    ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
     ``shapes``: arrays by the name in the source.
     ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use.
@@ -108,6 +109,7 @@ class CheckJob:
     detail: Detail = Detail.PAIRS
     all_blocks: bool = False
     watch: bool = True
+    proved: frozenset[SourceRange] = frozenset()
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
     deadline: float = 10.0
