@@ -186,8 +186,10 @@ def _finding(
     condition = None
     status = Status.POSSIBLE
     if met is not None and data_condition is not None and not query.summary.locks:
-        condition, status = data_condition, Status.CONDITIONAL
-        doubt = _launch_doubt(p, facts, query, None)
+        needed = condition_of(p, facts, query)
+        condition = data_condition if needed is None else f"{needed} and {data_condition}"
+        status = Status.CONDITIONAL
+        doubt = _launch_doubt(p, facts, query, needed)
         if doubt is not None:
             condition, status = None, Status.POSSIBLE
     elif met is not None and (doubt is None or _replays_without_memory(p, query, threads, arguments)):

@@ -133,7 +133,9 @@ class _Reading:
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
-            alike = _mirrored(column_a) == _mirrored(column_b)
+            # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
+            level = _split(row_a, _varies)[1] is _split(row_b, _varies)[1]
+            alike = level or _mirrored(column_a) == _mirrored(column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
             self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
