@@ -1,8 +1,9 @@
 """How fast the CPU emulator executes and checks one block: ``python benchmarks/emulator.py``.
 
-Needs nvcc. For each kernel: milliseconds of plain execution, of execution with checking, and their ratio,
-after translation, in CPU time, the best of several runs (the machine is noisy, the program is not). One
-execution is measured; a kernel that races is executed a second time, with the opposite order of warps.
+Needs nvcc. For each kernel: milliseconds of plain execution, of execution watched for races, of one whose
+bank conflicts are counted, and the ratios; after translation, in CPU time, the best of several runs (the
+machine is noisy, the program is not). One execution is measured; a kernel that races is executed a second
+time, with the opposite order of warps.
 """
 
 from __future__ import annotations
@@ -116,14 +117,15 @@ def main() -> None:
             module.ptx, entry, launch, arguments(kernel), sites_of(module, entry), deadline=60
         )
         times = {}
-        for name, races in (("plain", False), ("checked", True)):
-            run = evolve(request, races=races)
+        for name in ("plain", "races", "banks"):
+            run = evolve(request, races=name == "races", banks=name == "banks")
             program = engine.translated(run.ptx, run.entry)
             Launch(program, run)
             times[name] = 1e3 * min(Launch(program, run).cpu_seconds for _ in range(RUNS))
-        rows.append({"kernel": kernel, **times, "ratio": times["checked"] / times["plain"]})
+        ratios = {f"{name} ratio": times[name] / times["plain"] for name in ("races", "banks")}
+        rows.append({"kernel": kernel, **times, **ratios})
         shown = "  ".join(f"{name} {value:7.2f} ms" for name, value in times.items())
-        print(f"{kernel:10} {shown}  {times['checked'] / times['plain']:.2f}x")
+        print(f"{kernel:10} {shown}  " + "  ".join(f"{ratio:.2f}x" for ratio in ratios.values()))
     (Path(__file__).parent / "emulator.json").write_text(json.dumps(rows, indent=1) + "\n")
 
 
