@@ -31,7 +31,7 @@ from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, share
 from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import Cells, only_inputs_decide, with_contents
-from cuda_lsp.static.solve_query import Answer, Outcome, Query
+from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, BarrierEvent
@@ -186,7 +186,8 @@ def _finding(
     condition = None
     status = Status.POSSIBLE
     if met is not None and data_condition is not None and not query.summary.locks:
-        needed = condition_of(p, facts, query)
+        # Addresses that are products may meet only because the model chose the factors.
+        needed = None if is_linear(p.overlap) else condition_of(p, facts, query)
         condition = data_condition if needed is None else f"{needed} and {data_condition}"
         status = Status.CONDITIONAL
         doubt = _launch_doubt(p, facts, query, needed)
