@@ -36,7 +36,7 @@ class Budget:
     milliseconds: float = 250.0
     paths: int = 6
     data_rounds: int = 3
-    megabytes: int = 64
+    megabytes: int = 32
     until: float = math.inf
 
 
