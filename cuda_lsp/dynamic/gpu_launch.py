@@ -110,7 +110,6 @@ class Launch:
             races=self.request.races and self._watches_anything(),
             global_races=global_races,
             banks=self.request.banks,
-            bounds=self.host is not None or not self._has_hidden_memory(),
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
             order=self._order is _Order.FOLLOWED,
@@ -137,6 +136,8 @@ class Launch:
         memory.place_variables()
         if self.host is not None and (lost := memory.take_over(self.host)):
             self.not_covered.append(f"races in {lost} further allocations")
+        if self.host is None and self._has_hidden_memory():
+            memory.extents.append(ANYTHING)
 
     def return_variables(self) -> None:
         """What the kernel wrote into its variables goes back to the program."""
@@ -149,8 +150,8 @@ class Launch:
     def _range_bound(self) -> int:
         buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
         variables = (v for v in self.module.variables.values() if v.space == "global" and v.size)
-        known = len(self.host.allocations) + 1 if self.host is not None else 0
-        return min(len(buffers) + known + sum(1 for _ in variables), records.RANGES)
+        known = len(self.host.allocations) if self.host is not None else 0
+        return min(len(buffers) + known + sum(1 for _ in variables) + 1, records.RANGES)
 
     def _for_device(self) -> PtxModule:
         """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""
