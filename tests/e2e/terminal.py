@@ -55,7 +55,7 @@ class Terminal:
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             screen = self.screen()
-            if re.search(pattern, screen):
+            if re.search(pattern, screen, re.MULTILINE):
                 return screen
             time.sleep(0.03)
         raise AssertionError(f"no {pattern!r} on the screen within {TIMEOUT_S:.0f} s:\n{self.screen()}")

@@ -95,10 +95,15 @@ class Neovim:
         return self.diagnostics()
 
     def choose(self, line: int, action: str) -> None:
-        """Pick a code action of a line from the menu, as a person does."""
+        """Pick a code action from the menu, as a person does: again while the file is not read yet."""
         self.terminal.type(f":call cursor({line}, 1)\r")
-        self.terminal.type(":lua vim.lsp.buf.code_action()\r")
-        screen = self.terminal.wait_for(rf"\d+: {action}")
+        nothing, screen, tries = "No code actions available", "", 0
+        while nothing in screen or not tries:
+            assert tries < 20, screen
+            self.terminal.type(f":echo 'try {tries}'\r")
+            self.terminal.wait_for(rf"^try {tries}")
+            self.terminal.type(":lua vim.lsp.buf.code_action()\r")
+            screen, tries = self.terminal.wait_for(rf"\d+: {action}|{nothing}"), tries + 1
         found = re.search(rf"(\d+): {action}", screen)
         assert found
         self.terminal.type(found[1])
