@@ -6,11 +6,9 @@ known keeps all of them watched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from cuda_lsp.ir.program import Array, Atomic, Copy, Expr, Kernel, Load, Stmt, Store
+from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
 from cuda_lsp.model import KernelReport, SourceRange, Verdict
-from cuda_lsp.static.slicing import slice_kernel
+from cuda_lsp.static.slicing import pointers, slice_kernel
 from cuda_lsp.static.tiers import RACES
 
 
@@ -20,27 +18,16 @@ def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]
         return frozenset()
     facts = slice_kernel(kernel)
     touched: dict[SourceRange, set[Array]] = {}
-    for statement in facts.statements:
-        for pointer in _pointers(statement):
+    accesses = (s for s in facts.statements if isinstance(s, Load | Store | Atomic | Copy))
+    for statement in accesses:
+        for pointer in pointers(statement):
             arrays = facts.roots(pointer)
             if not arrays:
                 return frozenset()
-            touched.setdefault(_range(statement), set()).update(arrays)
+            touched.setdefault(statement.site.range, set()).update(arrays)
     races = [f for f in report.findings if f.code in RACES]
     places = {site.range for f in races for site in (f.site, *(r.site for r in f.related[:1]))}
     if not places <= touched.keys():
         return frozenset()
     accused = {array for place in places for array in touched[place]}
     return frozenset(place for place, arrays in touched.items() if not arrays & accused)
-
-
-def _pointers(statement: Stmt) -> Iterator[Expr]:
-    if isinstance(statement, Load | Store | Atomic):
-        yield statement.pointer
-    elif isinstance(statement, Copy):
-        yield from (statement.source, statement.destination)
-
-
-def _range(statement: Stmt) -> SourceRange:
-    assert isinstance(statement, Load | Store | Atomic | Copy)
-    return statement.site.range

@@ -33,7 +33,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.model import Dim3, LaunchConfig, Space
-from cuda_lsp.static.slicing import Slice, assigned, children, operands, used, walk
+from cuda_lsp.static.slicing import Slice, assigned, children, operands, pointers, used, walk
 
 _ALL_LANES = 2048
 """A grid of at most so many threads is executed whole."""
@@ -130,9 +130,9 @@ class _Taint:
 
     def _note(self, s: Stmt, inside: bool) -> None:
         """Takes in one statement; ``inside``: whether it runs may depend on the block."""
-        pointers = _pointers(s)
-        placed = inside or self.depends(pointers)
-        roots = [self.facts.roots(p) for p in pointers]
+        touched = pointers(s)
+        placed = inside or self.depends(touched)
+        roots = [self.facts.roots(p) for p in touched]
         if placed and any(not r or any(a.space is Space.SHARED for a in r) for r in roots):
             self.reached = True
         if isinstance(s, Barrier | Incomplete) and (inside or self.depends(used(s))):
@@ -146,13 +146,6 @@ class _Taint:
             held = isinstance(s, Load | Atomic) and bool(roots[0] & self.contents)
             if held or placed or self.depends(used(s)):
                 self.variables.add(var.id)
-
-
-def _pointers(s: Stmt) -> tuple[Expr, ...]:
-    """Where ``s`` touches memory; what it writes first."""
-    if isinstance(s, Load | Store | Atomic):
-        return (s.pointer,)
-    return (s.destination, s.source) if isinstance(s, Copy) else ()
 
 
 def _mentions_block(e: Expr) -> bool:

@@ -46,7 +46,7 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import Dim3, Finding, GpuModel, LaunchConfig, Space
 from cuda_lsp.static.enumerate import execute, facts_of
-from cuda_lsp.static.slicing import Slice, operands, used, variables, walk
+from cuda_lsp.static.slicing import Slice, operands, pointers, used, variables, walk
 from cuda_lsp.static.trace import Budget, Trace, array_bytes, spread_out
 from cuda_lsp.static.values import Data
 
@@ -109,7 +109,7 @@ def index_limits(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
             terms.take(statement)
     limits: dict[str, int] = {}
     for statement in walk(kernel.body):
-        for pointer in _pointers(statement):
+        for pointer in pointers(statement):
             sizes = [array_bytes(a, launch) for a in facts.roots(pointer) if a.space is Space.SHARED]
             known = [size for size in sizes if size]
             for array, factor in terms.of(pointer).items() if known else ():
@@ -130,12 +130,6 @@ def _parts(e: Expr) -> Iterator[Expr]:
     yield e
     for part in operands(e):
         yield from _parts(part)
-
-
-def _pointers(s: Stmt) -> tuple[Expr, ...]:
-    if isinstance(s, (Load, Store, Atomic)):
-        return (s.pointer,)
-    return (s.source, s.destination) if isinstance(s, Copy) else ()
 
 
 @define
@@ -208,7 +202,7 @@ def contents_for(kernel: Kernel, finding: Finding, arguments: Mapping[str, int])
         found = next((d for d in search.accesses if d.statement.site.range == place), None)
         if found is not None:
             needed += [(guard, thread) for guard in found.guards if search.arrays(guard.condition)]
-            indices |= {a for p in _pointers(found.statement) for a in search.arrays(p)}
+            indices |= {a for p in pointers(found.statement) for a in search.arrays(p)}
     needed = [one for one in needed if not search.arrays(one[0].condition) & indices]
     return search.solution(needed) if needed else {}
 

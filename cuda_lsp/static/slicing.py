@@ -105,6 +105,13 @@ def used(s: Stmt) -> tuple[Expr, ...]:
     return s.pointers if isinstance(s, Incomplete) else ()
 
 
+def pointers(s: Stmt) -> tuple[Expr, ...]:
+    """Where ``s`` touches memory; what it writes first."""
+    if isinstance(s, Load | Store | Atomic):
+        return (s.pointer,)
+    return (s.destination, s.source) if isinstance(s, Copy) else ()
+
+
 def walk(statements: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Every statement, in program order, outer before inner."""
     for s in statements:
