@@ -96,8 +96,6 @@ class AccessProbes:
 
     def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
         races = watched and self.watch.races and self.watch.global_races
-        if not races and not self.watch.bounds:
-            return ""
         if site.mode is None:
             return ""
         kind = _BLOCK_ATOMIC if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]

@@ -35,7 +35,7 @@ from cuda_lsp.dynamic.runs import (
     SeenBanks,
     SiteKind,
 )
-from cuda_lsp.dynamic.synchronisation import has_partial_order, reached_from
+from cuda_lsp.dynamic.synchronisation import has_order_of_blocks, has_partial_order, reached_from
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
@@ -233,7 +233,7 @@ class Launch:
             "threads": count,
             "granule_shift": self.layout.granule_shift,
             "global_shift": finest_granule(_watched(self.request), (None, Space.GLOBAL)),
-            "range_count": len(self.memory.extents) if watch.bounds else 0,
+            "range_count": len(self.memory.extents),
             "detail_flags": int(self.request.detail is Detail.FLAGS),
             "lock_step": int(self.request.lock_step),
             "cross_block": int(self._order is not _Order.UNKNOWN),
@@ -287,20 +287,15 @@ class Launch:
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
-        for function in reached_from(self.module, self.request.entry):
-            for i in function.instructions():
-                words = set(i.modifiers)
-                fence = i.base in ("membar", "fence") and words & {"gl", "sys", "gpu", "cluster"}
-                ordered = words & {"acquire", "release", "acq_rel"} and words & {"gpu", "sys"}
-                if (fence or ordered) and self.request.races:
-                    if len(self.blocks) <= _ORDERED_BLOCKS:
-                        return _Order.FOLLOWED
-                    self.not_covered.append(
-                        "races between blocks: what fences and atomics order is followed for at most"
-                        f" {_ORDERED_BLOCKS:,} blocks"
-                    )
-                    return _Order.UNKNOWN
-        return _Order.NONE
+        if not (self.request.races and has_order_of_blocks(self.module, self.request.entry)):
+            return _Order.NONE
+        if len(self.blocks) <= _ORDERED_BLOCKS:
+            return _Order.FOLLOWED
+        self.not_covered.append(
+            "races between blocks: what fences and atomics order is followed for at most"
+            f" {_ORDERED_BLOCKS:,} blocks"
+        )
+        return _Order.UNKNOWN
 
     # ----------------------------------------------------------------------------------- launch
 
@@ -427,7 +422,7 @@ _KEPT = 16
 
 def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
     """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
-    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.bounds, watch.ranges)
+    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges)
     key = (request.ptx, request.entry, module.target, watch.layout, watch.names, watch.sampled, *what)
     known = _MADE.get(key)
     if known is None:

@@ -249,7 +249,7 @@ class _Rewriter:
     def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
         types = _register_types(body)
         for statement in body:
-            if isinstance(statement, Instruction) and self.watch.bounds:
+            if isinstance(statement, Instruction):
                 place = self._place(function.name, statement.index)
                 if place and place[1].kind is SiteKind.ACCESS and place[1].space in (None, Space.GLOBAL):
                     yield from self._access(statement, *place, types, bounds_only=True)

@@ -14,10 +14,9 @@ from cuda_lsp.dynamic.probe_operands import address_of, generic_address, shared_
 from cuda_lsp.dynamic.ptx import Instruction, Label, Statement, Verbatim
 from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.runs import PtxSite
+from cuda_lsp.dynamic.synchronisation import fences_blocks
 from cuda_lsp.dynamic.watch import Labels, Watch
 from cuda_lsp.model import Mode, Scope, Space
-
-_WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes of fences that other blocks may see
 
 
 @frozen
@@ -37,7 +36,7 @@ class OrderProbes:
         match instruction.base:
             case "ret" | "exit" if in_entry:
                 return Verbatim(probes.leaves()), plain
-            case "membar" | "fence" if self.watch.order and words & _WIDE:
+            case "membar" | "fence" if self.watch.order and fences_blocks(instruction):
                 return Verbatim(probes.called("clsp_fenced")), plain
             case "cp" if "async" in words and "bulk" not in words:
                 return self._awaited(plain, words, types)

@@ -382,18 +382,15 @@ def next_tick() -> str:
     )
 
 
-def call_with_stamp(name: str, last: str) -> str:
-    """``name(low, high, last)``."""
-    return (
-        "\t{ .param .b32 p0; .param .b32 p1; .param .b32 p2; st.param.b32 [p0], %clsp_lo;"
-        f" st.param.b32 [p1], %clsp_hi; st.param.b32 [p2], {last}; call {name}, (p0, p1, p2); }}"
-    )
-
-
 def called(name: str, *arguments: str) -> str:
     """``name(arguments…)``, words."""
     params = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(arguments))
     return f"\t{{{params} call {name}, ({', '.join(f'p{i}' for i in range(len(arguments)))}); }}"
+
+
+def call_with_stamp(name: str, last: str) -> str:
+    """``name(low, high, last)``."""
+    return called(name, "%clsp_lo", "%clsp_hi", last)
 
 
 def copy_value() -> str:
@@ -434,11 +431,7 @@ def leaves() -> str:
 
 def bank_probe(site: int, bytes: int, is_load: bool) -> str:
     """``%a``: the address in shared memory."""
-    return (
-        "\t{ .param .b32 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; st.param.b32 [p0], %a;"
-        f" st.param.b32 [p1], {site}; st.param.b32 [p2], {bytes}; st.param.b32 [p3], {int(is_load)};"
-        " call clsp_bank, (p0, p1, p2, p3); }"
-    )
+    return called("clsp_bank", "%a", str(site), str(bytes), str(int(is_load)))
 
 
 def global_probe(site: int, bytes: int, kind: int) -> str:

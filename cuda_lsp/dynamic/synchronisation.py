@@ -84,6 +84,25 @@ def callees(function: PtxFunction) -> Iterator[str]:
             yield from instruction.arguments
 
 
+_WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes that other blocks are in
+
+
+def fences_blocks(instruction: Instruction) -> bool:
+    """Whether it is a fence that other blocks may see."""
+    return instruction.base in ("membar", "fence") and not _WIDE.isdisjoint(instruction.modifiers)
+
+
+def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
+    """Whether fences or ordered atomics that the entry may reach order what blocks do."""
+    for function in reached_from(module, entry):
+        for instruction in function.instructions():
+            words = set(instruction.modifiers)
+            ordered = words & {"acquire", "release", "acq_rel"} and words & {"gpu", "sys"}
+            if ordered or fences_blocks(instruction):
+                return True
+    return False
+
+
 def calls_through_pointers(module: PtxModule, entry: str) -> bool:
     """Whether the kernel, or what it may call, calls a function by its address."""
     calls = (i for f in reached_from(module, entry) for i in f.instructions() if i.base == "call")

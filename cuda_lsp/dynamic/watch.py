@@ -29,7 +29,6 @@ class Watch:
     races: bool = True
     global_races: bool = True
     banks: bool = False
-    bounds: bool = True
     ranges: int = 0
     sampled: bool = False
     order: bool = False
