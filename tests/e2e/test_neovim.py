@@ -35,7 +35,7 @@ vim.o.termguicolors = true
 vim.cmd('filetype plugin indent on | syntax on')
 if not pcall(vim.cmd, 'colorscheme habamax') then vim.cmd('colorscheme slate') end
 vim.diagnostic.config({{ virtual_text = true, severity_sort = true }})
-vim.g.progress = {{}}
+vim.g.progress = vim.empty_dict()
 local shown = vim.lsp.handlers['$/progress']
 vim.lsp.handlers['$/progress'] = function(error, progress, ...)
   vim.g.progress = {{ token = progress.token, kind = progress.value.kind, message = progress.value.message }}
