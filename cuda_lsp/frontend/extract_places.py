@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from attrs import define, field, frozen
 
 from cuda_lsp.frontend.extract_types import TypeInfo
-from cuda_lsp.frontend.tree import Declaration
+from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import BarrierScope, Expr, Var
 from cuda_lsp.model import Scope
 
@@ -78,10 +78,11 @@ class RecordValue:
 
 @frozen(eq=False)
 class MemoryRecord:
-    """A record read from memory as a whole, not yet copied."""
+    """A record read from memory as a whole, not yet copied. ``node``: the expression that names it."""
 
     info: TypeInfo
     pointer: Expr
+    node: Node | None
 
 
 @frozen(eq=False)

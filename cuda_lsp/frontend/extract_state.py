@@ -344,7 +344,7 @@ class Lowering:
     def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
         base = base_array(place.pointer)
         if not place.info.scalar_replaceable():
-            return MemoryRecord(place.info, place.pointer)
+            return MemoryRecord(place.info, place.pointer, node)
         if node is None or (base is not None and base.space is Space.LOCAL):
             fields = {f.key: self.read(self.member(place, f), node) for f in place.info.fields}
             return RecordValue(place.info, fields)
@@ -448,9 +448,9 @@ class Lowering:
 
     def _write_fields(self, place: RecordPlace, value: Value, node: Node | None) -> None:
         if isinstance(value, MemoryRecord):
-            source = MemoryPlace(value.info, value.pointer)
+            source, read_at = MemoryPlace(value.info, value.pointer), value.node or node
             value = RecordValue(
-                value.info, {f.key: self.read(self.member(source, f), node) for f in value.info.fields}
+                value.info, {f.key: self.read(self.member(source, f), read_at) for f in value.info.fields}
             )
         if not isinstance(value, RecordValue):
             value = self.unknown_record(place.info, "value of a record")
@@ -481,7 +481,8 @@ class Lowering:
         local = base is not None and base.space is Space.LOCAL
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)
-            self.emit(Copy(place.pointer, value.pointer, size, site))
+            read_at = self.site(value.node) if value.node is not None else None
+            self.emit(Copy(place.pointer, value.pointer, size, site, read_at=read_at))
         elif isinstance(value, RecordValue):
             if local:
                 for part in place.info.fields:

@@ -97,4 +97,4 @@ def _initialise_array(low: Lowering, target: Place, node: Node) -> None:
     if node.kind == K.CALL:  # default construction of elements
         return
     source = low.pointer(low.address(lvalues.place(low, node)))
-    low.write(target, MemoryRecord(target.info, source), None)
+    low.write(target, MemoryRecord(target.info, source, node), None)

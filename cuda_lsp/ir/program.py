@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from cuda_lsp.ir.types import BOOL, INT32, UINT32, Int, Opaque, Pointer, Type
-from cuda_lsp.model import Dim3, LaunchConfig, Scope, Site, SourceRange, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange, Space
 
 # ------------------------------------------------------------------------------------ expressions
 
@@ -296,7 +296,7 @@ class Copy:
     """``size`` bytes from ``source`` to ``destination`` by the executing thread.
 
     ``asynchronous``: completes only at an ``AwaitCopies`` of the same thread (``cp.async`` and what is made
-    of it): ``mechanism`` says which.
+    of it): ``mechanism`` says which. ``read_at``: where the source is named, when that is not ``site``.
     """
 
     destination: Expr
@@ -305,6 +305,11 @@ class Copy:
     site: Site
     asynchronous: bool = False
     mechanism: str = ""
+    read_at: Site | None = None
+
+    def where(self, mode: Mode) -> Site:
+        """The expression that reads or writes."""
+        return self.read_at or self.site if mode is Mode.READ else self.site
 
 
 class BarrierScope(enum.Enum):

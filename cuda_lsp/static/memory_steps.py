@@ -305,11 +305,12 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
         machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
         return mask
     for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
-        for _, address, part in _targets(machine, pointer, mask, s.site):
+        site = s.where(mode)
+        for _, address, part in _targets(machine, pointer, mask, site):
             if part is not None and _records(machine, address.array):
-                record(machine, s.site, address, mode, size, part, copied=True)
+                record(machine, site, address, mode, size, part, copied=True)
                 if s.asynchronous:
-                    machine.copies.issue(machine, s.site, address, mode, size, part)
+                    machine.copies.issue(machine, site, address, mode, size, part)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
                 machine.local.pop(address.array.id, None)

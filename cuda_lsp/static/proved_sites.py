@@ -7,7 +7,7 @@ known keeps all of them watched.
 from __future__ import annotations
 
 from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
-from cuda_lsp.model import KernelReport, SourceRange, Verdict
+from cuda_lsp.model import KernelReport, Mode, SourceRange, Verdict
 from cuda_lsp.static.slicing import pointers, slice_kernel
 from cuda_lsp.static.tiers import RACES
 
@@ -24,7 +24,10 @@ def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]
             arrays = facts.roots(pointer)
             if not arrays:
                 return frozenset()
-            touched.setdefault(statement.site.range, set()).update(arrays)
+            site = statement.site
+            if isinstance(statement, Copy) and pointer is statement.source:
+                site = statement.where(Mode.READ)
+            touched.setdefault(site.range, set()).update(arrays)
     races = [f for f in report.findings if f.code in RACES]
     places = {site.range for f in races for site in (f.site, *(r.site for r in f.related[:1]))}
     if not places <= touched.keys():

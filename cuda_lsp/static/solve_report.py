@@ -31,6 +31,7 @@ from cuda_lsp.static.affine import BDIM, BID, GDIM, TID, Problem, copy_of, share
 from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import Cells, only_inputs_decide, with_contents
+from cuda_lsp.static.solve_grains import grain_of
 from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import base_name
@@ -247,6 +248,8 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) 
     launch = query.where.launch
     if launch is not None and launch.assumed and unlike(query.kernel, launch):
         return "the launch, which is only assumed"
+    if condition is not None and (grain := grain_of(p, facts, query)) is not None:
+        return f"whether {grain}"
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
     if condition is not None and (is_vague(condition) or condition.endswith("< 0")):

@@ -385,7 +385,7 @@ class Walker:
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)
-        self._access(s.source, size, Mode.READ, s.site)
+        self._access(s.source, size, Mode.READ, s.where(Mode.READ))
         places = self._access(s.destination, size, Mode.WRITE, s.site)
         self.overwrite(places, None)
         for target in places.targets:

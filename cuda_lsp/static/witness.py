@@ -189,7 +189,7 @@ class _Machine:
                 size = self.value(s.size)
                 if not isinstance(size, int):
                     raise NeedsData
-                self._access(s.source, size, Mode.READ, s.site)
+                self._access(s.source, size, Mode.READ, s.where(Mode.READ))
                 place = self._access(s.destination, size, Mode.WRITE, s.site)
                 if place is not None and place.array.space is Space.LOCAL:
                     self.cells = {k: v for k, v in self.cells.items() if k[0] is not place.array}
