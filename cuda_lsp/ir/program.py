@@ -400,12 +400,24 @@ class Loop:
 
 
 @frozen
+class Lock:
+    """Memory that stands for a lock. ``scope``: of the fence before it is given back, so whom it orders."""
+
+    pointer: Expr
+    scope: Scope
+
+
+@frozen
 class Block:
-    """A region that ``Leave(label)`` ends. Inlined calls, ``switch``, the kernel body (label 0)."""
+    """A region that ``Leave(label)`` ends. Inlined calls, ``switch``, the kernel body (label 0).
+
+    ``lock``: who runs it holds that lock, from the atomic it begins with to the statement it ends with.
+    """
 
     label: int
     body: tuple[Stmt, ...]
     site: Site | None = None
+    lock: Lock | None = None
 
 
 @frozen
@@ -535,6 +547,7 @@ __all__ = [
     "LaunchBounds",
     "Leave",
     "Load",
+    "Lock",
     "Loop",
     "Offset",
     "Opaque",

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.model import Scope
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.symbolic_events import Access
 from cuda_lsp.static.symbolic_intervals import Pair, Relation, Separator
@@ -79,11 +80,24 @@ def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
     guards = t.and_(copy_of(first.guard, 1, shared, one), copy_of(second.guard, 2, shared, two))
     for separator in pair.separators:
         guards = t.and_(guards, _not_separated(separator, shared, one, two, axes, warp_size))
+    guards = t.and_(guards, _other_lock(pair, shared, one, two))
     overlap = _overlap(first, second, a, b, shared, one, two)
     same = False
     if first.value is not None and second.value is not None and first.mode is second.mode:
         same = copy_of(first.value, 1, shared, one) is copy_of(second.value, 2, shared, two)
     return Problem(pair, overlap, guards, t.sub(a, b), (a, b), same)
+
+
+def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term, Term]) -> Term:
+    """No lock is held by both."""
+    apart = t.TRUE
+    for mine in pair.first.held:
+        for theirs in pair.second.held:
+            narrow = Scope.BLOCK in (mine.scope, theirs.scope) and not pair.relation.same_block
+            if mine.array is theirs.array and not narrow:
+                same = t.eq(copy_of(mine.offset, 1, shared, one), copy_of(theirs.offset, 2, shared, two))
+                apart = t.and_(apart, t.not_(same))
+    return apart
 
 
 def _place(access: Access) -> Term:

@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.static import named_barriers
+from cuda_lsp.static import critical_steps, named_barriers
 from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Flags, distinct
@@ -174,6 +174,8 @@ def _best(
         lanes = (rows.lane[i[mine]] + base, rows.lane[j[mine]] + base)
         if not group.between_blocks and a.warp is not b.warp:
             good[mine] &= ~(same_warp[mine] & _ordered(a, b, *lanes))
+        if a.held and b.held:
+            good[mine] &= ~critical_steps.apart(a, b, *lanes, group.between_blocks)
         if group.phases is not None:
             good[mine] &= ~named_barriers.orders(group.phases, a, b, *lanes)
     if not good.any():

@@ -47,14 +47,16 @@ class Group:
     @kinds.default  # type: ignore[misc]
     def _kinds(self) -> Ints:
         tickets = self.phases is not None or any(a.drawn is not None for a in self.accesses)
-        names = [(a.guards, id(a.drawn), id(a.warp), a.sequence if tickets else 0) for a in self.accesses]
+        names = [
+            (a.guards, id(a.drawn), id(a.warp), a.sequence if tickets or a.held else 0) for a in self.accesses
+        ]
         first = {name: i for i, name in reversed(list(enumerate(names)))}
         return np.array([first[name] for name in names], np.int64)
 
     @property
     def ordered(self) -> bool:
         """Some pairs may be ordered or exclude each other."""
-        plain = all(not a.guards and a.drawn is None for a in self.accesses)
+        plain = all(not a.guards and a.drawn is None and not a.held for a in self.accesses)
         return self.phases is not None or not (plain and len({id(a.warp) for a in self.accesses}) == 1)
 
 

@@ -37,7 +37,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.model import Scope
-from cuda_lsp.static import memory_steps, tickets
+from cuda_lsp.static import critical_steps, memory_steps, tickets
 from cuda_lsp.static.barrier_steps import synchronise
 from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.contents import SharedContents
@@ -49,7 +49,7 @@ from cuda_lsp.static.named_barriers import NamedBarriers
 from cuda_lsp.static.ranges import truth_bounds
 from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice
-from cuda_lsp.static.trace import Budget, FenceEvent, OutOfBudget, OutOfTime, Path, Trace
+from cuda_lsp.static.trace import Budget, FenceEvent, Held, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.values import (
     Data,
     Flags,
@@ -88,6 +88,7 @@ class Machine:
         self.loops: tuple[tuple[str, Value], ...] = ()
         self.left: dict[int, Mask] = {}
         self.leave_log: list[int] = []
+        self.held: tuple[Held, ...] = ()
         self.versions: dict[int, int] = {}
         self.plain_stores: dict[int, int] = {}
         self.atomic_ways: dict[int, set[str | None]] = {}
@@ -252,7 +253,7 @@ class Machine:
 
     def _block(self, s: Block, mask: Mask) -> Mask | None:
         since = len(self.leave_log)
-        rest = self.run(s.body, mask)
+        rest = self.run(s.body, mask) if s.lock is None else critical_steps.run(self, s, s.lock, mask)
         if len(self.leave_log) != since:
             return self.rejoin(mask, since, s.label)
         return rest if rest is None or rest.drawn is mask.drawn else evolve(rest, drawn=mask.drawn)

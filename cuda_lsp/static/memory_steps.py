@@ -110,6 +110,9 @@ def _targets(
 
 def _loaded(machine: Machine, s: Load, address: Address, mask: Mask) -> Value:
     array, offset = address.array, address.offset
+    if machine.held and array in machine.facts.written and array.space is not Space.LOCAL:
+        # what whoever had the lock before left there
+        return machine.eval.fresh(f"the value of {s.site.text}", weak=True)
     if array.id in machine.facts.modelled:
         if array.space is Space.LOCAL:
             return _load_local(machine, s, address)
@@ -334,7 +337,7 @@ def record(
         Access(
             site, address.array, mode, size, address.offset, mask.must, mask.may, machine.clock, machine.warp,
             machine.sequence, machine.loops, mask.guards, scope, stored, machine.grid_clock, mask.drawn,
-            len(machine.path.choices), copied, mask.doubt, mask.given,
+            len(machine.path.choices), copied, mask.doubt, mask.given, machine.held,
         )
     )  # fmt: skip
     if machine.copies.open:

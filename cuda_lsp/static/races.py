@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages, named_barriers, tickets, waiting
+from cuda_lsp.static import critical_steps, messages, named_barriers, tickets, waiting
 from cuda_lsp.static.collisions import Collision, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.footprints import Group, TooManyPairs, apart
@@ -85,6 +85,8 @@ def _unmodelled_between(path: Path, race: Race) -> str | None:
     ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
     if ordered is not None:
         return ordered
+    if critical_steps.unsure(race.first, race.second, race.between_blocks):
+        return critical_steps.UNLIKE
     return next((what for at, what in path.unmodelled if early < at < late), None)
 
 
@@ -233,6 +235,8 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
             continue
         sites = frozenset((a.site.range, b.site.range))
         if sites in settled or not _conflict(a, b, between) or not _compatible(trace, path, a, b, between):
+            continue
+        if critical_steps.one_lock(a, b, between):
             continue
         if time.perf_counter() > group.deadline:
             trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")

@@ -417,7 +417,7 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
-    if finding is not None and finding.reason == solve_report.TOO_LONG:
+    if finding is None or finding.reason == solve_report.TOO_LONG:
         finding = _in_early_rounds(p, facts, query, launch) or finding
     if finding is not None and broken is not None:
         finding = solve_report.with_broken_rows(finding, broken)

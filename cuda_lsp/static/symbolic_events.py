@@ -18,6 +18,15 @@ from cuda_lsp.static.symbolic_terms import Term
 
 
 @frozen(eq=False)
+class Held:
+    """A lock that the generic thread has: its place. ``scope``: whom it orders (``Lock``)."""
+
+    array: Array
+    offset: Term
+    scope: Scope
+
+
+@frozen(eq=False)
 class Access:
     """One memory access of the generic thread.
 
@@ -34,6 +43,7 @@ class Access:
     order: int
     scope: Scope | None = None
     value: Term | None = None
+    held: tuple[Held, ...] = ()
 
 
 @frozen(eq=False)

@@ -21,7 +21,16 @@ from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.enumerate import facts_of
-from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, LoopEvent, Summary, TicketEvent
+from cuda_lsp.static.symbolic_events import (
+    Access,
+    BarrierEvent,
+    Event,
+    Fact,
+    Held,
+    LoopEvent,
+    Summary,
+    TicketEvent,
+)
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import (
     NOWHERE,
@@ -81,6 +90,7 @@ class Walker:
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
     written: frozenset[Array] = frozenset()
     fenced: bool = False
+    held: tuple[Held, ...] = ()
     locks: str = ""  # what may order threads and is not followed, for people
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
     arrives: bool = False  # some threads arrive at a named barrier without waiting
@@ -217,10 +227,31 @@ class Walker:
     def _block(self, s: ir.Block) -> None:
         outer_left = self.left.pop(s.label, None)
         known = set(self.state.values)
+        outer_held = self.held
+        if s.lock is not None:
+            self._take(s.lock, s.body)
         self.walk(s.body)
+        if s.lock is not None:
+            self.held = outer_held
+            self._others_stored(s.body)
         self.rejoin(s.label, known)
         if outer_left:
             self.left[s.label] = outer_left
+
+    def _take(self, lock: ir.Lock, body: Sequence[Stmt]) -> None:
+        place = self.evaluator().value(lock.pointer)
+        targets = place.targets if isinstance(place, PointerValue) else ()
+        if len(targets) == 1 and isinstance(targets[0].array, Array):
+            self.held = (*self.held, Held(targets[0].array, targets[0].offset, lock.scope))
+        else:
+            self.locks = self.locks or WAITING
+        self._others_stored(body)
+
+    def _others_stored(self, body: Sequence[Stmt]) -> None:
+        """Whoever had the lock in between may have changed what its region stores."""
+        stored = written_arrays(body)
+        for array in self.written if stored >= EVERY_ARRAY else stored:
+            self.state.versions[array] = (self.number(), Level.THREAD)
 
     def rejoin(self, label: int, known: set[Var]) -> None:
         """Lanes that left to ``label`` continue here with what they knew of the variables ``known``."""
@@ -270,7 +301,9 @@ class Walker:
             guard = t.and_(self.guard, target.condition)
             if guard is not t.FALSE:
                 guard, order = t.and_(guard, self.assumed), self.number()
-                self.events.append(Access(array, target.offset, size, mode, guard, site, order, scope, value))
+                self.events.append(
+                    Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
+                )
         return places
 
     def _content(self, places: PointerValue, type: Type) -> Value:
@@ -352,7 +385,7 @@ class Walker:
         in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
         if self.fenced and in_global and s.op not in ("load", "store"):
             self.events.append(TicketEvent())
-        if s.op in ("cas", "exch") and self.iterators:
+        if s.op in ("cas", "exch") and self.iterators and not self.held:
             self.locks = self.locks or WAITING
         if s.op != "load":
             self.overwrite(places, s.type.size)

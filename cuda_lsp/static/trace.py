@@ -49,6 +49,15 @@ class OutOfTime(OutOfBudget):
 
 
 @frozen(eq=False)
+class Held:
+    """A lock that the executing lanes have: its place. ``scope``: whom it orders (``Lock``)."""
+
+    array: Array
+    offset: int | Lanes | Data
+    scope: Scope
+
+
+@frozen(eq=False)
 class Access:
     """One execution of one access by all lanes (and all rounds of a vectorised loop).
 
@@ -78,13 +87,15 @@ class Access:
     copied: bool = False
     doubt: Data | None = None  # the unknown condition it is under
     given: Flags | None = None
+    held: tuple[Held, ...] = ()
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for accesses of one site that touch the same bytes with the same lanes."""
         offset = self.offset if isinstance(self.offset, int) else id(self.offset)
         where = (id(self.site), self.array.id, offset, id(self.must), id(self.may))
-        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn))
+        held = tuple((h.array.id, h.offset if isinstance(h.offset, int) else id(h.offset)) for h in self.held)
+        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn), held)
 
 
 @frozen(eq=False)

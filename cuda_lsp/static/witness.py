@@ -56,7 +56,7 @@ class ThreadAccess:
     """One access of one thread. ``passed``: how many barriers of its log came before.
 
     ``rounds``: how many rounds each enclosing loop had finished, outermost first. ``chosen``: the
-    innermost condition on data under which it happens, and the outcome taken.
+    innermost condition on data under which it happens, and the outcome taken. ``held``: locks.
     """
 
     site: Site
@@ -68,6 +68,7 @@ class ThreadAccess:
     scope: Scope | None
     chosen: tuple[Site, bool] | None = None
     rounds: tuple[int, ...] = ()
+    held: frozenset[tuple[Array, int, Scope]] = frozenset()
 
 
 @frozen
@@ -158,6 +159,7 @@ class _Machine:
     )
     steps: int = 0
     rounds: list[int] = field(factory=list[int])
+    held: frozenset[tuple[Array, int, Scope]] = frozenset()
 
     def run(self, statements: Sequence[Stmt]) -> None:
         for s in statements:
@@ -209,11 +211,15 @@ class _Machine:
             case ir.Loop():
                 self._loop(s)
             case ir.Block():
+                outer = self.held
+                if s.lock is not None:
+                    self.held |= {self._lock(s.lock)}
                 try:
                     self.run(s.body)
                 except _Left as left:
                     if left.label != s.label:
                         raise
+                self.held = outer
             case ir.Leave():
                 raise _Left(s.label)
             case ir.Fence() | ir.Assume() | ir.CommitCopies() | ir.AwaitCopies():
@@ -221,6 +227,12 @@ class _Machine:
             case ir.Incomplete():
                 if not s.harmless:
                     raise NeedsData
+
+    def _lock(self, lock: ir.Lock) -> tuple[Array, int, Scope]:
+        place = self.value(lock.pointer)
+        if not isinstance(place, Place):
+            raise NeedsData
+        return place.array, place.offset, lock.scope
 
     def _choose(self, s: ir.If, outcome: bool) -> None:
         outer, self.chosen = self.chosen, (s.site, outcome)
@@ -322,7 +334,16 @@ class _Machine:
         if place.array.space in (Space.SHARED, Space.GLOBAL):
             stop, passed = place.offset + size, len(self.result.barriers)
             done = ThreadAccess(
-                site, place.array, place.offset, stop, mode, passed, scope, self.chosen, tuple(self.rounds)
+                site,
+                place.array,
+                place.offset,
+                stop,
+                mode,
+                passed,
+                scope,
+                self.chosen,
+                tuple(self.rounds),
+                self.held,
             )
             self.result.accesses.append(done)
         return place
@@ -443,6 +464,8 @@ def collide(
 
 
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
+    if any(same_block or scope is not Scope.BLOCK for _, _, scope in a.held & b.held):
+        return False
     if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
         return not same_block and Scope.BLOCK in (a.scope, b.scope)
     return (a.mode.writes or b.mode.writes) and (same_block or a.array.space is Space.GLOBAL)
