@@ -44,6 +44,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
 from cuda_lsp.static.slicing import walk
@@ -231,13 +232,15 @@ def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
 def _limited(
     parameters: tuple[Parameter, ...], kernel: Kernel, report: KernelReport
 ) -> tuple[Parameter, ...]:
-    """The parameters with what their elements must stay below to be indices."""
+    """The parameters with what their elements must stay below to be indices, and which ascend."""
     launch = with_grid(report.launches[0] if report.launches else LaunchConfig((256, 1, 1)))
-    limits = index_limits(kernel, launch)
-    return tuple(
-        evolve(p, pieces=tuple(evolve(x, limit=min(x.limit, limits.get(x.name, x.limit))) for x in p.pieces))
-        for p in parameters
-    )
+    limits, offsets = index_limits(kernel, launch), offset_arrays(kernel)
+
+    def limited(piece: Piece) -> Piece:
+        limit = min(piece.limit, limits.get(piece.name, piece.limit))
+        return evolve(piece, limit=limit, ascending=piece.name in offsets)
+
+    return tuple(evolve(p, pieces=tuple(map(limited, p.pieces))) for p in parameters)
 
 
 def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:

@@ -106,6 +106,8 @@ def _buffer(piece: Piece, size: int, trial: Trial, random: np.random.Generator) 
         data = random.random(size // piece.element).astype(f"f{piece.element}")
     elif piece.contents is ElementKind.INTEGER and piece.element in (1, 2, 4, 8):
         data = random.integers(0, piece.limit, size // piece.element).astype(f"u{piece.element}")
+        if piece.ascending:
+            data.sort()
     else:
         data = np.zeros(size, np.uint8)
     held = data.view(np.uint8)

@@ -39,6 +39,7 @@ class Piece:
 
     ``element``: bytes of what a pointer points to. ``name`` as findings name it (``p`` or ``record.p``).
     ``limit``: integers that a pointer points to are below it, because they may be indices.
+    ``ascending``: they bound stretches of something, so that none is smaller than the one before.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Piece:
     contents: ElementKind = ElementKind.INTEGER
     fraction: bool = False  # a float or double scalar
     limit: int = 64
+    ascending: bool = False
 
 
 @frozen

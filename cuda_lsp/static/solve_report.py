@@ -32,6 +32,7 @@ from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.solve_condition import condition_of, is_vague
 from cuda_lsp.static.solve_contents import Cells, only_inputs_decide, with_contents
 from cuda_lsp.static.solve_grains import grain_of
+from cuda_lsp.static.solve_orders import order_of
 from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch
 from cuda_lsp.static.symbolic_encode import base_name
@@ -186,6 +187,8 @@ def _finding(
     shown = (threads[1], threads[0]) if swapped else threads
     condition = None
     status = Status.POSSIBLE
+    if data_condition is not None and (order := order_of(p, facts, query)) is not None:
+        data_condition, doubt, cells = None, f"whether {order}", ()
     if met is not None and data_condition is not None and not query.summary.locks:
         # Addresses that are products may meet only because the model chose the factors.
         needed = None if is_linear(p.overlap) else condition_of(p, facts, query)

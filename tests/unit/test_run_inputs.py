@@ -73,6 +73,24 @@ void launch(int* o, int* x, unsigned char* m, int n) {{ k<<<1, 256>>>(o, x, m, n
 """
 
 
+@pytest.mark.parametrize(
+    ("end", "ascending"),
+    [("row[v + 1]", True), ("*(row + v + 1)", True), ("row[v + 2]", False), ("row[v] + 4", False)],
+)
+def test_offsets_of_rows_ascend(tmp_path, end, ascending):
+    made = job(
+        tmp_path,
+        "__global__ void twice(const int* row, float* w, int n) { int v = blockIdx.x * 64 + threadIdx.x;"
+        f" if (v < n) for (int e = row[v]; e < {end}; e++) w[e] *= 2; }}\n"
+        "void launch(int* r, float* w, int n) { twice<<<8, 64>>>(r, w, n); }\n",
+    )
+    (piece,) = made.parameters[0].pieces
+    assert piece.ascending is ascending
+    found = arguments(made.parameters, made.trials[0], first_sizes(made.parameters, made.trials[0]), 1)
+    values = found[0].pointers[0][1].data.view(np.int32)
+    assert bool((np.diff(values) >= 0).all()) is ascending
+
+
 def test_the_contents_of_a_solvers_witness_are_used(tmp_path):
     made = job(tmp_path, RACE.format(before="", after="if (x[5] != 1234567) __syncthreads();"))
     under = made.trials[1]
