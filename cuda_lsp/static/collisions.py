@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.static import named_barriers
+from cuda_lsp.static import split_barriers
 from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Flags, distinct
@@ -163,6 +163,7 @@ def _best(
         same_warp = rows.lane[i] // group.warp_size == rows.lane[j] // group.warp_size
         if group.lock_step:
             good &= ~same_warp | same_instruction
+    _share_out(group, rows, i, j, good)
     kind = group.kinds
     code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
     for pair in distinct(code) if group.ordered else ():
@@ -175,7 +176,7 @@ def _best(
         if not group.between_blocks and a.warp is not b.warp:
             good[mine] &= ~(same_warp[mine] & _ordered(a, b, *lanes))
         if group.phases is not None:
-            good[mine] &= ~named_barriers.orders(group.phases, a, b, *lanes)
+            good[mine] &= ~split_barriers.orders(group.phases, a, b, *lanes, group.threads)
     if not good.any():
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
@@ -186,6 +187,19 @@ def _best(
     every = bool(same_warp.all())
     byte = int(rows.unit[i[rank]]) * unit_bytes
     return Collision(a, b, lanes, byte, bool(sure[rank]), every, bool(same_instruction[rank]))
+
+
+def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
+    """The threads of a group that copies together share out the bytes: they do not meet in one copy."""
+    base = group.lanes.start or 0
+    copies = {id(a.team): a.team for a in group.accesses if a.team is not None}
+    if not copies:
+        return
+    of = np.array([id(a.team) if a.team is not None else 0 for a in group.accesses])
+    for name, team in copies.items():
+        one = (of[rows.access[i]] == name) & (of[rows.access[j]] == name)
+        one &= rows.instance[i] == rows.instance[j]
+        good[one] &= team[rows.lane[i[one]] + base] != team[rows.lane[j[one]] + base]
 
 
 def _ordered(a: Access, b: Access, lanes_a: Ints, lanes_b: Ints) -> Flags:

@@ -40,7 +40,7 @@ class Group:
     lock_step: bool
     warp_size: int = 32
     deadline: float = math.inf  # of time.perf_counter()
-    phases: Path | None = None  # of named barriers, where there are some
+    phases: Path | None = None  # where barriers of some threads order them
     kinds: Ints = field(init=False)
     """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
 

@@ -307,9 +307,10 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
     for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
         for _, address, part in _targets(machine, pointer, mask, s.site):
             if part is not None and _records(machine, address.array):
-                record(machine, s.site, address, mode, size, part, copied=True)
                 if s.asynchronous:
-                    machine.copies.issue(machine, s.site, address, mode, size, part)
+                    machine.copies.issue(machine, s, address, mode, size, part)
+                else:
+                    record(machine, s.site, address, mode, size, part, copied=True)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
                 machine.local.pop(address.array.id, None)
@@ -321,6 +322,7 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
 def record(
     machine: Machine, site: Site, address: Address, mode: Mode, size: int, mask: Mask, *,
     stored: Value | None = None, scope: Scope | None = None, copied: bool = False,
+    finishes: Lanes | None = None, team: Lanes | None = None,
 ) -> None:  # fmt: skip
     if mode is Mode.WRITE:
         machine.plain_stores[address.array.id] = machine.plain_stores.get(address.array.id, 0) + 1
@@ -334,6 +336,7 @@ def record(
             site, address.array, mode, size, address.offset, mask.must, mask.may, machine.clock, machine.warp,
             machine.sequence, machine.loops, mask.guards, scope, stored, machine.grid_clock, mask.drawn,
             len(machine.path.choices), copied, mask.doubt, mask.given,
+            finishes, team,
         )
     )  # fmt: skip
     if machine.copies.open:
