@@ -15,8 +15,16 @@ from attrs import frozen
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.collectives import template_arguments
 from cuda_lsp.frontend.extract_build import binary, cast, element, offset_by
-from cuda_lsp.frontend.extract_places import EXPR_TYPES, Group, Handle, MemoryPlace, Place, RecordValue
-from cuda_lsp.frontend.extract_places import StaticPlace, Value
+from cuda_lsp.frontend.extract_places import (
+    Group,
+    Handle,
+    MemoryPlace,
+    Place,
+    RecordValue,
+    StaticPlace,
+    Value,
+    is_expr,
+)
 from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.groups import group_of, rank, size, synchronise
 from cuda_lsp.frontend.tree import Declaration, Node
@@ -147,17 +155,17 @@ def make_pipeline(call: Call) -> Value:
         return _unfollowed(call, "its group or the number of its stages is not known")
     state = low.pointer(call.value(1))
     everybody = size(call, group)
-    producers = consumers = everybody if isinstance(everybody, EXPR_TYPES) else None
+    if not is_expr(everybody):
+        return _unfollowed(call, "the size of its group is not known")
+    producers = consumers = cast(everybody, INT32)
     if len(call.arguments) > 2:
         chosen = type_of(low.ast, call.arguments[2])
         if "role" in chosen.name:
             return _roles(call, group, SharedStages(state, int(stages[0]), *_counters(call)))
         producers = cast(call.scalar(2), INT32)
-        consumers = binary(BinaryOp.SUB, cast(everybody, INT32), producers)  # type: ignore[arg-type]
+        consumers = binary(BinaryOp.SUB, consumers, producers)
     made = SharedStages(state, int(stages[0]), *_counters(call))
-    assert producers is not None
-    assert consumers is not None
-    _make(call, group, made, cast(producers, INT32), cast(consumers, INT32))
+    _make(call, group, made, producers, consumers)
     return Handle("cuda::pipeline", made)
 
 
@@ -192,8 +200,8 @@ def _make(call: Call, group: Group, made: SharedStages, producers: Expr, consume
             _initialise(call, at, producers)
             _initialise(call, offset_by(at, _OBJECT), consumers)
     first = rank(call, group)
-    assert isinstance(first, EXPR_TYPES)
-    condition = binary(BinaryOp.EQ, cast(first, INT32), Const(0, INT32))  # type: ignore[arg-type]
+    assert is_expr(first)
+    condition = binary(BinaryOp.EQ, cast(first, INT32), Const(0, INT32))
     low.emit(If(condition, tuple(statements), (), low.site(call.node)))
     synchronise(call, group)
 
@@ -228,8 +236,7 @@ def _own(call: Call, stages: OwnStages) -> None:
         low.emit(CommitCopies(site))
         low.emit(Assign(ahead, binary(BinaryOp.ADD, ahead, Const(1, INT32))))
     elif call.name == "consumer_wait":
-        less = binary(BinaryOp.SUB, ahead, Const(1, INT32))
-        low.emit(Assign(ahead, binary(BinaryOp.MAX, less, Const(0, INT32))))
+        low.emit(Assign(ahead, binary(BinaryOp.SUB, ahead, Const(1, INT32))))
         low.emit(AwaitCopies(ahead, site))
 
 
@@ -326,7 +333,7 @@ def _bytes(call: Call, node: Node) -> Expr | None:
     value = expressions.value(call.low, node)
     if isinstance(value, RecordValue):
         inner = next(iter(value.fields.values()), None)
-        return cast(inner, INT64) if isinstance(inner, EXPR_TYPES) else None  # type: ignore[arg-type]
+        return cast(inner, INT64) if is_expr(inner) else None
     return None
 
 
@@ -368,9 +375,9 @@ def _group_copy(call: Call, group: Group, arguments: list[Node]) -> Value:
     else:  # counts of elements on both sides
         ends = (arguments[0], arguments[2])
         target = type_of(low.ast, ends[0]).target
-        counts = [cast(expressions.scalar(low, arguments[i]), INT64) for i in (1, 3)]
+        there, here = (cast(expressions.scalar(low, arguments[i]), INT64) for i in (1, 3))
         width = Const(target.size if target is not None else 1, INT64)
-        amount = binary(BinaryOp.MUL, binary(BinaryOp.MIN, *counts), width)
+        amount = binary(BinaryOp.MUL, binary(BinaryOp.MIN, there, here), width)
     if amount is None:
         return _named(call, "cooperative_groups::memcpy_async", "how much it copies could not be read")
     _copy(call, group, *ends, amount, "cooperative_groups::memcpy_async")

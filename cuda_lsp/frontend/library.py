@@ -22,11 +22,9 @@ from cuda_lsp.frontend.extract_places import (
     StaticPlace,
     Value,
 )
-from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.matrices import lower_matrix
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import AwaitCopies, BinaryOp, Const, Copy, Fence, Store, Var
-from cuda_lsp.ir.types import INT64
+from cuda_lsp.ir.program import BinaryOp, Const, Fence, Store, Var
 from cuda_lsp.model import Scope
 
 if TYPE_CHECKING:

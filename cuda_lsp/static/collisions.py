@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.static import split_barriers
+from cuda_lsp.static import barrier_replay
 from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Flags, distinct
@@ -176,7 +176,7 @@ def _best(
         if not group.between_blocks and a.warp is not b.warp:
             good[mine] &= ~(same_warp[mine] & _ordered(a, b, *lanes))
         if group.phases is not None:
-            good[mine] &= ~split_barriers.orders(group.phases, a, b, *lanes, group.threads)
+            good[mine] &= ~barrier_replay.orders(group.phases, a, b, *lanes, group.threads)
     if not good.any():
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]

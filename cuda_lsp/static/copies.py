@@ -81,6 +81,9 @@ class Copies:
         if isinstance(allowed, Data):
             machine.trace.not_decided(_line(s.site, "waits for a number of copies that is not known"))
             return
+        if (np.broadcast_to(allowed, mask.may.shape)[mask.may] < 0).any():
+            machine.trace.not_decided(_line(s.site, "waits for a stage that was not committed"))
+            return
         for copy in list(self.open):
             covered = (copy.group >= 0) & (copy.group < self.groups - allowed) | (s.pending is None)
             self._done(copy, np.asarray(mask.must & covered))

@@ -45,10 +45,10 @@ from cuda_lsp.static.copies import Copies
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.loops import execute_loop
 from cuda_lsp.static.masks import Mask, without
-from cuda_lsp.static.split_barriers import SplitBarriers
 from cuda_lsp.static.ranges import truth_bounds
 from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice
+from cuda_lsp.static.split_barriers import SplitBarriers
 from cuda_lsp.static.trace import Budget, FenceEvent, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.values import (
     Data,

@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages, split_barriers, tickets, waiting
+from cuda_lsp.static import barrier_replay, messages, tickets, waiting
 from cuda_lsp.static.collisions import Collision, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.footprints import Group, TooManyPairs, apart
@@ -250,7 +250,7 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
 
 
 def _all_ordered(path: Path, a: Access, b: Access, group: Group) -> bool:
-    return split_barriers.order_all(path, a, b, group.lanes.start // group.threads, group.threads)
+    return barrier_replay.order_all(path, a, b, group.lanes.start // group.threads, group.threads)
 
 
 def _unsure_pair(a: Access, b: Access, reason: str) -> str:

@@ -19,7 +19,7 @@ from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.values import Data, Drawn, Flags, Lanes, Value
 
 if TYPE_CHECKING:
-    from cuda_lsp.static.split_barriers import Order
+    from cuda_lsp.static.barrier_replay import Order
 
 
 @frozen

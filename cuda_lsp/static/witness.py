@@ -196,7 +196,9 @@ class _Machine:
             case ir.Barrier():
                 value = self.value(s.mask) if s.mask is not None else None
                 mask = value if isinstance(value, int) else None
-                if s.phase is ir.BarrierPhase.SYNC:
+                if s.scope is BarrierScope.OBJECT:
+                    self._object(s)
+                elif s.phase is ir.BarrierPhase.SYNC:
                     self.result.barriers.append(PassedBarrier(s.scope, s.size, mask, s.count is None))
             case ir.If():
                 condition = self.value(s.condition)
@@ -221,6 +223,11 @@ class _Machine:
             case ir.Incomplete():
                 if not s.harmless:
                     raise NeedsData
+
+    def _object(self, s: ir.Barrier) -> None:
+        """A barrier object as one of the block: any other is not replayed (``Summary.locks``)."""
+        if s.phase is ir.BarrierPhase.SYNC or s.phase is ir.BarrierPhase.WAIT:
+            self.result.barriers.append(PassedBarrier(BarrierScope.BLOCK, None, None, True))
 
     def _choose(self, s: ir.If, outcome: bool) -> None:
         outer, self.chosen = self.chosen, (s.site, outcome)
