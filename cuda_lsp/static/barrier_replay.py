@@ -100,7 +100,7 @@ class Replay:
         phase, key = int(o.phase[thread]), int(o.object[thread])
         state, number = self.phases.states[key], self.phases.places[phase][1]
         expected = state.expected(number)
-        before = self.barriers._phase(key, number - 1) if number else None  # pyright: ignore
+        before = self.phases.phase(key, number - 1) if number else None
         if state.broken:
             return
         where = f"line {o.barrier.site.range.start.line}: `{o.barrier.site.text}`"
