@@ -262,7 +262,7 @@ def _unsure_pair(a: Access, b: Access, reason: str) -> str:
 def _conflict(a: Access, b: Access, between: bool) -> bool:
     if a.mode is Mode.READ and b.mode is Mode.READ:
         return False
-    both = a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC
+    both = a.excuses(b)
     block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
     return not both or block
 

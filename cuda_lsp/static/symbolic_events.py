@@ -36,6 +36,7 @@ class Access:
     value: Term | None = None
     copying: bool = False  # goes on until its copy is awaited
     team: bool = False  # by some thread of the block, which one is not told
+    elementwise: bool = False  # an atomic on a vector, atomic in each element only
 
 
 @frozen(eq=False)

@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
-from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.enumerate import facts_of
@@ -361,7 +361,12 @@ class Walker:
 
     def _atomic(self, s: ir.Atomic) -> None:
         mode = Mode.ATOMIC
+        begun = len(self.events)
         places = self._access(s.pointer, t.const(s.type.size), mode, s.site, s.scope)
+        if not isinstance(s.type, Int | Float | Pointer):
+            self.events[begun:] = [
+                evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
+            ]
         in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
         if self.fenced and in_global and s.op not in ("load", "store"):
             self.events.append(TicketEvent())

@@ -85,6 +85,12 @@ class Access:
     """``(lanes,)``, of an asynchronous copy: the phase that is complete only when it is, -1: none."""
     team: Lanes | None = None
     """``(lanes,)``, of a copy by groups of threads: the group whose threads share out its bytes."""
+    elementwise: bool = False  # an atomic on a vector, atomic in each element only
+
+    def excuses(self, other: Access) -> bool:
+        """Two atomics are atomic to each other when they are of one width."""
+        alike = self.size == other.size or self.elementwise or other.elementwise
+        return self.mode is Mode.ATOMIC and other.mode is Mode.ATOMIC and alike
 
     @property
     def signature(self) -> tuple[object, ...]:

@@ -451,5 +451,8 @@ def collide(
 
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
     if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
-        return not same_block and Scope.BLOCK in (a.scope, b.scope)
+        if a.array.space is Space.SHARED and not same_block:
+            return False
+        mixed = a.stop - a.start != b.stop - b.start
+        return mixed or (not same_block and Scope.BLOCK in (a.scope, b.scope))
     return (a.mode.writes or b.mode.writes) and (same_block or a.array.space is Space.GLOBAL)
