@@ -203,9 +203,9 @@ def _unexposed(low: Lowering, node: Node) -> Value:
 
 
 def decay(low: Lowering, node: Node) -> Value:
-    """Array to pointer."""
+    """Array to pointer. A parameter written as an array (``int x[]``) is a pointer already."""
     place = lvalues.place(low, node)
-    return low.address(place)
+    return low.read(place, None) if place.info.kind == "pointer" else low.address(place)
 
 
 def _cast(low: Lowering, node: Node) -> Value:

@@ -13,7 +13,7 @@ from typing import Any
 from cuda_lsp.frontend import asm, calls, expressions, initialisers, lifetimes, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import binary, cast, zero
-from cuda_lsp.frontend.extract_kernel import kernel_parameters
+from cuda_lsp.frontend.extract_kernel import kernel_parameters, overlapping
 from cuda_lsp.frontend.extract_loops import do_loop, for_loop, range_for, while_loop
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
@@ -27,6 +27,7 @@ from cuda_lsp.frontend.extract_places import (
 from cuda_lsp.frontend.extract_state import Lowering, Restart, Untranslatable
 from cuda_lsp.frontend.extract_switch import switch
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of, type_of_declaration
+from cuda_lsp.frontend.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.tree import Ast, Declaration, Node, raw_cursor
 from cuda_lsp.ir.program import (
     FALSE,
@@ -60,13 +61,13 @@ def lower_kernel(
     name: str | None = None,
     errors: Sequence[CompileError] = (),
     ast: Ast | None = None,
-    same: Mapping[str, str] | None = None,
+    shared: Mapping[str, SharedBuffer] | None = None,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``tu``: the translation unit as the binding gives it; ``cursor``: the function's.  ``text`` is
     the buffer that was parsed (the tree's own copy is used).  ``ast``: lookups shared by the kernels
-    of one parse.  ``same``: pointer parameters that point where an earlier one does.  What cannot be
+    of one parse.  ``shared``: pointer parameters that point into an earlier one's buffer.  What cannot be
     translated becomes ``Incomplete``; nothing is raised for user code.
     """
     del text
@@ -81,7 +82,7 @@ def lower_kernel(
     for _ in range(MAX_RESTARTS):
         low = Lowering(ast, memory, assigned)
         low.home = ast.extent(root)[0]
-        low.same = same or {}
+        low.shared_buffers = shared or {}
         low.errors = sorted(errors, key=lambda e: e[0].start)
         try:
             return _lower(low, root, name or declaration.name)
@@ -106,6 +107,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     params = kernel_parameters(low, root)
     if body is not None:
         statement(low, body)
+    overlapping(low, home)
     for where, message in low.errors:
         low.emit(_not_compiled(message, Site(where)))
     statements = tuple(low.out)

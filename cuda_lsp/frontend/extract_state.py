@@ -25,6 +25,7 @@ from cuda_lsp.frontend.extract_places import (
     VarPlace,
 )
 from cuda_lsp.frontend.extract_types import Field, TypeInfo, field_of
+from cuda_lsp.frontend.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.program import (
     AddressOf,
@@ -92,7 +93,8 @@ class Lowering:
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
-        self.same: Mapping[str, str] = {}  # parameters that point where earlier ones do
+        self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
+        self.overlapping: dict[str, str] = {}  # … how far behind is not known
         self.calls: tuple[SourceRange, ...] = ()
         self.active: list[int] = []
         self.frames: list[Frame] = [Frame(0, None, None)]

@@ -79,7 +79,8 @@ def group_of_type(info: TypeInfo) -> Group | None:
     return Group(scope) if scope is not None else None
 
 
-def _group(call: Call, node: Node) -> Group | None:
+def group_of(call: Call, node: Node) -> Group | None:
+    """The group that an argument is."""
     info = type_of(call.low.ast, node)
     if info.kind == "reference" and info.target is not None:
         info = info.target
@@ -97,7 +98,7 @@ def construct(call: Call) -> Value | None:
     if "cooperative_groups::" not in call.info.name:
         return None
     if call.arguments:
-        found = _group(call, call.arguments[0])
+        found = group_of(call, call.arguments[0])
         if found is not None:
             return found
     return group_of_type(call.info)
@@ -118,20 +119,22 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
         return _made(call)
     if not call.arguments:
         return None
-    group = _group(call, call.arguments[0])
+    group = group_of(call, call.arguments[0])
     if group is None:
         return None
     if call.name in ("sync", "synchronize"):
-        return _sync(call, group)
+        return synchronise(call, group)
     if call.name in ("thread_rank", "group_size"):
         return rank(call, group) if call.name == "thread_rank" else size(call, group)
     if call.name in _COLLECTIVES:
         return _collective(call, group, call.arguments[1:])
+    if call.name in ("memcpy_async", "wait", "wait_prior"):
+        return None  # of ``asynchronous``
     for node in call.arguments[1:]:
         expressions.value(call.low, node)
     call.low.incomplete(
         f"cooperative_groups::{call.name}",
-        "asynchronous group operations are not modelled",
+        "this operation of a group is not modelled",
         call.node,
         synchronises=True,
     )
@@ -168,7 +171,8 @@ def _barrier(call: Call, group: Group, implied: bool, phase: BarrierPhase = Barr
         low.emit(Barrier(group.scope, site, phase, size=group.size, implied=implied))
 
 
-def _sync(call: Call, group: Group) -> Value:
+def synchronise(call: Call, group: Group) -> Value:
+    """``group.sync()``."""
     _barrier(call, group, implied=False)
     return call.nothing()
 
@@ -176,7 +180,7 @@ def _sync(call: Call, group: Group) -> Value:
 def _member(call: Call, group: Group) -> Value | None:
     name = call.name
     if name in ("sync", "synchronize"):
-        return _sync(call, group)
+        return synchronise(call, group)
     if name == "barrier_arrive":
         _barrier(call, group, False, BarrierPhase.ARRIVE)
         return call.unknown("arrival token")

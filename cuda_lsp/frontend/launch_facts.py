@@ -14,6 +14,7 @@ from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host_constants import HostConstants
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.launches import LaunchSite, blanked
+from cuda_lsp.frontend.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import LaunchBounds
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
@@ -52,13 +53,23 @@ def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim
     return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
 
 
-def same_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, str]:
-    """Parameters that some launch gives the same argument as an earlier one: name → the earlier name."""
+def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
+    """Parameters that some launch points into the buffer of an earlier one.
+
+    Where launches disagree, how far behind is unknown.
+    """
     names = kernel.parameters
-    found: dict[str, str] = {}
+    found: dict[str, SharedBuffer] = {}
     for site in sites:
-        if site.kernel == kernel.base_name and _may_instantiate(site, kernel):
-            found.update({names[i]: names[j] for i, j in site.repeated.items() if i < len(names)})
+        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
+            continue
+        for position, shared in site.shared.items():
+            if position >= len(names) or any(p >= len(names) for p in site.arguments):
+                continue
+            here = shared.named(names)
+            known = found.setdefault(names[position], here)
+            if known != here:
+                found[names[position]] = evolve(known, offset=None)
     return found
 
 

@@ -14,15 +14,13 @@ from pathlib import Path
 from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
+from cuda_lsp.frontend.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
 _NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
 _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
-
-_PLACE = re.compile(r"(?!(?:NULL|nullptr)\b)[A-Za-z_][\w.\[\]>-]*")
-"""An argument that is one value wherever it is written twice in one launch."""
 
 _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
@@ -39,7 +37,7 @@ class LaunchSite:
     ``extents``: arguments that are the block's extent, whatever that is: position → axis.
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
-    ``repeated``: arguments that are written like an earlier one, position → the earlier position.
+    ``shared``: arguments that point into the buffer of an earlier one, by position.
     """
 
     kernel: str
@@ -52,7 +50,7 @@ class LaunchSite:
     site: Site | None = None
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
-    repeated: Mapping[int, int] = field(factory=dict[int, int])
+    shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -152,18 +150,8 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
             else None
         ),
         grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
-        repeated=_repeated(parameters),
+        shared=shared_buffers(parameters, lambda text: constants.integer(text, start)),
     )
-
-
-def _repeated(arguments: Sequence[str]) -> dict[int, int]:
-    """Positions of arguments that repeat an earlier one → its position: ``scan<<<1, n>>>(data, data)``."""
-    places = [a.strip() for a in arguments]
-    return {
-        i: places.index(place)
-        for i, place in enumerate(places)
-        if places.index(place) < i and _PLACE.fullmatch(place)
-    }
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:

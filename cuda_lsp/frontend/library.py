@@ -1,14 +1,14 @@
 """Classes of libcu++ that kernels use: atomics are modelled, the rest is named.
 
-cub's collectives and wmma have rooms of their own (``collectives``, ``matrices``). What ``cuda::barrier``
-and ``cuda::pipeline`` do is not analysed (``Incomplete``).
+cub's collectives, wmma, and barriers, pipelines and asynchronous copies have rooms of their own
+(``collectives``, ``matrices``, ``asynchronous``).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_lsp.frontend import expressions, lvalues
+from cuda_lsp.frontend import asynchronous, expressions, lvalues
 from cuda_lsp.frontend.builtin_memory import emit_atomic
 from cuda_lsp.frontend.collectives import collective
 from cuda_lsp.frontend.extract_build import binary
@@ -22,11 +22,9 @@ from cuda_lsp.frontend.extract_places import (
     StaticPlace,
     Value,
 )
-from cuda_lsp.frontend.extract_types import type_of
 from cuda_lsp.frontend.matrices import lower_matrix
 from cuda_lsp.frontend.tree import Declaration
-from cuda_lsp.ir.program import AwaitCopies, BinaryOp, Const, Copy, Fence, Store, Var
-from cuda_lsp.ir.types import INT64
+from cuda_lsp.ir.program import BinaryOp, Const, Fence, Store, Var
 from cuda_lsp.model import Scope
 
 if TYPE_CHECKING:
@@ -39,6 +37,13 @@ _ATOMIC = {
     "operator--": "sub",
     "operator+=": "add", "operator-=": "sub", "operator=": "store",
 }  # fmt: skip
+_ASYNCHRONOUS = (
+    "memcpy_async",
+    "pipeline_consumer_wait_prior",
+    "pipeline_producer_commit",
+    "init",
+    "make_pipeline",
+)
 _SCOPES = ((3, Scope.BLOCK), (2, Scope.BLOCK), (1, Scope.DEVICE), (0, Scope.SYSTEM))
 
 
@@ -67,8 +72,9 @@ def construct(call: Call) -> Value | None:
         for node in call.arguments:
             storage = lvalues.place(call.low, node)
         return Handle(name.split("<")[0], storage)
-    if name.startswith("cuda::pipeline"):
-        return Handle(name.split("<")[0])
+    if name.startswith("cuda::pipeline<"):
+        given = expressions.value(call.low, call.arguments[0]) if call.arguments else None
+        return given if isinstance(given, Handle) else Handle("cuda::pipeline")
     return None
 
 
@@ -83,21 +89,24 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
             return _atomic(call, AtomicRef(this, _scope(name)))
         if name.startswith("cub::"):
             return collective(call, this)
-        if name.startswith(("cuda::barrier", "cuda::pipeline")):
-            return _named(call, f"{name.split('<')[0]}::{call.name}", this)
+        if name.startswith("cuda::barrier"):
+            return asynchronous.barrier_member(call, this)
+        if name.startswith("cuda::pipeline"):
+            return asynchronous.pipeline_member(call, this)
         return None
     if owner == "wmma":
         return lower_matrix(call)
     if call.name == "atomic_thread_fence":
         call.low.emit(Fence(Scope.DEVICE, call.low.site(call.node)))
         return call.nothing()
-    if owner == "cuda" and call.name in (
-        "memcpy_async",
-        "pipeline_consumer_wait_prior",
-        "init",
-        "make_pipeline",
-    ):
-        return _asynchronous(call)
+    if owner == "cuda" and call.name in _ASYNCHRONOUS:
+        return _asynchronous(call, declaration)
+    if owner == "cooperative_groups" and call.name in ("memcpy_async", "wait", "wait_prior"):
+        return asynchronous.of_group(call, declaration)
+    if owner == "device":
+        name = f"cuda::device::{call.name}"
+        call.low.incomplete(name, "bulk copies are not modelled", call.node, synchronises=True)
+        return call.unknown(f"result of {call.name}")
     return None
 
 
@@ -134,45 +143,16 @@ def _is_order(call: Call, node: object) -> bool:
     return index >= (2 if call.name.startswith("compare") else 1)
 
 
-def _named(call: Call, construct: str, this: Place) -> Value:
-    values = [expressions.value(call.low, n) for n in call.arguments]
-    pointers = [this.pointer] if isinstance(this, MemoryPlace) else []
-    del values
-    if "wait" in call.name:
-        _copies_may_be_done(call)
-    call.low.incomplete(
-        construct,
-        "asynchronous barriers and pipelines are not modelled",
-        call.node,
-        pointers,
-        synchronises=True,
-    )
-    return call.unknown(f"result of {call.name}")
-
-
-def _copies_may_be_done(call: Call) -> None:
-    """Which copies a library's wait awaits is not known: none behind it is accused, and nothing is proved."""
-    call.low.emit(AwaitCopies(None, call.low.site(call.node)))
-
-
-def _asynchronous(call: Call) -> Value:
-    low = call.low
+def _asynchronous(call: Call, declaration: Declaration) -> Value:
     if call.name == "memcpy_async":
-        pointers = [n for n in call.arguments if type_of(low.ast, n).is_pointer]
-        sizes = [n for n in call.arguments if type_of(low.ast, n).is_int]
-        if len(pointers) >= 2 and sizes:
-            destination, source = (low.pointer(expressions.value(low, n)) for n in pointers[:2])
-            size = expressions.converted(low, expressions.scalar(low, sizes[0]), INT64)
-            low.emit(Copy(destination, source, size, low.site(call.node), True, "cuda::memcpy_async"))
-            return call.nothing()
-    if "wait" in call.name:
-        _copies_may_be_done(call)
-    what = "copies" if call.name == "memcpy_async" else "barriers and pipelines"
-    reason = f"asynchronous {what} are not modelled"
-    low.incomplete(f"cuda::{call.name}", reason, call.node, synchronises=True)
+        return asynchronous.memcpy_async(call)
+    if call.name == "init":
+        return asynchronous.init(call)
     if call.name == "make_pipeline":
-        return Handle("cuda::pipeline")
-    return call.unknown(f"result of {call.name}")
+        return asynchronous.make_pipeline(call)
+    if call.name == "pipeline_producer_commit":
+        return asynchronous.commit_to(call)
+    return asynchronous.wait_prior(call, declaration)
 
 
 __all__ = ["EXPR_TYPES", "Address", "Store", "construct", "lower"]

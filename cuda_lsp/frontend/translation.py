@@ -35,7 +35,7 @@ from cuda_lsp.frontend.launch_facts import (
     launch_bounds,
     launches_for,
     launches_outside,
-    same_arguments,
+    shared_arguments,
 )
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 from cuda_lsp.frontend.parse_problems import (
@@ -345,7 +345,7 @@ class Translation:
         sites = (*self.launch_sites, *outside)
         kernel = lower_kernel(
             self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast,
-            same=same_arguments(source, sites),
+            shared=shared_arguments(source, sites),
         )  # fmt: skip
         directive = self._directive(source)
         grid, arguments = common_facts(source, sites)

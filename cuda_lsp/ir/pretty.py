@@ -94,6 +94,7 @@ def _simple(s: Stmt) -> str:
         return f"{target}atomic {s.op} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
     if isinstance(s, Copy):
         how = f" async {s.mechanism}" if s.asynchronous else ""
+        how += f" by {s.team.value}" if s.team is not None else ""
         to, source = pretty(s.destination, _name), pretty(s.source, _name)
         return f"copy {to} <- {source} size {pretty(s.size, _name)}{how}"
     if isinstance(s, CommitCopies):
@@ -118,5 +119,7 @@ def _barrier(s: Barrier) -> str:
     more += "" if s.size is None else f" size {s.size}"
     more += "" if s.id is None else f" id {pretty(s.id, _name)}"
     more += "" if s.count is None else f" count {pretty(s.count, _name)}"
+    more += "" if s.object is None else f" at {pretty(s.object, _name)}"
+    more += "" if s.parity is None else f" parity {pretty(s.parity, _name)}"
     more += "" if s.phase is BarrierPhase.SYNC else f" {s.phase.value}"
     return f"barrier {s.scope.value}{more}{' implied' if s.implied else ''}"

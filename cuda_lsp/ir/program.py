@@ -296,7 +296,9 @@ class Copy:
     """``size`` bytes from ``source`` to ``destination`` by the executing thread.
 
     ``asynchronous``: completes only at an ``AwaitCopies`` of the same thread (``cp.async`` and what is made
-    of it): ``mechanism`` says which. ``read_at``: where the source is named, when that is not ``site``.
+    of it), or with the phase of a barrier object that it is bound to: ``mechanism`` says which. ``team``: a
+    group of threads moves the bytes together, which thread which byte is not told; ``team_size`` as in
+    ``Barrier.size``. ``read_at``: where the source is named, when that is not ``site``.
     """
 
     destination: Expr
@@ -305,6 +307,8 @@ class Copy:
     site: Site
     asynchronous: bool = False
     mechanism: str = ""
+    team: BarrierScope | None = None
+    team_size: int | None = None
     read_at: Site | None = None
 
     def where(self, mode: Mode) -> Site:
@@ -320,6 +324,7 @@ class BarrierScope(enum.Enum):
     TILE = "tile"  # tiled_partition<N>: aligned groups of ``size`` threads
     COALESCED = "coalesced"  # the lanes active when the group was made
     NAMED = "named"  # barrier.sync id, count
+    OBJECT = "object"  # cuda::barrier, mbarrier, the stages of a cuda::pipeline
     CLUSTER = "cluster"
     GRID = "grid"
 
@@ -328,6 +333,9 @@ class BarrierPhase(enum.Enum):
     SYNC = "sync"  # arrive and wait
     ARRIVE = "arrive"
     WAIT = "wait"
+    INIT = "init"  # OBJECT: from here on, each phase counts ``count`` arrivals
+    DROP = "drop"  # OBJECT: arrive, and be counted in no later phase
+    BIND = "bind"  # OBJECT: the phase is complete only when the thread's copies so far are
 
 
 @frozen
@@ -337,6 +345,8 @@ class Barrier:
     WARP: ``mask`` is the lane mask. TILE: ``size`` threads. NAMED: ``id`` and ``count`` (None: all).
     ``implied``: part of a lane exchange, not a barrier of its own. ``assured``: False where a library
     decides: nothing is proved by it, and nothing is accused across it.
+    OBJECT: ``object`` points to it (8 bytes); ``count`` arrivals (None: one). A WAIT is for the phase of the
+    thread's last arrival, or for the phase with ``parity`` that is not known to be complete.
     """
 
     scope: BarrierScope
@@ -348,6 +358,8 @@ class Barrier:
     count: Expr | None = None
     implied: bool = False
     assured: bool = True
+    object: Expr | None = None
+    parity: Expr | None = None
 
 
 @frozen

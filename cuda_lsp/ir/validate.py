@@ -143,7 +143,7 @@ def _expressions(s: Stmt) -> tuple[Expr, ...]:
     if isinstance(s, Copy):
         return (s.destination, s.source, s.size)
     if isinstance(s, Barrier):
-        return tuple(e for e in (s.mask, s.id, s.count) if e is not None)
+        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
     if isinstance(s, If | Loop | Assume):
         return (s.condition,)
     if isinstance(s, Incomplete):

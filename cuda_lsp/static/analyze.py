@@ -302,7 +302,7 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     found: dict[str, list[object]] = {}
     for site in (*translation.launch_sites, *itertools.chain(*translation.outside.values())):
         extents = (site.block, site.grid, site.grid_axes)
-        arguments = (*site.arguments.items(), *site.extents.items(), *site.repeated.items())
+        arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
         found.setdefault(site.kernel, []).append(facts)
     return found

@@ -1,8 +1,8 @@
 """What each kind of barrier does to the execution's clocks, and who fails to reach it.
 
 Block-level barriers end an interval of every block they complete in; warp-level ones advance the
-vector clocks of their lanes; those of some threads are in ``named_barriers``.  Split and cluster barriers are
-said to be not decided.
+vector clocks of their lanes; those of some threads, and barrier objects, are in ``split_barriers``.  Cluster
+barriers are said to be not decided.
 """
 
 from __future__ import annotations
@@ -31,8 +31,11 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
         elif machine.warp is not None:
             _warp_level(machine, s, mask)
         return
-    if s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s)):
-        machine.named.step(machine, s, mask)
+    partial = s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s))
+    apart = s.scope is BarrierScope.BLOCK and s.phase is not BarrierPhase.SYNC
+    if s.scope is BarrierScope.OBJECT or partial or apart:
+        if machine.split.step(machine, s, mask):
+            _block_level(machine, s, mask)
         return
     if s.phase is not BarrierPhase.SYNC:
         machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
@@ -52,6 +55,7 @@ def _whole_block(machine: Machine, s: Barrier) -> bool:
 
 def _block_level(machine: Machine, s: Barrier, mask: Mask) -> None:
     threads, blocks = machine.trace.threads, machine.blocks
+    machine.split.settle(machine)
     if mask.may is not machine.everyone.may or not mask.sure:
         _check_divergence(machine, s, mask)
         present = [bool(row.any()) for row in np.reshape(mask.may, (blocks, threads))]
@@ -115,5 +119,6 @@ def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
     if key == machine.synced:  # nothing happened since the same lanes last met
         return
     machine.synced = key
+    machine.split.meet(machine, executing, group, s)
     machine.warp = clock.synchronised(executing, group)
     machine.sequence += 1

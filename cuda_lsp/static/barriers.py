@@ -28,7 +28,9 @@ def _finding(trace: Trace, d: Divergence) -> Finding:
     here, there = messages.thread(trace.thread(d.present)), messages.thread(trace.thread(d.absent))
     name = d.barrier.site.text or "this barrier"
     does = "has returned before it" if d.exited else "does not"
-    if d.reason is None:
+    if d.why is not None:
+        text = d.why
+    elif d.reason is None:
         text = f"{name} is not reached by all threads of the block: {here} reaches it, {there} {does}"
     else:
         text = f"{name} may not be reached by all threads of the block: it depends on {d.reason}"

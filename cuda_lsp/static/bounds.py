@@ -59,7 +59,7 @@ def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
     """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
     found: dict[object, Finding] = {}
     for path in trace.paths:
-        if not path.phases:  # named barriers: what is executed first need not come first
+        if not path.orders:  # barriers of some threads: what is executed first need not come first
             _read_before_write(trace, path, found)
     if found and any(isinstance(s, Incomplete) and not s.harmless for s in walk(trace.kernel.body)):
         return ()  # what was not translated may write anything

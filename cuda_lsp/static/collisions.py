@@ -13,7 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.static import critical_steps, named_barriers
+from cuda_lsp.static import barrier_replay, critical_steps
 from cuda_lsp.static.footprints import Group, TooManyPairs, Units, effect, in_time, offset_of, suspicious
 from cuda_lsp.static.trace import Access, spread_out
 from cuda_lsp.static.values import Flags, distinct
@@ -98,13 +98,17 @@ def _by_site_pairs(
     number = {name: i for i, name in enumerate(dict.fromkeys(names))}
     site = np.array([number[n] for n in names])[rows.access]
     kinds = {number[n]: effect(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
+    widths: dict[int, set[int]] = {}
+    for n, a in zip(names, group.accesses, strict=True):
+        widths.setdefault(number[n], set()).add(a.size)
     order = np.lexsort((rows.unit, site))
     sorted_rows = rows.taken(order)
     edges = np.searchsorted(site[order], np.arange(len(number) + 1))
     result: list[Collision] = []
     for p in range(len(number)):
         for q in range(p, len(number)):
-            if {kinds[p], kinds[q]} in ({0}, {2}):
+            alike = len(widths[p] | widths[q]) == 1
+            if {kinds[p], kinds[q]} == {0} or ({kinds[p], kinds[q]} == {2} and alike):
                 continue
             if time.perf_counter() > group.deadline:
                 raise TooManyPairs("comparing all pairs of sites takes too long")
@@ -163,6 +167,8 @@ def _best(
         same_warp = rows.lane[i] // group.warp_size == rows.lane[j] // group.warp_size
         if group.lock_step:
             good &= ~same_warp | same_instruction
+    _share_out(group, rows, i, j, good)
+    _excuse_atomics(group, rows, i, j, good)
     kind = group.kinds
     code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
     for pair in distinct(code) if group.ordered else ():
@@ -177,7 +183,7 @@ def _best(
         if a.held and b.held:
             good[mine] &= ~critical_steps.apart(a, b, *lanes, group.between_blocks)
         if group.phases is not None:
-            good[mine] &= ~named_barriers.orders(group.phases, a, b, *lanes)
+            good[mine] &= ~barrier_replay.orders(group.phases, a, b, *lanes, group.threads)
     if not good.any():
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
@@ -188,6 +194,31 @@ def _best(
     every = bool(same_warp.all())
     byte = int(rows.unit[i[rank]]) * unit_bytes
     return Collision(a, b, lanes, byte, bool(sure[rank]), every, bool(same_instruction[rank]))
+
+
+def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
+    """The threads of a group that copies together share out the bytes: they do not meet in one copy."""
+    base = group.lanes.start or 0
+    copies = {id(a.team): a.team for a in group.accesses if a.team is not None}
+    if not copies:
+        return
+    of = np.array([id(a.team) if a.team is not None else 0 for a in group.accesses])
+    for name, team in copies.items():
+        one = (of[rows.access[i]] == name) & (of[rows.access[j]] == name)
+        one &= rows.instance[i] == rows.instance[j]
+        good[one] &= team[rows.lane[i[one]] + base] != team[rows.lane[j[one]] + base]
+
+
+def _excuse_atomics(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
+    """Atomics of one width are atomic to each other."""
+    atomic = np.array([effect(a, group.between_blocks) == 2 for a in group.accesses])
+    if not atomic.any():
+        return
+    first, second = rows.access[i], rows.access[j]
+    width = np.array([a.size for a in group.accesses])
+    vector = np.array([a.elementwise for a in group.accesses])
+    alike = (width[first] == width[second]) | vector[first] | vector[second]
+    good &= ~(atomic[first] & atomic[second] & alike)
 
 
 def _ordered(a: Access, b: Access, lanes_a: Ints, lanes_b: Ints) -> Flags:

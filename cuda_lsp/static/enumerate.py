@@ -90,5 +90,5 @@ def _execute_path(
         trace.not_decided(f"the execution was cut: {limit}")
     else:
         tickets.settle(machine.path)
-        machine.named.finish(machine)
+        machine.split.settle(machine)
     return machine.path

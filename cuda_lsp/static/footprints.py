@@ -40,7 +40,7 @@ class Group:
     lock_step: bool
     warp_size: int = 32
     deadline: float = math.inf  # of time.perf_counter()
-    phases: Path | None = None  # of named barriers, where there are some
+    phases: Path | None = None  # where barriers of some threads order them
     kinds: Ints = field(init=False)
     """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
 
@@ -152,7 +152,31 @@ def suspicious(group: Group) -> tuple[Units, Flags] | None:
         for number, agent in columns[0]:
             owner = updater[number]
             bad[number[(owner != 0) & ((owner != agent) | shared[number])]] = True
+    _mixed_widths(cells, agents, units, bad)
     return (units, bad) if bad.any() else None
+
+
+def _mixed_widths(cells: Sequence[Cells], agents: Lanes, units: Units, bad: Flags) -> None:
+    """Marks units that different agents update by atomics of different widths."""
+    atomics = [c for c in cells if c.kind == 2]
+    widths = {c.width for c in atomics}
+    for width in widths if len(widths) > 1 else ():
+        alike, others = (
+            [
+                (units.numbers(c.offset, part), agents[c.lane])
+                for c in atomics
+                for part in range(c.width // units.size)
+                if (c.width == width) is same
+            ]
+            for same in (True, False)
+        )
+        updater = _last(alike, units.span)
+        shared = np.zeros(units.span, bool)
+        for number, agent in alike:
+            shared[number[updater[number] != agent]] = True
+        for number, agent in others:
+            owner = updater[number]
+            bad[number[(owner != 0) & ((owner != agent) | shared[number])]] = True
 
 
 def _last(columns: Sequence[tuple[Ints, Lanes]], span: int) -> Lanes:

@@ -314,7 +314,7 @@ def _state(machine: Machine, shape: LoopShape, active: Mask) -> object:
             if isinstance(value, Data):
                 return None
             parts.append(identity(value))
-    return (*parts, machine.contents_state(), tuple(sorted(machine.left)))
+    return (*parts, machine.contents_state(active), tuple(sorted(machine.left)))
 
 
 def _skip(machine: Machine, loop: Loop, shape: LoopShape, period: int) -> bool:

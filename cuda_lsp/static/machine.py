@@ -45,10 +45,10 @@ from cuda_lsp.static.copies import Copies
 from cuda_lsp.static.evaluate import Evaluator
 from cuda_lsp.static.loops import execute_loop
 from cuda_lsp.static.masks import Mask, without
-from cuda_lsp.static.named_barriers import NamedBarriers
 from cuda_lsp.static.ranges import truth_bounds
 from cuda_lsp.static.representatives import assumed_grid
 from cuda_lsp.static.slicing import Slice
+from cuda_lsp.static.split_barriers import SplitBarriers
 from cuda_lsp.static.trace import Budget, FenceEvent, Held, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.values import (
     Data,
@@ -100,7 +100,7 @@ class Machine:
         self.recorded = 0
         self.samples: dict[int, int] = {}
         self.doubt: str | None = None
-        self.named = NamedBarriers()
+        self.split = SplitBarriers.of(trace.threads, self.blocks, facts.splits)
         self.copies = Copies(np.zeros(trace.lanes, np.int64))
         self.round_masks: dict[object, tuple[tuple[int, Mask | None, bool], Mask, int | Lanes]] = {}
         every = np.ones(trace.lanes, bool)
@@ -258,14 +258,14 @@ class Machine:
             return self.rejoin(mask, since, s.label)
         return rest if rest is None or rest.drawn is mask.drawn else evolve(rest, drawn=mask.drawn)
 
-    def contents_state(self) -> object:
+    def contents_state(self, active: Mask) -> object:
         """Hashable state of the modelled memory (loops compare it between rounds)."""
         shared = tuple(
             (i, c.values.tobytes(), c.known.tobytes(), tuple((e, t.serial) for e, t in c.terms.items()))
             for i, c in self.shared.items()
         )
         local = tuple((i, tuple((o, identity(v)) for o, v in c.items())) for i, c in self.local.items())
-        return shared, local, self.copies.state()
+        return shared, local, self.copies.state(), self.split.state(active)
 
     def _loop(self, s: Loop, mask: Mask) -> Mask | None:
         return execute_loop(self, s, mask)
@@ -302,7 +302,7 @@ class Machine:
 
     def _barrier(self, s: Barrier, mask: Mask) -> Mask:
         synchronise(self, s, mask)
-        self.copies.pass_barrier(self)
+        self.copies.pass_barrier(self, s)
         return mask
 
     def _commit(self, s: CommitCopies, mask: Mask) -> Mask:

@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir.program import Array, Atomic, Cast, Const, Copy, Expr, Load, Store, Var
-from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.ir.types import Float, Int, Pointer
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import tickets
 from cuda_lsp.static.contents import SharedContents
@@ -241,7 +241,16 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
             continue
         array = address.array
         if _records(machine, array):
-            record(machine, s.site, address, Mode.ATOMIC, s.type.size, part, scope=s.scope)
+            record(
+                machine,
+                s.site,
+                address,
+                Mode.ATOMIC,
+                s.type.size,
+                part,
+                scope=s.scope,
+                elementwise=_vector(s),
+            )
         if array.id in machine.facts.modelled and array.space is Space.SHARED and s.op != "load":
             unknown = machine.eval.fresh("an atomic")
             _shared(machine, array).store(address.offset, unknown, s.type, part.must, part.may)
@@ -257,6 +266,10 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
             s, s.var, machine.eval.fresh("an atomic", weak=True) if result is None else result, mask
         )
     return mask
+
+
+def _vector(s: Atomic) -> bool:
+    return not isinstance(s.type, Int | Float | Pointer)
 
 
 def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
@@ -311,9 +324,10 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
         site = s.where(mode)
         for _, address, part in _targets(machine, pointer, mask, site):
             if part is not None and _records(machine, address.array):
-                record(machine, site, address, mode, size, part, copied=True)
                 if s.asynchronous:
-                    machine.copies.issue(machine, site, address, mode, size, part)
+                    machine.copies.issue(machine, s, address, mode, size, part)
+                else:
+                    record(machine, site, address, mode, size, part, copied=True)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
                 machine.local.pop(address.array.id, None)
@@ -325,6 +339,7 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
 def record(
     machine: Machine, site: Site, address: Address, mode: Mode, size: int, mask: Mask, *,
     stored: Value | None = None, scope: Scope | None = None, copied: bool = False,
+    finishes: Lanes | None = None, team: Lanes | None = None, elementwise: bool = False,
 ) -> None:  # fmt: skip
     if mode is Mode.WRITE:
         machine.plain_stores[address.array.id] = machine.plain_stores.get(address.array.id, 0) + 1
@@ -338,6 +353,7 @@ def record(
             site, address.array, mode, size, address.offset, mask.must, mask.may, machine.clock, machine.warp,
             machine.sequence, machine.loops, mask.guards, scope, stored, machine.grid_clock, mask.drawn,
             len(machine.path.choices), copied, mask.doubt, mask.given, machine.held,
+            finishes, team, elementwise,
         )
     )  # fmt: skip
     if machine.copies.open:

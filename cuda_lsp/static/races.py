@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import critical_steps, messages, named_barriers, tickets, waiting
+from cuda_lsp.static import barrier_replay, critical_steps, messages, tickets, waiting
 from cuda_lsp.static.collisions import Collision, collide
 from cuda_lsp.static.data_collisions import data_collision
 from cuda_lsp.static.footprints import Group, TooManyPairs, apart
@@ -80,8 +80,8 @@ Intervals = dict[tuple[int, int], int]
 def _unmodelled_between(path: Path, race: Race) -> str | None:
     """A synchronisation between the two accesses of which nobody knows what it orders."""
     early, late = sorted((race.first.sequence, race.second.sequence))
-    if path.phases and not race.between_blocks and named_barriers.may_chain(path):
-        return "several barriers of some threads"
+    if path.blurred is not None and not race.between_blocks:
+        return path.blurred
     ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
     if ordered is not None:
         return ordered
@@ -162,9 +162,9 @@ def _within_block(
         groups[merge.get((block, interval), interval)].append(a)
     seen: set[object] = set()
     for members in groups.values():
-        distinct = _distinct(members, bool(path.phases))
+        distinct = _distinct(members, bool(path.orders))
         signature = tuple([a.signature for a in distinct])
-        again = signature in seen and not path.phases and all(a.drawn is None for a in distinct)
+        again = signature in seen and not path.orders and all(a.drawn is None for a in distinct)
         if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
@@ -174,7 +174,7 @@ def _within_block(
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         group = Group(
             known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
-            trace.gpu.warp_size, deadline, path if path.phases else None,
+            trace.gpu.warp_size, deadline, path if path.orders else None,
         )  # fmt: skip
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
@@ -241,6 +241,8 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
         if time.perf_counter() > group.deadline:
             trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
             return
+        if group.phases is not None and _all_ordered(group.phases, a, b, group):
+            continue
         doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
         if doubt is None:
             continue
@@ -249,6 +251,10 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
             trace.not_decided(_unsure_pair(a, b, doubt.reason))
         else:
             yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+
+
+def _all_ordered(path: Path, a: Access, b: Access, group: Group) -> bool:
+    return barrier_replay.order_all(path, a, b, group.lanes.start // group.threads, group.threads)
 
 
 def _unsure_pair(a: Access, b: Access, reason: str) -> str:
@@ -260,7 +266,7 @@ def _unsure_pair(a: Access, b: Access, reason: str) -> str:
 def _conflict(a: Access, b: Access, between: bool) -> bool:
     if a.mode is Mode.READ and b.mode is Mode.READ:
         return False
-    both = a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC
+    both = a.excuses(b)
     block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
     return not both or block
 

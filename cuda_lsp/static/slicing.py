@@ -99,7 +99,7 @@ def used(s: Stmt) -> tuple[Expr, ...]:
     if isinstance(s, AwaitCopies):
         return () if s.pending is None else (s.pending,)
     if isinstance(s, Barrier):
-        return tuple(e for e in (s.mask, s.id, s.count) if e is not None)
+        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
     if isinstance(s, (If, Loop, Assume)):
         return (s.condition,)
     return s.pointers if isinstance(s, Incomplete) else ()
@@ -182,6 +182,13 @@ class Slice:
         """Some threads arrive at a named barrier without waiting."""
         barriers = (s for s in self.statements if isinstance(s, Barrier))
         return any(s.scope is BarrierScope.NAMED and s.phase is not BarrierPhase.SYNC for s in barriers)
+
+    @property
+    def splits(self) -> bool:
+        """Barriers of some threads, or barrier objects, may order threads of a block."""
+        barriers = (s for s in self.statements if isinstance(s, Barrier))
+        apart = (BarrierScope.NAMED, BarrierScope.OBJECT)
+        return any(s.scope in apart or s.phase is not BarrierPhase.SYNC for s in barriers)
 
     @property
     def outermost(self) -> int | None:

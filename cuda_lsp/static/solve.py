@@ -30,7 +30,15 @@ from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch, mask_cases, meetings_in_a_row, pitches_of
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Summary
-from cuda_lsp.static.symbolic_intervals import Pair, Ticketed, TooManyPairs, barriers, pairs, relations
+from cuda_lsp.static.symbolic_intervals import (
+    Pair,
+    Ticketed,
+    TooManyPairs,
+    barriers,
+    pairs,
+    relations,
+    unfinished_copies,
+)
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
 from cuda_lsp.static.symbolic_terms import Op, Term
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
@@ -189,7 +197,8 @@ def _attempt(
     where = setting(kernel, launch, gpu)
     try:
         summary = summarise(kernel, where.axes, where.arguments, unroll, deadline)
-        attempt.reasons.update(dict.fromkeys(summary.reasons))
+        own = unfinished_copies(summary, gpu.warp_size)
+        attempt.reasons.update(dict.fromkeys((*summary.reasons, *([own] if own else []))))
         problems = _problems(kernel, summary, where, gpu, stats, deadline, _ticketed(kernel, launch, gpu))
     except (TooLarge, TooManyPairs) as error:
         attempt.reasons[str(error)] = None
@@ -229,6 +238,8 @@ def _holds_for_every_launch(
     except (TooLarge, TooManyPairs, RecursionError):
         return False
     query = Query(kernel, where, summary, budget.query, deadline, stats)
+    if unfinished_copies(summary, gpu.warp_size) is not None:
+        return False
     return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
 
 

@@ -44,6 +44,22 @@ class Access:
     scope: Scope | None = None
     value: Term | None = None
     held: tuple[Held, ...] = ()
+    copying: bool = False  # goes on until its copy is awaited
+    team: bool = False  # by some thread of the block, which one is not told
+    elementwise: bool = False  # an atomic on a vector, atomic in each element only
+
+
+@frozen(eq=False)
+class CopyEvent:
+    """What the generic thread does about the copies it has under way, when ``guard``.
+
+    ``pending`` None: they become a group (``bound``: of a barrier object's phase); else: all but so many of
+    the latest groups are complete, -1: all copies.
+    """
+
+    guard: Term
+    pending: int | None = None
+    bound: bool = False
 
 
 @frozen(eq=False)
@@ -62,6 +78,7 @@ class BarrierEvent:
     key: Term | None = None  # NAMED: which barrier
     everyone: bool = True  # NAMED: no count given
     assured: bool = True
+    completes: bool = False  # the copies that are bound to it
 
 
 @frozen(eq=False)
@@ -86,7 +103,7 @@ class LoopEvent:
     begun: bool = False
 
 
-Event = Access | BarrierEvent | TicketEvent | LoopEvent
+Event = Access | BarrierEvent | CopyEvent | TicketEvent | LoopEvent
 
 
 @frozen(eq=False)

@@ -10,14 +10,22 @@ Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faia
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, LoopEvent, Summary, TicketEvent
+from cuda_lsp.static.symbolic_events import (
+    Access,
+    BarrierEvent,
+    CopyEvent,
+    Event,
+    LoopEvent,
+    Summary,
+    TicketEvent,
+)
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
 MAX_PAIRS = 4000
@@ -68,6 +76,8 @@ class _Open:
     old: bool = False
     published: bool = False
     arrived: bool = False
+    groups: int | None = None  # of copies that were committed since this one began; None: it is complete
+    bound: bool = False
 
 
 class TooManyPairs(Exception):
@@ -117,6 +127,23 @@ def pairs(
     return pairing.found
 
 
+def unfinished_copies(summary: Summary, warp_size: int) -> str | None:
+    """What a thread may do with bytes that its own copies are moving, for people. Raises ``TooManyPairs``."""
+    if not any(a.copying for a in _accesses(summary.events)):
+        return None
+    pairing = _Pairing(Relation(), warp_size, summary.tainted, lambda a, b: False)
+    pairing.process(summary.events, {}, [], True)
+    return pairing.own
+
+
+def _accesses(events: Sequence[Event]) -> Iterator[Access]:
+    for event in events:
+        if isinstance(event, Access):
+            yield event
+        elif isinstance(event, LoopEvent):
+            yield from _accesses(event.events)
+
+
 def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]:
     """Lock step: only lanes executing one instruction at once can race, with common iterators."""
     found: list[Pair] = []
@@ -136,6 +163,7 @@ class _Pairing:
     ticketed: Ticketed
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
+    own: str | None = None
 
     def process(
         self, events: Sequence[Event], mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
@@ -148,6 +176,9 @@ class _Pairing:
                 self._add(event, mapping, memo, opened, emit_new, condition)
             elif isinstance(event, BarrierEvent):
                 opened = self._close(event, t.substitute(event.guard, mapping, memo), mapping, opened)
+            elif isinstance(event, CopyEvent):
+                guard = t.substitute(event.guard, mapping, memo)
+                opened = [_copied(e, event, guard) for e in opened]
             elif isinstance(event, TicketEvent):
                 opened = [evolve(e, published=True) for e in opened]
             else:
@@ -173,9 +204,21 @@ class _Pairing:
         for entry in opened:
             if emit_new or entry.old:
                 self._pair(entry, mine)
-        if emit_new:
+            if entry.groups is not None and entry.access.array is mine.array:
+                self._own_copy(entry.access, mine)
+        if emit_new and not mine.team:
             self._pair(_Open(mine), mine)
-        opened.append(_Open(mine))
+        opened.append(_Open(mine, groups=0 if mine.copying else None))
+
+    def _own_copy(self, copy: Access, mine: Access) -> None:
+        """The thread touches what it may be copying itself; where a group copies, it meets the others."""
+        if copy.team or copy.site == mine.site or not (copy.mode.writes or mine.mode.writes):
+            return
+        gap = t.sub(mine.offset, copy.offset)
+        if gap.lo >= copy.size.hi or gap.hi <= -mine.size.hi:
+            return
+        lines = f"line {mine.site.range.start.line} and the copy of line {copy.site.range.start.line}"
+        self.own = self.own or f"{lines} may touch the same bytes of {copy.array.name} in one thread"
 
     def _pair(self, entry: _Open, later: Access) -> None:
         earlier = entry.access
@@ -218,13 +261,15 @@ class _Pairing:
         if not self.closes(barrier):
             return opened
         if barrier.phase is BarrierPhase.ARRIVE:
-            return [evolve(e, arrived=True) for e in opened]
+            done = barrier.completes
+            return [evolve(e, arrived=e.groups is None or (done and e.bound)) for e in opened]
         mask = barrier.mask and t.substitute(barrier.mask, mapping)
         both = group_size(barrier, self.warp_size) > 0
         separator = Separator(guard, both, mask)
         kept: list[_Open] = []
         for entry in opened:
-            if barrier.phase is BarrierPhase.WAIT and not entry.arrived:
+            early = barrier.phase is BarrierPhase.WAIT and not entry.arrived
+            if early or (entry.groups is not None and not (barrier.completes and entry.bound)):
                 kept.append(entry)
             elif guard is t.TRUE and mask is None:
                 continue
@@ -290,6 +335,17 @@ class _Pairing:
         return [evolve(e, old=id(e.access) in old) for e in found]
 
 
+def _copied(entry: _Open, event: CopyEvent, guard: Term) -> _Open:
+    """An open copy behind a commit, a wait, or what binds it to a barrier."""
+    if entry.groups is None or not t.implies(entry.access.guard, guard):
+        return entry
+    if event.bound:
+        return evolve(entry, bound=True)
+    if event.pending is None:
+        return evolve(entry, groups=entry.groups + 1)
+    return evolve(entry, groups=None) if entry.groups > event.pending else entry
+
+
 def _when(entry: _Open, condition: Term) -> _Open:
     return evolve(entry, access=evolve(entry.access, guard=t.and_(entry.access.guard, condition)))
 
@@ -334,6 +390,7 @@ def conflicting(a: Access, b: Access, relation: Relation) -> bool:
     if a.array is not b.array and (a.array.may_alias is None or a.array.may_alias != b.array.may_alias):
         return False
     if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
-        narrow = Scope.BLOCK in (a.scope, b.scope)
-        return narrow and not relation.same_block
+        narrow = Scope.BLOCK in (a.scope, b.scope) and not relation.same_block
+        mixed = a.size is not b.size and not (a.elementwise or b.elementwise)
+        return narrow or mixed
     return True

@@ -15,7 +15,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.symbolic_events import Access, BarrierEvent, Event, Fact, LoopEvent
+from cuda_lsp.static.symbolic_events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import HeaderPlace, PointerValue, Target, Value, choose, type_range
 from cuda_lsp.static.symbolic_walk import WAITING, State, Walker, written_arrays
@@ -128,7 +128,7 @@ def _round(walker: Walker, loop: ir.Loop, k: Term) -> Term:
 def _guarded(event: Event, condition: Term) -> Event:
     from attrs import evolve
 
-    if isinstance(event, Access | BarrierEvent):
+    if isinstance(event, Access | BarrierEvent | CopyEvent):
         return evolve(event, guard=t.and_(event.guard, condition))
     return event
 

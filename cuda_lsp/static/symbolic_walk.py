@@ -13,17 +13,18 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
-from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.enumerate import facts_of
 from cuda_lsp.static.symbolic_events import (
     Access,
     BarrierEvent,
+    CopyEvent,
     Event,
     Fact,
     Held,
@@ -31,6 +32,7 @@ from cuda_lsp.static.symbolic_events import (
     Summary,
     TicketEvent,
 )
+from cuda_lsp.static.symbolic_objects import WholeObjects, regular
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import (
     NOWHERE,
@@ -94,6 +96,7 @@ class Walker:
     locks: str = ""  # what may order threads and is not followed, for people
     waiting: frozenset[int] = frozenset()  # id() of loops that wait for what other threads store
     arrives: bool = False  # some threads arrive at a named barrier without waiting
+    objects: WholeObjects = field(factory=lambda: WholeObjects(None, regular=False))
     counter: int = 0
     statements: int = 0
     depth: int = 0
@@ -161,8 +164,10 @@ class Walker:
                 self._copy(s)
             case ir.Barrier():
                 self._barrier(s)
-            case ir.CommitCopies() | ir.AwaitCopies():
-                pass
+            case ir.CommitCopies():
+                self.events.append(CopyEvent(self.guard))
+            case ir.AwaitCopies():
+                self._await(s)
             case ir.Fence():
                 self.fenced = self.fenced or s.scope is not Scope.BLOCK
             case ir.If():
@@ -381,7 +386,12 @@ class Walker:
 
     def _atomic(self, s: ir.Atomic) -> None:
         mode = Mode.ATOMIC
+        begun = len(self.events)
         places = self._access(s.pointer, t.const(s.type.size), mode, s.site, s.scope)
+        if not isinstance(s.type, Int | Float | Pointer):
+            self.events[begun:] = [
+                evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
+            ]
         in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
         if self.fenced and in_global and s.op not in ("load", "store"):
             self.events.append(TicketEvent())
@@ -418,15 +428,46 @@ class Walker:
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)
+        by_block = s.team is BarrierScope.BLOCK
+        if s.team is not None and not by_block and self.depth == 0:
+            what = "which thread of a group copies what is not modelled by the solver"
+            self.reasons[f"{s.mechanism}: {what}"] = None
+            self.overwrite(self._places(s.destination, s.site), None)
+            return
+        begun = len(self.events)
         self._access(s.source, size, Mode.READ, s.where(Mode.READ))
         places = self._access(s.destination, size, Mode.WRITE, s.site)
+        if s.asynchronous:
+            issued = self.events[begun:]
+            self.events[begun:] = [
+                evolve(e, copying=True, team=by_block) if isinstance(e, Access) else e for e in issued
+            ]
         self.overwrite(places, None)
         for target in places.targets:
             if isinstance(target.array, Array):
                 self.state.local.pop(target.array, None)
-        if s.asynchronous and self.depth == 0:
-            what = s.mechanism or "an asynchronous copy"
-            self.reasons[f"{what}: when the copy completes is not modelled by the solver"] = None
+
+    def _await(self, s: ir.AwaitCopies) -> None:
+        pending = self.evaluator().integer(s.pending) if s.pending is not None else t.const(-1)
+        if s.pending is None or (pending.is_const and pending.value >= 0):
+            self.events.append(CopyEvent(self.guard, pending.value))
+        elif pending.is_const and self.depth == 0:
+            self.reasons[f"`{s.site.text}` waits for a stage that was not committed"] = None
+
+    def _object(self, s: ir.Barrier) -> ir.Barrier | None:
+        """A step at a barrier object as one of a barrier of the block; None: it orders nothing known."""
+        if s.phase is BarrierPhase.INIT:
+            count = self.evaluator().integer(s.count) if s.count is not None else None
+            known = count.value if count is not None and count.is_const else None
+            self.objects.initialised(s, known)
+            return None
+        if s.phase is BarrierPhase.BIND:
+            self.events.append(CopyEvent(self.guard, bound=True))
+            return None
+        if self.objects.whole(s):
+            return evolve(s, scope=BarrierScope.BLOCK)
+        self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
+        return None
 
     def _whole_block(self, count: ir.Expr) -> bool:
         wanted = self.evaluator().integer(count)
@@ -435,6 +476,12 @@ class Walker:
         return known and wanted.value >= x.value * y.value * z.value
 
     def _barrier(self, s: ir.Barrier) -> None:
+        completes = s.scope is BarrierScope.OBJECT
+        if completes:
+            step = self._object(s)
+            if step is None:
+                return
+            s = step
         mask = None
         if s.mask is not None:
             mask = self.evaluator().integer(s.mask)
@@ -447,7 +494,9 @@ class Walker:
         if s.scope is ir.BarrierScope.NAMED and (s.phase is not BarrierPhase.SYNC or not everyone):
             self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         self.events.append(
-            BarrierEvent(s.scope, s.phase, self.guard, s.site, mask, s.size, key, everyone, s.assured)
+            BarrierEvent(
+                s.scope, s.phase, self.guard, s.site, mask, s.size, key, everyone, s.assured, completes
+            )
         )
         wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
         level = Level.THREAD
@@ -529,6 +578,9 @@ def summarise(
         axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
         deadline=deadline,
     )  # fmt: skip
+    x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+    threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
+    walker.objects = WholeObjects(threads, regular(kernel.body))
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     # A counter that is also stored to may be reset: its tickets need not be distinct.

@@ -7,7 +7,7 @@ Plain records, no analysis.  Lanes are numbered block by block: lane ``b * threa
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from attrs import define, field, frozen
@@ -17,6 +17,9 @@ from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site, SourceRange
 from cuda_lsp.static.clocks import WarpClock
 from cuda_lsp.static.values import Data, Drawn, Flags, Lanes, Value
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.barrier_replay import Order
 
 
 @frozen
@@ -88,6 +91,16 @@ class Access:
     doubt: Data | None = None  # the unknown condition it is under
     given: Flags | None = None
     held: tuple[Held, ...] = ()
+    finishes: Lanes | None = None
+    """``(lanes,)``, of an asynchronous copy: the phase that is complete only when it is, -1: none."""
+    team: Lanes | None = None
+    """``(lanes,)``, of a copy by groups of threads: the group whose threads share out its bytes."""
+    elementwise: bool = False  # an atomic on a vector, atomic in each element only
+
+    def excuses(self, other: Access) -> bool:
+        """Two atomics are atomic to each other when they are of one width."""
+        alike = self.size == other.size or self.elementwise or other.elementwise
+        return self.mode is Mode.ATOMIC and other.mode is Mode.ATOMIC and alike
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -111,7 +124,8 @@ class BarrierEvent:
 class Divergence:
     """A barrier that ``present`` reaches and ``absent`` (of the same block) does not.
 
-    ``exited``: the absent threads have returned. ``reason``: set when it depends on data.
+    ``exited``: the absent threads have returned. ``reason``: set when it depends on data. ``why``: when it is
+    something else than that, for people.
     """
 
     barrier: Barrier
@@ -119,6 +133,7 @@ class Divergence:
     absent: int
     exited: bool
     reason: str | None
+    why: str | None = None
 
 
 @frozen(eq=False)
@@ -155,18 +170,6 @@ class FenceEvent:
 
 
 @frozen(eq=False)
-class Phase:
-    """A phase of a named barrier: the sequence at which each lane arrived and passed, -1 for never."""
-
-    arrived: NDArray[np.int64]
-    passed: NDArray[np.int64]
-
-    @staticmethod
-    def start(lanes: int) -> Phase:
-        return Phase(np.full(lanes, -1, np.int64), np.full(lanes, -1, np.int64))
-
-
-@frozen(eq=False)
 class LockEvent:
     """A lock in ``array`` that may be taken here, or is given back by the lanes ``must``."""
 
@@ -192,7 +195,10 @@ class Path:
     """For every choice: the number that was drawn when it is true."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
-    phases: list[Phase] = field(factory=list[Phase])
+    orders: dict[tuple[int, int], Order] = field(factory=dict[tuple[int, int], "Order"])
+    """What barriers of some threads order, by block and interval."""
+    blurred: str | None = None
+    """Why nobody knows what orders the threads of a block."""
     locks: list[LockEvent] = field(factory=list[LockEvent])
     waits: list[tuple[int, int]] = field(factory=list[tuple[int, int]])
     """Loops that wait for what other threads store: the sequence at their end, source line."""

@@ -198,7 +198,9 @@ class _Machine:
             case ir.Barrier():
                 value = self.value(s.mask) if s.mask is not None else None
                 mask = value if isinstance(value, int) else None
-                if s.phase is ir.BarrierPhase.SYNC:
+                if s.scope is BarrierScope.OBJECT:
+                    self._object(s)
+                elif s.phase is ir.BarrierPhase.SYNC:
                     self.result.barriers.append(PassedBarrier(s.scope, s.size, mask, s.count is None))
             case ir.If():
                 condition = self.value(s.condition)
@@ -233,6 +235,11 @@ class _Machine:
         if not isinstance(place, Place):
             raise NeedsData
         return place.array, place.offset, lock.scope
+
+    def _object(self, s: ir.Barrier) -> None:
+        """A barrier object as one of the block: any other is not replayed (``Summary.locks``)."""
+        if s.phase is ir.BarrierPhase.SYNC or s.phase is ir.BarrierPhase.WAIT:
+            self.result.barriers.append(PassedBarrier(BarrierScope.BLOCK, None, None, True))
 
     def _choose(self, s: ir.If, outcome: bool) -> None:
         outer, self.chosen = self.chosen, (s.site, outcome)
@@ -467,5 +474,8 @@ def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
     if any(same_block or scope is not Scope.BLOCK for _, _, scope in a.held & b.held):
         return False
     if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
-        return not same_block and Scope.BLOCK in (a.scope, b.scope)
+        if a.array.space is Space.SHARED and not same_block:
+            return False
+        mixed = a.stop - a.start != b.stop - b.start
+        return mixed or (not same_block and Scope.BLOCK in (a.scope, b.scope))
     return (a.mode.writes or b.mode.writes) and (same_block or a.array.space is Space.GLOBAL)

@@ -32,22 +32,20 @@ COPY = "cuda::memcpy_async(&s[threadIdx.x], &p[threadIdx.x], sizeof(int), pipe);
     [
         (
             "__shared__ cuda::barrier<cuda::thread_scope_block> b; if (threadIdx.x == 0) init(&b, 64);"
-            " __syncthreads(); s[threadIdx.x] = p[threadIdx.x]; b.arrive_and_wait();",
-            "cuda::barrier::arrive_and_wait",
+            " __syncthreads(); s[threadIdx.x] = p[threadIdx.x];"
+            " while (!b.try_wait(b.arrive())) ;",
+            "cuda::barrier::try_wait",
         ),
         (
             f"auto pipe = cuda::make_pipeline(); pipe.producer_acquire(); {COPY} pipe.producer_commit();"
-            " pipe.consumer_wait(); __syncthreads();",
-            "cuda::pipeline::consumer_wait",
+            " pipe.consumer_wait(); pipe.quit(); __syncthreads();",
+            "cuda::pipeline::quit",
         ),
         (
-            f"auto pipe = cuda::make_pipeline(); {COPY} cuda::pipeline_consumer_wait_prior<0>(pipe);"
-            " __syncthreads();",
-            "cuda::pipeline_consumer_wait_prior",
-        ),
-        (
-            "auto g = cg::this_thread_block(); cg::memcpy_async(g, s, p, sizeof(int) * 64); cg::wait(g);",
-            "cooperative_groups::memcpy_async",
+            "__shared__ cuda::barrier<cuda::thread_scope_block> b; if (threadIdx.x == 0) init(&b, 64);"
+            " __syncthreads(); cuda::device::memcpy_async_tx(s, p, cuda::aligned_size_t<16>(256), b);"
+            " b.arrive_and_wait();",
+            "cuda::device::memcpy_async_tx",
         ),
         ("if (threadIdx.x == 0) child<<<1, 32>>>(p);", "kernel launch in device code"),
     ],

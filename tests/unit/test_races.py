@@ -192,14 +192,17 @@ def test_last_block_done_is_accepted_with_its_fence() -> None:
     assert analysed(last_block(fence=False), grid=(4, 1, 1))[0]
 
 
-def test_what_a_split_barrier_orders_is_not_decided_rather_than_a_race() -> None:
+def test_a_barrier_in_two_steps_orders_what_stands_before_and_behind_both() -> None:
     n = Notation()
     s = n.shared("s", 64)
-    steps = [
-        ir.Barrier(BarrierScope.NAMED, n.site("barrier.arrive"), phase) for phase in list(ir.BarrierPhase)[1:]
-    ]
-    findings, trace = analysed(n.kernel(n.write(s, TID), *steps, n.read(s, 63 - TID)), (64, 1, 1))
-    assert not findings and trace.undecided
+    arrive, wait = (
+        ir.Barrier(BarrierScope.NAMED, n.site("barrier.arrive"), phase)
+        for phase in (ir.BarrierPhase.ARRIVE, ir.BarrierPhase.WAIT)
+    )
+    findings, trace = analysed(n.kernel(n.write(s, TID), arrive, wait, n.read(s, 63 - TID)), (64, 1, 1))
+    assert not findings and not trace.undecided
+    findings, _ = analysed(n.kernel(n.write(s, TID), arrive, n.read(s, 63 - TID), wait), (64, 1, 1))
+    assert findings
 
 
 def test_what_a_spin_lock_protects_is_not_decided_rather_than_a_race() -> None:

@@ -30,7 +30,7 @@ _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
-_ATOMIC_OWNER = -1  # owners are agents' numbers + 1; 0: nobody
+# Owners are agents' numbers + 1; 0: nobody; less: atomics, by their width.
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
@@ -85,6 +85,7 @@ class Entries:
     sequence: Array
     value: Array
     known: Array  # whether ``value`` is what was stored
+    size: Array  # of the whole access
 
     def __getitem__(self, index: Array) -> Entries:
         return Entries(*(getattr(self, name)[index] for name in _COLUMNS))
@@ -93,7 +94,7 @@ class Entries:
         return len(self.word)
 
 
-_COLUMNS = ("word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known")
+_COLUMNS = ("word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known", "size")
 
 
 @define(eq=False)
@@ -161,11 +162,11 @@ class Detector:
             words, threads = self._words(r)
             touched.append((r, words, threads))
             if r.mode != _READ:
-                owner[words] = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
+                owner[words] = -r.size if _is_atomic(r.mode, across) else agents[threads] + 1
         suspects: list[Array] = []
         for r, words, threads in touched:
             there = owner[words]
-            mine = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
+            mine = -r.size if _is_atomic(r.mode, across) else agents[threads] + 1
             hit = (there != mine) & (there != 0)
             if hit.any():
                 suspects.append(words[hit])
@@ -207,7 +208,8 @@ class Detector:
         block = self.lanes.block
         same = block[a.thread] == block[b.thread]
         clash = (a.thread != b.thread) & ((a.mode | b.mode) > 0)
-        clash &= ~(_is_atomic(a.mode, across) & _is_atomic(b.mode, across))
+        alike = a.size == b.size
+        clash &= ~(_is_atomic(a.mode, across) & _is_atomic(b.mode, across) & alike)
         clash &= (a.bytes & b.bytes) != 0
         clash &= ~same if across else same
         if not across:
@@ -289,7 +291,7 @@ def _gather(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) ->
         bits = value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
         columns.append((
             word, thread, np.full(count, r.number), np.full(count, r.mode), covered, r.ticks[thread],
-            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known),
+            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known), np.full(count, r.size),
         ))  # fmt: skip
     if not columns:
         return Entries(*(np.empty(0, np.int64) for _ in _COLUMNS))

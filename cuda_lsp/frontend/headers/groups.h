@@ -22,7 +22,7 @@ template <class T> struct plus { T operator()(T, T) const; }; template <class T>
 template <class T> struct bit_and { T operator()(T, T) const; }; template <class T> struct bit_or { T operator()(T, T) const; }; template <class T> struct bit_xor { T operator()(T, T) const; };
 template <class G, class T, class F> T reduce(const G&, T, F); template <class G, class T, class F> T inclusive_scan(const G&, T, F); template <class G, class T> T inclusive_scan(const G&, T);
 template <class G, class T, class F> T exclusive_scan(const G&, T, F); template <class G, class T> T exclusive_scan(const G&, T); template <class G, class A, class T, class F> void reduce_update_async(const G&, A&, T, F);
-template <class G, class T, class U, class S> void memcpy_async(const G&, T*, const U*, S); template <class G> void wait(const G&); template <int N, class G> void wait_prior(const G&);
+template <class G, class T, class U, class S> void memcpy_async(const G&, T*, const U*, S); template <class G, class T, class U, class D, class S> void memcpy_async(const G&, T*, D, const U*, S); template <class G> void wait(const G&); template <int N, class G> void wait_prior(const G&);
 template <unsigned N> struct block_tile_memory {}; template <unsigned N> thread_block this_thread_block(block_tile_memory<N>&);
 namespace experimental { template <unsigned N, class P> thread_block_tile<N, P> tiled_partition(const P&); template <unsigned N> struct block_tile_memory {}; template <unsigned N> thread_block this_thread_block(block_tile_memory<N>&); }
 }  // namespace cooperative_groups

@@ -34,19 +34,20 @@ namespace cuda {
 enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 namespace std { using namespace ::std; enum memory_order { memory_order_relaxed, memory_order_consume, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst }; }
 using std::memory_order; using std::memory_order_relaxed; using std::memory_order_acquire; using std::memory_order_release; using std::memory_order_acq_rel; using std::memory_order_seq_cst;
-template <thread_scope S> struct barrier { barrier() = default; explicit barrier(int); struct arrival_token {}; arrival_token arrive(int = 1); void wait(arrival_token&&) const; void arrive_and_wait(); void arrive_and_drop(); };
+template <thread_scope S> struct barrier { unsigned long long __state; barrier() = default; explicit barrier(int); struct arrival_token {}; arrival_token arrive(int = 1); void wait(arrival_token&&) const; void wait_parity(bool) const; bool try_wait(arrival_token&&) const; bool try_wait_parity(bool) const; void arrive_and_wait(); void arrive_and_drop(); };
 template <thread_scope S> void init(barrier<S>*, int);
 #define CUDA_LSP_OPERATIONS(Q) T load(int = 5) const; void store(T, int = 5) Q; T exchange(T, int = 5) Q; T fetch_add(T, int = 5) Q; T fetch_sub(T, int = 5) Q; T fetch_max(T, int = 5) Q; T fetch_min(T, int = 5) Q; T fetch_and(T, int = 5) Q; T fetch_or(T, int = 5) Q; T fetch_xor(T, int = 5) Q; bool compare_exchange_strong(T&, T, int = 5, int = 5) Q; bool compare_exchange_weak(T&, T, int = 5, int = 5) Q; T operator++() Q; T operator++(int) Q; T operator+=(T) Q; operator T() const;
 template <class T, thread_scope S = thread_scope_system> struct atomic_ref { explicit atomic_ref(T&); CUDA_LSP_OPERATIONS(const) };
 template <class T, thread_scope S = thread_scope_system> struct atomic { T __value; atomic() = default; atomic(T); CUDA_LSP_OPERATIONS() };
 #undef CUDA_LSP_OPERATIONS
 void atomic_thread_fence(int, thread_scope = thread_scope_system);
-template <thread_scope S> struct pipeline { void producer_acquire(); void producer_commit(); void consumer_wait(); void consumer_release(); void quit(); };
-template <thread_scope S, int N> struct pipeline_shared_state {}; pipeline<thread_scope_thread> make_pipeline(); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*);
+template <thread_scope S> struct pipeline { void producer_acquire(); void producer_commit(); void consumer_wait(); void consumer_release(); bool quit(); };
+template <thread_scope S, int N> struct pipeline_shared_state { unsigned long long __stages[2 * N]; unsigned long long __threads; }; pipeline<thread_scope_thread> make_pipeline(); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*);
 enum class pipeline_role { producer, consumer };
 template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*, pipeline_role); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*, size_t);
-template <class P> void pipeline_producer_commit(P&);
-template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class... X> void memcpy_async(X&&...); template <size_t N> struct aligned_size_t { aligned_size_t(size_t); operator size_t() const; };
+template <class P, class B> void pipeline_producer_commit(P&, B&);
+template <int N, class P> void pipeline_consumer_wait_prior(P&); template <class... X> void memcpy_async(X&&...); template <size_t N> struct aligned_size_t { static constexpr size_t align = N; size_t value; constexpr explicit aligned_size_t(size_t size) : value(size) {} constexpr operator size_t() const { return value; } };
+namespace device { template <class... X> void memcpy_async_tx(X&&...); template <class... X> int barrier_arrive_tx(X&&...); template <class... X> void barrier_expect_tx(X&&...); }
 }  // namespace cuda
 struct curandState { unsigned __words[12]; };
 typedef curandState curandState_t, curandStateXORWOW, curandStateXORWOW_t, curandStatePhilox4_32_10, curandStatePhilox4_32_10_t, curandStateMRG32k3a, curandStateMRG32k3a_t, curandStateSobol32, curandStateSobol32_t, curandStateScrambledSobol32, curandStateScrambledSobol32_t, curandStateSobol64, curandStateSobol64_t, curandStateScrambledSobol64, curandStateScrambledSobol64_t, curandStateMtgp32, curandStateMtgp32_t;

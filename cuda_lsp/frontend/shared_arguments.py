@@ -1,0 +1,174 @@
+"""Pointer arguments of one launch that point into one buffer: ``k<<<…>>>(d, d + n, n)``.
+
+Read from the text of the arguments: a place, ``place + offset``, ``place - offset`` or ``&place[offset]``. An
+offset is understood when it is made of constants and of other arguments of the same launch.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import evolve, frozen
+
+_PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s*(?:\.|->)\s*\w+|\s*\[[^\[\]]*\])*"
+_CAST = re.compile(
+    rf"(?:\((?:const\s+|unsigned\s+|struct\s+)*[A-Za-z_][\w:]*(?:\s+const)?\s*\*+\s*\)\s*({_PLACE})"
+    rf"|(?:reinterpret|static|const)_cast\s*<[^<>()]*>\s*\(\s*({_PLACE})\s*\))"
+)
+_MOVED = re.compile(rf"({_PLACE})\s*([-+])\s*(?![-+>])(.+)", re.S)
+
+Offset = int | str | tuple[str, "Offset", "Offset"]
+"""A number, a parameter's name, or (operator, left, right)."""
+
+
+@frozen
+class SharedBuffer:
+    """A pointer argument that begins ``offset`` elements behind the earlier one at ``first``; None: unknown.
+
+    In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets), later by name.
+    """
+
+    first: int | str
+    offset: Offset | None = 0
+
+    def named(self, names: Sequence[str]) -> SharedBuffer:
+        """The same with the kernel's parameter names."""
+        first = names[self.first] if isinstance(self.first, int) else self.first
+        return evolve(self, first=first, offset=None if self.offset is None else _named(self.offset, names))
+
+
+def _named(offset: Offset, names: Sequence[str]) -> Offset:
+    if isinstance(offset, str):
+        return names[int(offset[1:])]
+    return (
+        offset if isinstance(offset, int) else (offset[0], _named(offset[1], names), _named(offset[2], names))
+    )
+
+
+def shared_buffers(
+    arguments: Sequence[str], integer: Callable[[str], int | None]
+) -> Mapping[int, SharedBuffer]:
+    """Positions of arguments that point into the buffer of an earlier one. ``integer``: of constant text."""
+    found: dict[int, SharedBuffer] = {}
+    begun: dict[str, tuple[int, Polynomial | None]] = {}
+    texts = [_plain(a) for a in arguments]
+    for position, text in enumerate(texts):
+        parts = _parts(text)
+        if parts is None:
+            continue
+        base, moved = parts
+        offset = _offset(moved, texts, integer)
+        if base not in begun:
+            begun[base] = (position, offset)
+            continue
+        first, start = begun[base]
+        apart = _difference(offset, start) if text != texts[first] else 0
+        found[position] = SharedBuffer(first, apart)
+    return found
+
+
+def _plain(argument: str) -> str:
+    return re.sub(r"\s*(\.|->)\s*", r"\1", argument.strip())
+
+
+def _parts(text: str) -> tuple[str, str] | None:
+    """The buffer and the offset into it, as text."""
+    if re.fullmatch(_PLACE, text):
+        return text, "0"
+    cast = _CAST.fullmatch(text)
+    if cast is not None:
+        return cast[1] or cast[2], "0"
+    if text.startswith("&") and text.endswith("]"):
+        opening = _opening(text)
+        base = text[1:opening].strip()
+        return (base, text[opening + 1 : -1]) if re.fullmatch(_PLACE, base) else None
+    moved = _MOVED.fullmatch(text)
+    if moved is not None:
+        return moved[1].strip(), moved[3] if moved[2] == "+" else f"-({moved[3]})"
+    return None
+
+
+def _opening(text: str) -> int:
+    depth = 0
+    for i in range(len(text) - 1, 0, -1):
+        depth += (text[i] == "]") - (text[i] == "[")
+        if depth == 0:
+            return i
+    return 0
+
+
+Polynomial = dict[tuple[str, ...], int]
+"""Products of names, sorted, with their factors: ``#2`` is an argument, anything else the host's own."""
+
+
+def _offset(text: str, arguments: Sequence[str], integer: Callable[[str], int | None]) -> Polynomial | None:
+    value = integer(text)
+    if value is not None:
+        return {(): value}
+    try:
+        tree = ast.parse(text.replace("->", ".").strip(), mode="eval").body
+        return _polynomial(tree, [a.replace("->", ".") for a in arguments], integer)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _polynomial(
+    node: ast.expr, arguments: Sequence[str], integer: Callable[[str], int | None]
+) -> Polynomial | None:
+    text = ast.unparse(node)
+    value = integer(text)
+    if value is not None:
+        return {(): value}
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _polynomial(node.operand, arguments, integer)
+        return None if inner is None else {names: -factor for names, factor in inner.items()}
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        left, right = (_polynomial(part, arguments, integer) for part in (node.left, node.right))
+        if left is None or right is None:
+            return None
+        if isinstance(node.op, ast.Mult):
+            return _product(left, right)
+        return _sum(left, right, 1 if isinstance(node.op, ast.Add) else -1)
+    if any(isinstance(part, ast.Call) for part in ast.walk(node)):
+        return None  # twice the same call need not give the same
+    return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
+
+
+def _sum(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:
+    total = Counter(left)
+    for names, factor in right.items():
+        total[names] += sign * factor
+    return {names: factor for names, factor in total.items() if factor}
+
+
+def _product(left: Polynomial, right: Polynomial) -> Polynomial:
+    total = Counter[tuple[str, ...]]()
+    for one, factor in left.items():
+        for other, times in right.items():
+            total[tuple(sorted((*one, *other)))] += factor * times
+    return {names: factor for names, factor in total.items() if factor}
+
+
+def _difference(offset: Polynomial | None, start: Polynomial | None) -> Offset | None:
+    """``offset - start`` when only constants and arguments are left of it."""
+    if offset is None or start is None:
+        return None
+    apart = _sum(offset, start, -1)
+    if any(not name.startswith("#") for names in apart for name in names):
+        return None
+    total: Offset = apart.pop((), 0)
+    for names, factor in sorted(apart.items()):
+        total = _joined("+", total, functools.reduce(_times, names, factor), 0)
+    return total
+
+
+def _times(product: Offset, name: str) -> Offset:
+    return _joined("*", product, name, 1)
+
+
+def _joined(operator: str, left: Offset, right: Offset, neutral: int) -> Offset:
+    return right if left == neutral else (operator, left, right)

@@ -1,0 +1,98 @@
+"""Barrier objects that are barriers of the whole block, and copies under way, for the solver.
+
+A barrier object whose every initialisation counts the block's threads, and at which each thread arrives and
+waits in turn, is a barrier of the block (``split_barriers`` has the general case, by execution). Whether the
+statements of a kernel are of that form is read from their order in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from attrs import define, field
+
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Array,
+    Barrier,
+    BarrierPhase,
+    BarrierScope,
+    Cast,
+    Expr,
+    Offset,
+    Stmt,
+)
+from cuda_lsp.static.slicing import children, walk
+
+
+@define
+class WholeObjects:
+    """What is known of the barrier objects of one kernel. ``threads``: of a block, None: not known."""
+
+    threads: int | None
+    regular: bool
+    """Each thread arrives and waits in turn, at one object if the two stand apart."""
+    counts: dict[Array, bool] = field(factory=dict[Array, bool])
+
+    def initialised(self, s: Barrier, count: int | None) -> None:
+        """``init``: whether each phase of these objects counts all threads of the block."""
+        array = array_of(s.object)
+        if array is not None:
+            whole = count is not None and count == self.threads
+            self.counts[array] = whole and self.counts.get(array, True)
+
+    def whole(self, s: Barrier) -> bool:
+        """``s`` is a step of a barrier of the whole block."""
+        array = array_of(s.object)
+        return self.regular and array is not None and self.counts.get(array, False)
+
+
+def array_of(pointer: Expr | None) -> Array | None:
+    """The array that a pointer evidently points into."""
+    while isinstance(pointer, Offset | Cast):
+        pointer = pointer.pointer if isinstance(pointer, Offset) else pointer.operand
+    return pointer.array if isinstance(pointer, AddressOf) else None
+
+
+def regular(body: tuple[Stmt, ...]) -> bool:
+    """Whether every arrival at a barrier object is followed by its wait before the next one."""
+    objects = [s for s in walk(body) if isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT]
+    steps = [s for s in objects if s.phase not in (BarrierPhase.INIT, BarrierPhase.BIND)]
+    if any(s.phase is BarrierPhase.DROP or s.parity is not None or s.count is not None for s in steps):
+        return False
+    apart = any(s.phase is not BarrierPhase.SYNC for s in steps)
+    one = len({array_of(s.object) for s in objects}) == 1 and not any(
+        isinstance(s.object, Offset) for s in steps
+    )
+    bound = any(s.phase is BarrierPhase.BIND for s in objects)
+    return (one or not (apart or bound)) and all(_in_turn(part) for part in _lists(body))
+
+
+def _lists(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+    yield body
+    for s in body:
+        for part in children(s):
+            yield from _lists(part)
+
+
+def _in_turn(statements: Sequence[Stmt]) -> bool:
+    pending = False
+    for s in statements:
+        if isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT:
+            if s.phase is BarrierPhase.ARRIVE:
+                if pending:
+                    return False
+                pending = True
+            elif s.phase is BarrierPhase.WAIT:
+                if not pending:
+                    return False
+                pending = False
+            elif s.phase is BarrierPhase.SYNC and pending:
+                return False
+        elif pending and any(isinstance(x, Barrier) for x in walk((s,)) if _steps(x)):
+            return False
+    return not pending
+
+
+def _steps(s: Stmt) -> bool:
+    return isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT
