@@ -2,8 +2,9 @@
 
 A change is queued and analysed at once; a newer version replaces one that waits. The first tier is
 published as soon as it is there, the solver's answers later, and only what differs from what the client
-shows. Reports of older versions are never published. The client itself moves old squiggles with the
-text until new ones come, so nothing is cleared in between.
+shows. A keystroke inside a kernel reads that kernel only; a pause in the typing reads the whole text.
+Reports of older versions are never published. The client itself moves old squiggles with the text until
+new ones come, so nothing is cleared in between.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from attrs import define, frozen
@@ -124,6 +126,8 @@ class Session:
         while True:
             with self._condition:
                 paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
+            if paused:
+                self._complete()
             if paused or changes >= _MOST_CHANGES:
                 gc.collect()
                 return_memory()
@@ -148,23 +152,44 @@ class Session:
                     self._waiting.setdefault(uri, _Change(uri, path, known.text, known.version))
             self._condition.notify_all()
 
+    def _complete(self) -> None:
+        """Read the texts whole of which the last keystrokes read one kernel."""
+        with self._condition:
+            known = [(uri, document.path) for uri, document in self._open.items()]
+        for uri, path in known:
+            report = self._guarded(path, partial(self._analyzer.complete, path))
+            if report is not None:
+                self._deliver(uri, report)
+                self._refine(uri, path)
+
     def _has_work(self) -> bool:
         return bool(self._waiting or self._closing or self._stopped)
 
     def _analyse(self, change: _Change) -> None:
-        try:
-            if change.path in self._outdated:
-                self._outdated.discard(change.path)
-                self._analyzer.refresh(change.path)
-            report = self._analyzer.update(change.path, change.text, change.version)
-        except Exception:
-            log.exception("analysis of %s failed", change.path)
+        report = self._guarded(change.path, partial(self._update, change))
+        if report is None:
             return
         opened = self.report(change.uri) is None
         self._deliver(change.uri, report)
-        self._analyzer.refine(change.path, lambda refined: self._deliver(change.uri, refined))
+        self._refine(change.uri, change.path)
         if opened:
             return_memory()
+
+    def _update(self, change: _Change) -> FileReport:
+        if change.path in self._outdated:
+            self._outdated.discard(change.path)
+            self._analyzer.refresh(change.path)
+        return self._analyzer.update(change.path, change.text, change.version)
+
+    def _refine(self, uri: str, path: Path) -> None:
+        self._analyzer.refine(path, partial(self._deliver, uri))
+
+    def _guarded(self, path: Path, analysis: Callable[[], FileReport | None]) -> FileReport | None:
+        try:
+            return analysis()
+        except Exception:
+            log.exception("analysis of %s failed", path)
+            return None
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:

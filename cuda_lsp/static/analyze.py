@@ -52,6 +52,13 @@ class _Known:
     first: FirstTier
     report: KernelReport
     line: int
+    _shown: tuple[KernelReport, int, KernelReport] | None = None
+
+    def at(self, line: int) -> KernelReport:
+        """The report where the kernel begins on ``line``; the same object until one of them changes."""
+        if self._shown is None or self._shown[0] is not self.report or self._shown[1] != line:
+            self._shown = (self.report, line, moved(self.report, line - self.line))
+        return self._shown[2]
 
 
 @define
@@ -105,13 +112,13 @@ class Analyzer:
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
-        launches = _launches_by_kernel(translation)
+        wanted = _keyed(translation)
+        if not all(key in self._reports or translation.reads(source) for key, source in wanted):
+            translation.complete()
+            wanted = _keyed(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
-        for source in translation.kernels():
-            if source.dependent:
-                continue
-            key = _key(translation, source, launches)
+        for key, source in wanted:
             if key not in self._reports:
                 enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
                 failure = self._analyse(translation, source, key, enough)
@@ -130,6 +137,14 @@ class Analyzer:
             document.seconds = time.perf_counter() - started
             self._forget_old()
             return self._report(path, document)
+
+    def complete(self, path: Path) -> FileReport | None:
+        """Read the newest text of a file whole if ``update`` read one kernel only; None: it had all."""
+        document = self._documents.get(path)
+        if document is None or not document.translation.is_focused:
+            return None
+        document.translation.complete()
+        return self.update(path, document.translation.source.text, document.version)
 
     def refresh(self, path: Path) -> None:
         """A header changed on disk: the next ``update`` sees it."""
@@ -207,7 +222,7 @@ class Analyzer:
             translation = Translation(path, text, frontend_options(self.settings))
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
-            document.translation.reparse(text)
+            document.translation.reparse(text, focused=self._quick)
         return document
 
     def _look_around(self, path: Path, document: _Document) -> None:
@@ -280,14 +295,9 @@ class Analyzer:
         for key, line in document.keys:
             known = self._reports.get(key)
             if known:
-                kernels.append(moved(known.report, line - known.line))
+                kernels.append(known.at(line))
         visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
-        versioned = tuple(
-            evolve(k, findings=tuple(f.with_version(document.version) for f in k.findings)) for k in visible
-        )
-        return FileReport(
-            path, versioned, document.errors, seconds=document.seconds, version=document.version
-        )
+        return FileReport(path, visible, document.errors, seconds=document.seconds, version=document.version)
 
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
@@ -305,6 +315,12 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
         found.setdefault(site.kernel, []).append(facts)
     return found
+
+
+def _keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
+    """The kernels whose types are known, each behind what its report is kept under."""
+    launches = _launches_by_kernel(translation)
+    return [(_key(translation, s, launches), s) for s in translation.kernels() if not s.dependent]
 
 
 def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
