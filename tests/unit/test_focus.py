@@ -86,7 +86,8 @@ def meaning(kernel: Kernel) -> tuple[object, ...]:
     """A kernel program without the identities of its variables."""
     return (
         kernel_text(kernel), set(kernel.errors), kernel.launches, kernel.grid, kernel.arguments,
-        kernel.extents, kernel.digest, kernel.bounds, kernel.directives.launch, kernel.instantiated_by, kernel.mangled,
+        kernel.extents, kernel.digest, kernel.bounds, kernel.directives.launch,
+        kernel.instantiated_by, kernel.mangled,
     )  # fmt: skip
 
 
