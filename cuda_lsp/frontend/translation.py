@@ -148,10 +148,11 @@ class Translation:
         """Whether ``lower`` can take this kernel."""
         return self._focused is None or source.offsets == self._focused
 
-    def complete(self) -> None:
-        """Read the whole text if only one kernel of it was. Cursors handed out before are dead afterwards."""
-        if self._focused is not None:
-            self._read(self._source.text)
+    def complete(self, text: str | None = None) -> None:
+        """Read the whole text (None: as it is) if not done. Cursors handed out before are dead afterwards."""
+        wanted = self._source.text if text is None else text
+        if self._focused is not None or wanted != self._source.text:
+            self._read(wanted)
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""

@@ -22,7 +22,6 @@ from cuda_lsp.server.dynamic_check import DynamicChecks
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
-from cuda_lsp.static.analyze import check_text
 
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
@@ -300,12 +299,12 @@ def _wire_reading(server: CudaServer) -> None:
         report = ls.report(document.uri)
         if report is None:
             return []
-        path, settings = path_of(document.uri), ls.settings
+        session, version = ls.session, document.version
 
-        def check(text: str) -> FileReport:
-            return check_text(path, text, settings, solver=False)
+        def check(text: str) -> FileReport | None:
+            return session.tried(document.uri, version, text) if session else None
 
-        # Repairs are analysed off the event loop: typing goes on meanwhile.
+        # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         return await asyncio.to_thread(actions.actions, report, document, params.range, check)
 
     @server.feature(

@@ -49,6 +49,7 @@ class _Known:
     """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
 
     kernel: Kernel
+    base_name: str
     first: FirstTier
     report: KernelReport
     line: int
@@ -112,23 +113,9 @@ class Analyzer:
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
-        wanted = _keyed(translation)
-        if not all(key in self._reports or translation.reads(source) for key, source in wanted):
-            translation.complete()
-            wanted = _keyed(translation)
-        keys: list[tuple[str, int]] = []
-        errors: list[ToolError] = list(translation.diagnostics)
-        for key, source in wanted:
-            if key not in self._reports:
-                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
-                failure = self._analyse(translation, source, key, enough)
-                if failure:
-                    errors.append(failure)
-                    continue
-            with self._lock:
-                self._reports.move_to_end(key)
-            keys.append((key, source.range.start.line))
-            document.last_good[source.base_name] = keys[-1]
+        keys, errors = self._first_tier(translation, until)
+        for key, line in keys:
+            document.last_good[self._reports[key].base_name] = (key, line)
         keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
@@ -138,13 +125,39 @@ class Analyzer:
             self._forget_old()
             return self._report(path, document)
 
-    def complete(self, path: Path) -> FileReport | None:
+    def complete(self, path: Path, text: str) -> FileReport | None:
         """Read the newest text of a file whole if ``update`` read one kernel only; None: it had all."""
         document = self._documents.get(path)
         if document is None or not document.translation.is_focused:
             return None
-        document.translation.complete()
-        return self.update(path, document.translation.source.text, document.version)
+        document.translation.complete(text)
+        return self.update(path, text, document.version)
+
+    def tried(self, path: Path, text: str) -> tuple[FileReport, tuple[str, ...]] | None:
+        """What the first tier would say of an open file with another text, and keys of what is not finished.
+
+        The file itself stays as it is; from ``update``'s thread. None: the file is not open.
+        """
+        document = self._documents.get(path)
+        if document is None:
+            return None
+        translation = document.translation
+        translation.reparse(text, focused=self._quick)
+        keys, errors = self._first_tier(translation, time.thread_time() + _TYPING)
+        with self._lock:
+            imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
+            imagined.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
+            cut = tuple(key for key, _ in keys if self._reports[key].first.cut)
+            return self._report(path, imagined), cut
+
+    def finish(self, keys: Iterable[str]) -> None:
+        """Have the background finish executions that were cut; blocks, from any thread."""
+        for key in keys:
+            known = self._reports.get(key)
+            answer = self._background.execute(known.kernel) if known is not None else None
+            with self._lock:
+                if known is not None and answer is not None and known.first.cut:
+                    _take_in(known, answer, self.settings)
 
     def refresh(self, path: Path) -> None:
         """A header changed on disk: the next ``update`` sees it."""
@@ -225,6 +238,28 @@ class Analyzer:
             document.translation.reparse(text, focused=self._quick)
         return document
 
+    def _first_tier(
+        self, translation: Translation, until: float
+    ) -> tuple[list[tuple[str, int]], list[ToolError]]:
+        """Every kernel's key and first line, with its report known; what the user should hear besides."""
+        wanted = _keyed(translation)
+        if not all(key in self._reports or translation.reads(source) for key, source in wanted):
+            translation.complete()
+            wanted = _keyed(translation)
+        keys: list[tuple[str, int]] = []
+        errors: list[ToolError] = list(translation.diagnostics)
+        for key, source in wanted:
+            if key not in self._reports:
+                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                failure = self._analyse(translation, source, key, enough)
+                if failure:
+                    errors.append(failure)
+                    continue
+            with self._lock:
+                self._reports.move_to_end(key)
+            keys.append((key, source.range.start.line))
+        return keys, errors
+
     def _look_around(self, path: Path, document: _Document) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
         translation = document.translation
@@ -272,7 +307,8 @@ class Analyzer:
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)
         with self._lock:
-            self._reports[key] = _Known(kernel, first, first.report, source.range.start.line)
+            line = source.range.start.line
+            self._reports[key] = _Known(kernel, source.base_name, first, first.report, line)
         return None
 
     def _answered(self, path: Path, key: str, answer: Answer) -> FirstTier | None:

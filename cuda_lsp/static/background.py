@@ -6,6 +6,8 @@ not disturb the others of its file.
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -59,6 +61,18 @@ class Background:
         for key in work.keys() - before:
             self._submit(path, key, *work[key])
         return len(work)
+
+    def execute(self, kernel: Kernel) -> FirstTier | Failure | None:
+        """All of the first tier on one kernel, before proofs that wait; blocks. None: closed meanwhile."""
+        self.start()
+        pool = self._pool
+        if pool is None:
+            return None
+        answers: queue.SimpleQueue[FirstTier | Failure] = queue.SimpleQueue()
+        pool.submit(partial(enumerate_kernel, kernel, self._settings), _EXECUTION, answers.put)
+        with contextlib.suppress(queue.Empty):
+            return answers.get(timeout=_EXECUTION + 2)
+        return None
 
     def close(self) -> None:
         """End the processes for good."""
