@@ -19,6 +19,7 @@ from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
+from cuda_lsp.static.work import PATIENCE
 from cuda_lsp.static.workers import SolverPool
 
 _EXECUTION = 20.0  # seconds after which an execution is taken to hang
@@ -112,4 +113,4 @@ class Background:
         budget = budget_of(self._settings)
         launches, gpu = first.report.launches, self._settings.gpu
         proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
-        pool.submit(proof, budget.kernel, deliver, owner=(path, key), priority=1)
+        pool.submit(proof, PATIENCE * budget.kernel, deliver, owner=(path, key), priority=1)

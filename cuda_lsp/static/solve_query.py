@@ -271,7 +271,7 @@ class Query:
             return UNKNOWN, True
         solver: Any = z3().Solver()
         solver.set("rlimit", work.z3_units(left))
-        solver.set("timeout", max(1, int(1000 * min(work.SAFETY * left, work.time_left()))))
+        solver.set("timeout", int(1000 * work.PATIENCE * left))
         solver.add(*encoder.constraints, goal)
         result = solver.check()
         work.DONE.queries += 1
