@@ -8,6 +8,7 @@ What the last reading of the whole file said of the rest still holds, moved with
 ``focus_on`` gives up (the whole file is read then) wherever text alone does not tell that an edit stays
 inside its kernel: braces that do not close, preprocessor lines that change, launches inside kernels,
 bodies that macros write. Whether clang saw the kernel end where it should is for the caller to check.
+An edit inside a host function leaves all kernels as they were, and nothing needs to be read.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ _UNCLEAR = (b'R"', b'"', b"'", b"/*")
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
 _NEVER = re.compile(rb"<<<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
+_NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
+_TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
 
@@ -94,9 +97,9 @@ def _moved(body: Body, edit: Edit) -> Body:
 
 @frozen
 class Focus:
-    """One edited kernel. ``was``, ``offsets``: its function before and after; ``text``: what clang reads.
+    """One edited function. ``was``, ``offsets``: where it is before and after; ``text``: what clang reads.
 
-    ``blank``: the stretches of ``text`` that are blank and were not.
+    ``name``: of a kernel, "" of a host function. ``blank``: the stretches of ``text`` that were not blank.
     """
 
     name: str
@@ -121,13 +124,22 @@ def surroundings(sources: KernelSources, data: bytes) -> Surroundings:
     )
 
 
+def host_bodies(around: Surroundings, data: bytes) -> tuple[Body, ...]:
+    """Host functions whose bodies tell nothing of what kernels mean, launches aside."""
+    return tuple(
+        body
+        for body in around.bodies
+        if not body.kernel and not _TOLD_ELSEWHERE.search(data, body.start, body.end)
+    )
+
+
 def _stands_alone(body: Body, data: bytes) -> bool:
     """Whether the text of a body is a body and nothing else: no directives, written by no macro."""
     if data[body.start : body.start + 1] != b"{" or data[body.end - 1 : body.end] != b"}":
         return False
     if not body.kernel and _TELLING.search(data, body.function, body.start):
         return False
-    return not DIRECTIVE_LINE.search(data, body.start, body.end) and _closes(data, body.start, body.end)
+    return not DIRECTIVE_LINE.search(data, body.start, body.end)
 
 
 def _closes(data: bytes, start: int, end: int) -> bool:
@@ -147,13 +159,16 @@ def _closes(data: bytes, start: int, end: int) -> bool:
 
 
 def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after: bytes) -> Focus | None:
-    """The kernel whose body the edit between two texts is inside of; None: read the whole file."""
+    """The function whose body the edit between two texts is inside of; None: read the whole file."""
     edit = edit_between(before, after)
-    body = next(
-        (b for b in around.bodies if b.kernel and b.start < edit.start and edit.old_end < b.end), None
-    )
+    body = next((b for b in around.bodies if b.start < edit.start and edit.old_end < b.end), None)
     if body is None:
         return None
+    if not body.kernel:
+        if around.templates or not _stays_inside(before, after, body, edit):
+            return None
+        end = body.end + edit.shift
+        return Focus("", edit, (body.function, body.end), (body.function, end), after, ())
     own = next(
         (k for k in (*sources.templates, *sources.kernels) if k.offsets == (body.function, body.end)), None
     )
@@ -198,8 +213,8 @@ def _stays_inside(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
     return (
         not behind.strip()
         and not DIRECTIVE_LINE.search(after, body.start, end)
-        and not _NEVER.search(before, body.start, body.end)
-        and not _NEVER.search(after, body.start, end)
+        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(before, body.start, body.end)
+        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(after, body.start, end)
         and _closes(after, body.start, end)
     )
 

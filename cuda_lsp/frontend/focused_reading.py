@@ -41,6 +41,28 @@ def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -
     )
 
 
+def moved_sources(sources: KernelSources, focus: Focus) -> KernelSources:
+    """The kernels of the file after an edit inside a host function."""
+    return KernelSources(
+        tuple(_moved(k, focus) for k in sources.kernels),
+        tuple(_moved(k, focus) for k in sources.templates),
+        tuple((_moved(k, focus), count) for k, count in sources.skipped),
+        tuple((name, *_stretch((start, end), focus)) for name, start, end in sources.device_functions),
+    )
+
+
+def moved_problems(before: Problems, focus: Focus, last: int) -> Problems:
+    """The mistakes of the file but those inside the edited function, which ended on line ``last``."""
+    edit = focus.edit
+    main = (
+        Problem(p.message, edit.moved(p.offset), p.line + (edit.lines if p.offset >= edit.old_end else 0))
+        for p in before.main
+        if not focus.was[0] <= p.offset < focus.was[1]
+    )
+    missing = ((name, line + edit.lines if line > last else line) for name, line in before.missing)
+    return Problems(tuple(main), before.headers, tuple(missing))
+
+
 def _moved(kernel: KernelSource, focus: Focus) -> KernelSource:
     if kernel.offsets[0] < focus.edit.start or not (focus.edit.shift or focus.edit.lines):
         return kernel
@@ -59,12 +81,7 @@ def _stretch(offsets: tuple[int, int], focus: Focus) -> tuple[int, int]:
 
 def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems | None:
     """The mistakes of the file, those of the kernel in focus from ``found``; None: others changed as well."""
-    edit = focus.edit
-    outside = [
-        Problem(p.message, edit.moved(p.offset), p.line + (edit.lines if p.offset >= edit.old_end else 0))
-        for p in before.main
-        if not focus.was[0] <= p.offset < focus.was[1]
-    ]
+    outside = moved_problems(before, focus, 0).main
     seen = [p for p in outside if not any(start <= p.offset < end for start, end in focus.blank)]
     own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
     if set(seen) != set(found.main) - set(own) or set(before.headers) != set(found.headers):

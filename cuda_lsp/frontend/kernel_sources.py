@@ -2,8 +2,8 @@
 
 A template counts once per instantiation (grouped with its template by where the text ends, because clang
 gives their starts differently). A digest covers everything the translation of a kernel can depend on:
-its own text, all text outside other kernels, preprocessor lines inside them, and the headers. Equal
-digests mean equal kernel programs, up to the line shift between the two ranges.
+its own text, all text outside other kernels and host functions, preprocessor lines inside them, and the
+headers. Equal digests mean equal kernel programs, up to the line shift between the two ranges.
 """
 
 from __future__ import annotations
@@ -284,17 +284,37 @@ def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) 
 
 @frozen
 class Environment:
-    """What all kernels of a text have around them: a digest of it, and the lines of device entities."""
+    """What the kernels of a text have around them: digests of it, and the lines of device entities.
 
-    digest: bytes
+    ``whole``: with the bodies of host functions. Those count for kernels that launches there instantiate, for
+    constants of launch bounds, and for kernels that name such a function (``host``).
+    """
+
+    plain: bytes
+    whole: bytes
     device_lines: tuple[int, ...]
+    host: frozenset[bytes]
+
+    def digest(self, kernel: KernelSource, text: bytes) -> bytes:
+        """Of what this kernel may depend on."""
+        if kernel.template or kernel.template_arguments or b"__launch_bounds__" in text:
+            return self.whole
+        return self.plain if self.host.isdisjoint(_WORD.findall(text)) else self.whole
 
 
-def environment_of(sources: KernelSources, source: SourceText, context: bytes) -> Environment:
-    """Of a text whose kernels are known; ``context``: flags and headers, all that is not in the file."""
+def environment_of(
+    sources: KernelSources, source: SourceText, context: bytes, host: Sequence[Body] = ()
+) -> Environment:
+    """Of a text whose kernels are known; ``context``: flags and headers, all that is not in the file.
+
+    ``host``: host functions whose bodies mean nothing to text outside them.
+    """
     extents = sorted({k.offsets for k in sources.kernels} | {k.offsets for k in sources.templates})
     outside, device_lines = _environment(source, extents)
-    return Environment(hashlib.sha256(context + b"\0" + outside).digest(), tuple(device_lines))
+    whole = hashlib.sha256(context + b"\0" + outside).digest()
+    hidden = [(body.start + 1, body.end - 1) for body in host]
+    plain = hashlib.sha256(context + b"\0" + _environment(source, sorted([*extents, *hidden]))[0]).digest()
+    return Environment(plain, whole, tuple(device_lines), frozenset(body.name for body in host))
 
 
 def with_digests(
@@ -316,7 +336,7 @@ def _with_digest(kernel: KernelSource, source: SourceText, environment: Environm
     line = kernel.range.start.line
     # Sites inside inlined device functions do not move with the kernel: their distance is part of the result.
     distances = ",".join(str(other - line) for other in environment.device_lines)
-    sha = hashlib.sha256(environment.digest)
+    sha = hashlib.sha256(environment.digest(kernel, source.data[start:end]))
     sha.update(f"\0{kernel.name}\0{kernel.range.start.column}\0{distances}\0".encode())
     sha.update(source.data[start:end])
     return evolve(kernel, digest=sha.hexdigest())

@@ -23,8 +23,14 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
-from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, surroundings
-from cuda_lsp.frontend.focused_reading import merged_problems, merged_sources, moved_sites
+from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
+from cuda_lsp.frontend.focused_reading import (
+    merged_problems,
+    merged_sources,
+    moved_problems,
+    moved_sites,
+    moved_sources,
+)
 from cuda_lsp.frontend.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
@@ -84,7 +90,6 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._preludes: tuple[Prelude, ...] = ()
-        self._environment: Environment | None = None  # of the text that was read last
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._tailed = False  # what the preludes' files say behind the ``#include`` is read as well
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
@@ -141,7 +146,7 @@ class Translation:
 
     @property
     def is_focused(self) -> bool:
-        """Whether only one kernel of the text was read."""
+        """Whether at most one kernel of the text was read."""
         return self._focused is not None
 
     def reads(self, source: KernelSource) -> bool:
@@ -163,6 +168,7 @@ class Translation:
         """Free libclang's memory. The translation has no kernels afterwards."""
         self._unit = None
         self._ast = None
+        self._surroundings = None
         self._sources = KernelSources()
 
     def _take(self, text: str) -> None:
@@ -176,6 +182,7 @@ class Translation:
         self._launch_sites: tuple[LaunchSite, ...] | None = None
         self._directives: FileDirectives | None = None
         self._surroundings: Surroundings | None = None
+        self._environment: Environment | None = None
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
 
     def _read(self, text: str) -> None:
@@ -188,22 +195,49 @@ class Translation:
             if not self._parse() or not self._revise_guesses():
                 break
         if self._ast is not None:
-            self._environment = environment_of(self._sources, self._source, self._context())
-            self._sources = with_digests(self._sources, self._source, self._environment)
+            self._surroundings = surroundings(self._sources, self._source.data)
+            self._digest()
+
+    def _digest(self, only: tuple[int, int] | None = None, environment: Environment | None = None) -> None:
+        """Digests of all kernels, or of one where ``environment`` stayed as it was."""
+        if environment is None:
+            assert self._surroundings is not None
+            host = host_bodies(self._surroundings, self._source.data)
+            environment = environment_of(self._sources, self._source, self._context(), host)
+        self._environment = environment
+        self._sources = with_digests(self._sources, self._source, environment, only)
 
     def _read_focused(self, text: str) -> bool:
         """Read the one kernel in whose body the text changed. False: the whole text must be read."""
-        before, sources, problems = self._source, self._sources, self._problems
-        if self._ast is None or self._preludes or self._wait:
+        around, environment, before = self._surroundings, self._environment, self._source
+        if around is None or environment is None or self._preludes or self._wait:
             return False
-        around = self._surroundings or surroundings(sources, before.data)
-        focus = focus_on(around, sources, before.data, SourceText(self.path, text).data)
-        if focus is None:
+        focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
+        if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
             return False
-        sites, behind = self.launch_sites, before.position(focus.was[1]).line
+        sources, problems, sites = self._sources, self._problems, self.launch_sites
+        last = before.position(focus.was[1]).line
         self._take(text)
-        if len(self._source.data) > _MAX_BYTES or not self._parse(focus):
+        self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        if not focus.name:  # a host function: every kernel is what it was
+            self._sources, self._problems = (
+                moved_sources(sources, focus),
+                moved_problems(problems, focus, last),
+            )
+            self._digest()
+            return True
+        if not self._parse(focus) or not self._believe(focus, sources, problems):
             return False
+        if focus.edit.lines and environment.device_lines:
+            self._digest()
+        else:
+            self._digest(focus.offsets, environment)
+        self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
+        self._host_key = self._host_text()
+        return True
+
+    def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
+        """Take over what was read of one kernel, when it agrees with what is known of the rest."""
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
@@ -214,16 +248,6 @@ class Translation:
         ):
             return False  # other arguments are tried then
         self._sources, self._problems = merged, told
-        self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
-        others_as_before = self._environment is not None and not (
-            focus.edit.lines and self._environment.device_lines
-        )
-        if self._environment is None or not others_as_before:
-            self._environment = environment_of(self._sources, self._source, self._context())
-        only = focus.offsets if others_as_before else None
-        self._sources = with_digests(self._sources, self._source, self._environment, only)
-        self._host_sites = moved_sites(sites, focus.edit.lines, behind, self.path)
-        self._host_key = self._host_text()
         return True
 
     def _parse(self, focus: Focus | None = None) -> bool:

@@ -30,7 +30,7 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.workspace import Workspace
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
@@ -243,13 +243,13 @@ class Analyzer:
     ) -> tuple[list[tuple[str, int]], list[ToolError]]:
         """Every kernel's key and first line, with its report known; what the user should hear besides."""
         wanted = _keyed(translation)
-        if not all(key in self._reports or translation.reads(source) for key, source in wanted):
+        if not all(self._is_known(key, translation) or translation.reads(source) for key, source in wanted):
             translation.complete()
             wanted = _keyed(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
         for key, source in wanted:
-            if key not in self._reports:
+            if not self._is_known(key, translation):
                 enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
                 failure = self._analyse(translation, source, key, enough)
                 if failure:
@@ -259,6 +259,14 @@ class Analyzer:
                 self._reports.move_to_end(key)
             keys.append((key, source.range.start.line))
         return keys, errors
+
+    def _is_known(self, key: str, translation: Translation) -> bool:
+        """Whether a report can be shown: one that blames a launch stands where that was, in other text."""
+        known = self._reports.get(key)
+        if known is None or all(f.code is not Code.LAUNCH_LIMIT for f in known.report.findings):
+            return known is not None
+        places = {launch.site for launch in known.report.launches}
+        return places <= {None, *(site.site for site in translation.launch_sites)}
 
     def _look_around(self, path: Path, document: _Document) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""

@@ -105,7 +105,8 @@ def compare(focused: Translation, whole: Translation) -> None:
 def edited(text: str, choose: random.Random) -> str:
     """A random edit, mostly where kernels are."""
     starts = [i for i in range(len(text)) if text.startswith("__global__", i)]
-    start = text.find("{", choose.choice(starts)) if starts and choose.random() < 0.95 else 0
+    start = text.find("{", choose.choice(starts)) if starts and choose.random() < 0.8 else 0
+    start = start or choose.randrange(len(text))
     at = min(len(text), start + 1 + choose.randrange(0, 250))
     if choose.random() < 0.4:
         return text[:at] + text[at + choose.randrange(1, 12) :]
@@ -155,6 +156,23 @@ def test_what_may_reach_out_of_the_kernel_has_the_whole_file_read(typed: str) ->
     at = MANY.index("a[threadIdx.x] = 1;")
     translation.reparse(MANY[:at] + typed + MANY[at:], focused=True)
     assert not translation.is_focused
+
+
+def test_typing_in_a_host_function_leaves_every_kernel_and_moves_the_launches() -> None:
+    text = (
+        MANY[: MANY.index("template <typename T, int N>")]
+        + "int main() {\n    inner::first<<<1, 64>>>(0, 1);\n}\n"
+    )
+    translation = Translation(PATH, text)
+    (before,) = translation.kernels()
+    translation.reparse(text.replace("{\n    inner", "{\n    int more;\n    inner"), focused=True)
+    assert translation.is_focused
+    (kernel,) = translation.kernels()
+    assert not translation.reads(kernel)
+    assert kernel.digest == before.digest
+    (site,) = translation.launch_sites
+    assert site.site
+    assert site.site.range.start.line == text.count("\n", 0, text.index("first<<<")) + 2
 
 
 def test_an_edit_is_the_one_stretch_that_differs() -> None:
