@@ -2,16 +2,17 @@
 
 A template counts once per instantiation (grouped with its template by where the text ends, because clang
 gives their starts differently). A digest covers everything the translation of a kernel can depend on:
-its own text, all text outside other kernels, preprocessor lines inside them, and the headers. Equal
-digests mean equal kernel programs, up to the line shift between the two ranges.
+its own text, all text outside other kernels and host functions, preprocessor lines inside them, and the
+headers. Equal digests mean equal kernel programs, up to the line shift between the two ranges.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from attrs import evolve, frozen
 
@@ -27,7 +28,8 @@ _TEMPLATE_PARAMETERS = (27, 28, 29)
 _SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
 
 MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
-_DIRECTIVE_LINE = re.compile(rb"^[ \t]*#[^\n]*", re.M)
+# All but those that concern the statement behind them only.
+DIRECTIVE_LINE = re.compile(rb"^[ \t]*#(?![ \t]*pragma[ \t]+(?:(?:no)?unroll|omp)\b)[^\n]*", re.M)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _DEVICE_ENTITY = re.compile(rb"__device__|__constant__|__managed__")
 
@@ -57,46 +59,63 @@ class KernelSource:
     truth_values: tuple[bool, ...] = ()  # of a template: which of its parameters are of type bool
 
 
+class Body(NamedTuple):
+    """Byte offsets of a function of the main file: where it begins, and from ``{`` to behind ``}``."""
+
+    name: bytes
+    kernel: bool
+    function: int
+    start: int
+    end: int
+
+
 @frozen
 class KernelSources:
     """Kernels in source order, every kernel template, and how many instantiations the cap left out.
 
     ``device_functions``: name and byte offsets of functions of the main file that kernels may call.
+    ``bodies``: of kernels, and of functions outside classes that no kernel may call, in order.
     """
 
     kernels: tuple[KernelSource, ...] = ()
     templates: tuple[KernelSource, ...] = ()
     skipped: tuple[tuple[KernelSource, int], ...] = ()
     device_functions: tuple[tuple[str, int, int], ...] = ()
+    bodies: tuple[Body, ...] = ()
 
 
 def find_kernels(
-    ast: Ast, root: RawCursor, source: SourceText, preludes: Sequence[Path] = ()
+    ast: Ast, root: RawCursor, source: SourceText, preludes: Sequence[Path] = (), only: str = ""
 ) -> KernelSources:
     """Every kernel with a body in the main file of ``ast``, without digests.
 
     ``preludes``: files in front of it, whose last scopes may still be open where it begins.
+    ``only``: look at functions of this name.
     """
-    finder = _Finder(ast, source, frozenset(map(str, preludes)))
+    finder = _Finder(ast, source, frozenset(map(str, preludes)), only)
     finder.walk(root, "")
     return finder.result()
 
 
 class _Finder:
-    def __init__(self, ast: Ast, source: SourceText, preludes: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ast: Ast, source: SourceText, preludes: frozenset[str], only: str) -> None:
         self.ast = ast
         self.source = source
         self.path = str(source.path)
         self.preludes = preludes
+        self.only = only
         self.by_end: dict[int, list[KernelSource]] = {}
         self.templates: dict[int, KernelSource] = {}
         self.device_functions: set[tuple[str, int, int]] = set()
+        self.bodies: dict[int, Body] = {}
+        self.template_ends: set[int] = set()  # of function templates, whose instances look like functions
 
     def walk(self, cursor: RawCursor, scope: str) -> None:
         for child in self.ast.children(cursor):
             kind = child.kind
             if kind in (_FUNCTION, _TEMPLATE, _METHOD):
-                self._function(child, scope)
+                if not self.only or self.ast.spelling(child) == self.only:
+                    self._function(child, scope)
             elif kind in _SCOPES and (self._offsets(child) or self._opened_before(child)):
                 name = self.ast.spelling(child) if kind != _LINKAGE else ""
                 self.walk(child, f"{scope}{name}::" if name and "(" not in name else scope)
@@ -124,19 +143,32 @@ class _Finder:
         if offsets is None:
             return
         children = self.ast.children(cursor)
-        kinds = {child.kind for child in children}
+        kinds = {child.kind: child for child in children}
         if _BODY not in kinds:
             return
         if _GLOBAL_ATTRIBUTE not in kinds:
             text = self.source.data[slice(*offsets)]
             if _DEVICE_ATTRIBUTE in kinds or callable_on_device(self.ast, cursor, text):
                 self.device_functions.add((self.ast.spelling(cursor), *offsets))
+            elif cursor.kind == _TEMPLATE:
+                self.template_ends.add(offsets[1])
+            elif cursor.kind == _FUNCTION:
+                self._body(cursor, kinds[_BODY], offsets, kernel=False)
             return
+        self._body(cursor, kinds[_BODY], offsets, kernel=True)
         found = self._describe(cursor, children, offsets, scope)
         if found.template:
             self.templates[offsets[1]] = found
         else:
             self.by_end.setdefault(offsets[1], []).append(found)
+
+    def _body(self, cursor: RawCursor, body: RawCursor, offsets: tuple[int, int], *, kernel: bool) -> None:
+        inside = self._offsets(body)
+        if inside is not None and offsets[0] < inside[0] and inside[1] == offsets[1]:
+            name = self.ast.spelling(cursor).encode()
+            known = self.bodies.get(inside[0])
+            start = min(offsets[0], known.function) if known else offsets[0]  # of a template, not an instance
+            self.bodies[inside[0]] = Body(name, kernel, start, *inside)
 
     def _describe(
         self, cursor: RawCursor, children: Sequence[RawCursor], offsets: tuple[int, int], scope: str
@@ -180,6 +212,7 @@ class _Finder:
             tuple(self.templates.values()),
             tuple(skipped),
             tuple(sorted(self.device_functions)),
+            tuple(b for _, b in sorted(self.bodies.items()) if b.end not in self.template_ends),
         )
 
 
@@ -249,24 +282,61 @@ def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) 
     return found
 
 
-def with_digests(sources: KernelSources, source: SourceText, context: bytes) -> KernelSources:
-    """``sources`` with digests; ``context``: flags and headers, everything outside the file's text."""
+@frozen
+class Environment:
+    """What the kernels of a text have around them: digests of it, and the lines of device entities.
+
+    ``whole``: with the bodies of host functions. Those count for kernels that launches there instantiate, for
+    constants of launch bounds, and for kernels that name such a function (``host``).
+    """
+
+    plain: bytes
+    whole: bytes
+    device_lines: tuple[int, ...]
+    host: frozenset[bytes]
+
+    def digest(self, kernel: KernelSource, text: bytes) -> bytes:
+        """Of what this kernel may depend on."""
+        if kernel.template or kernel.template_arguments or b"__launch_bounds__" in text:
+            return self.whole
+        return self.plain if self.host.isdisjoint(_WORD.findall(text)) else self.whole
+
+
+def environment_of(
+    sources: KernelSources, source: SourceText, context: bytes, host: Sequence[Body] = ()
+) -> Environment:
+    """Of a text whose kernels are known; ``context``: flags and headers, all that is not in the file.
+
+    ``host``: host functions whose bodies mean nothing to text outside them.
+    """
     extents = sorted({k.offsets for k in sources.kernels} | {k.offsets for k in sources.templates})
     outside, device_lines = _environment(source, extents)
-    environment = hashlib.sha256(context + b"\0" + outside).digest()
-    return evolve(
-        sources, kernels=tuple(_with_digest(k, source, environment, device_lines) for k in sources.kernels)
+    whole = hashlib.sha256(context + b"\0" + outside).digest()
+    hidden = [(body.start + 1, body.end - 1) for body in host]
+    plain = hashlib.sha256(context + b"\0" + _environment(source, sorted([*extents, *hidden]))[0]).digest()
+    return Environment(plain, whole, tuple(device_lines), frozenset(body.name for body in host))
+
+
+def with_digests(
+    sources: KernelSources,
+    source: SourceText,
+    environment: Environment,
+    only: tuple[int, int] | None = None,
+) -> KernelSources:
+    """``sources`` with digests; ``only``: of the kernel with these offsets, the others have theirs."""
+    kernels = (
+        k if only is not None and k.offsets != only else _with_digest(k, source, environment)
+        for k in sources.kernels
     )
+    return evolve(sources, kernels=tuple(kernels))
 
 
-def _with_digest(
-    kernel: KernelSource, source: SourceText, environment: bytes, device_lines: Iterable[int]
-) -> KernelSource:
+def _with_digest(kernel: KernelSource, source: SourceText, environment: Environment) -> KernelSource:
     start, end = kernel.offsets
     line = kernel.range.start.line
     # Sites inside inlined device functions do not move with the kernel: their distance is part of the result.
-    distances = ",".join(str(other - line) for other in device_lines)
-    sha = hashlib.sha256(environment)
+    distances = ",".join(str(other - line) for other in environment.device_lines)
+    sha = hashlib.sha256(environment.digest(kernel, source.data[start:end]))
     sha.update(f"\0{kernel.name}\0{kernel.range.start.column}\0{distances}\0".encode())
     sha.update(source.data[start:end])
     return evolve(kernel, digest=sha.hexdigest())
@@ -285,6 +355,6 @@ def _environment(source: SourceText, extents: Sequence[tuple[int, int]]) -> tupl
                 for match in _DEVICE_ENTITY.finditer(pieces[-1])
             )
         if end > position:
-            pieces.append(b"\0".join(_DIRECTIVE_LINE.findall(source.data, max(start, position), end)))
+            pieces.append(b"\0".join(DIRECTIVE_LINE.findall(source.data, max(start, position), end)))
         position = max(position, end)
     return b"\0".join(pieces), lines

@@ -23,10 +23,25 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
+from cuda_lsp.frontend.focused_reading import (
+    merged_problems,
+    merged_sources,
+    moved_problems,
+    moved_sites,
+    moved_sources,
+)
 from cuda_lsp.frontend.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
-from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, find_kernels, with_digests
+from cuda_lsp.frontend.kernel_sources import (
+    Environment,
+    KernelSource,
+    KernelSources,
+    environment_of,
+    find_kernels,
+    with_digests,
+)
 from cuda_lsp.frontend.launch_facts import (
     block_of_template,
     common_extents,
@@ -54,6 +69,7 @@ from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_BYTES = 8 << 20
 _ROUNDS = 4  # parses of one text: a guess for its templates, and more when that guess does not compile
+_PATIENCE = 3  # readings of the whole file after one of a single kernel could not be believed
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 _KERNEL_NAME = re.compile(
     r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
@@ -74,6 +90,7 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._preludes: tuple[Prelude, ...] = ()
+        self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._tailed = False  # what the preludes' files say behind the ``#include`` is read as well
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
@@ -118,10 +135,29 @@ class Translation:
 
     # --------------------------------------------------------------------------------- the text
 
-    def reparse(self, text: str) -> None:
-        """Replace the text. Cursors handed out before are dead afterwards."""
-        if text != self._source.text:
+    def reparse(self, text: str, *, focused: bool = False) -> None:
+        """Replace the text. Cursors handed out before are dead afterwards.
+
+        ``focused``: when only the body of one kernel changed, only that is read; ``lower`` then takes no
+        other (``reads``) until ``complete``. All else that is told is what reading the whole file tells.
+        """
+        if text != self._source.text and not (focused and self._read_focused(text)):
             self._read(text)
+
+    @property
+    def is_focused(self) -> bool:
+        """Whether at most one kernel of the text was read."""
+        return self._focused is not None
+
+    def reads(self, source: KernelSource) -> bool:
+        """Whether ``lower`` can take this kernel."""
+        return self._focused is None or source.offsets == self._focused
+
+    def complete(self, text: str | None = None) -> None:
+        """Read the whole text (None: as it is) if not done. Cursors handed out before are dead afterwards."""
+        wanted = self._source.text if text is None else text
+        if self._focused is not None or wanted != self._source.text:
+            self._read(wanted)
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
@@ -132,9 +168,10 @@ class Translation:
         """Free libclang's memory. The translation has no kernels afterwards."""
         self._unit = None
         self._ast = None
+        self._surroundings = None
         self._sources = KernelSources()
 
-    def _read(self, text: str) -> None:
+    def _take(self, text: str) -> None:
         self._source = SourceText(self.path, text)
         self._ast: Ast | None = None
         self._sources = KernelSources()
@@ -144,6 +181,13 @@ class Translation:
         self._failure: ToolError | None = None
         self._launch_sites: tuple[LaunchSite, ...] | None = None
         self._directives: FileDirectives | None = None
+        self._surroundings: Surroundings | None = None
+        self._environment: Environment | None = None
+        self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
+
+    def _read(self, text: str) -> None:
+        self._take(text)
+        self._wait = max(0, self._wait - 1)
         if len(self._source.data) > _MAX_BYTES:
             self._failure = ToolError(f"files beyond {_MAX_BYTES >> 20} MB are not analysed")
             return
@@ -151,13 +195,67 @@ class Translation:
             if not self._parse() or not self._revise_guesses():
                 break
         if self._ast is not None:
-            self._sources = with_digests(self._sources, self._source, self._context())
+            self._surroundings = surroundings(self._sources, self._source.data)
+            self._digest()
 
-    def _parse(self) -> bool:
+    def _digest(self, only: tuple[int, int] | None = None, environment: Environment | None = None) -> None:
+        """Digests of all kernels, or of one where ``environment`` stayed as it was."""
+        if environment is None:
+            assert self._surroundings is not None
+            host = host_bodies(self._surroundings, self._source.data)
+            environment = environment_of(self._sources, self._source, self._context(), host)
+        self._environment = environment
+        self._sources = with_digests(self._sources, self._source, environment, only)
+
+    def _read_focused(self, text: str) -> bool:
+        """Read the one kernel in whose body the text changed. False: the whole text must be read."""
+        around, environment, before = self._surroundings, self._environment, self._source
+        if around is None or environment is None or self._preludes or self._wait:
+            return False
+        focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
+        if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
+            return False
+        sources, problems, sites = self._sources, self._problems, self.launch_sites
+        last = before.position(focus.was[1]).line
+        self._take(text)
+        self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        if not focus.name:  # a host function: every kernel is what it was
+            self._sources, self._problems = (
+                moved_sources(sources, focus),
+                moved_problems(problems, focus, last),
+            )
+            self._digest()
+            return True
+        if not self._parse(focus) or not self._believe(focus, sources, problems):
+            return False
+        if focus.edit.lines and environment.device_lines:
+            self._digest()
+        else:
+            self._digest(focus.offsets, environment)
+        self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
+        self._host_key = self._host_text()
+        return True
+
+    def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
+        """Take over what was read of one kernel, when it agrees with what is known of the rest."""
+        merged = merged_sources(sources, focus, self._sources)
+        told = merged_problems(problems, focus, self._problems)
+        if merged is None or told is None:
+            self._wait = _PATIENCE
+            return False
+        if self._broken_between(*focus.offsets) and any(
+            self._guesses.get(self._header(template), (0, ""))[1] for template in self._sources.templates
+        ):
+            return False  # other arguments are tried then
+        self._sources, self._problems = merged, told
+        return True
+
+    def _parse(self, focus: Focus | None = None) -> bool:
+        data = self._source.data if focus is None else focus.text
         appended = instantiation.appended_text([request for _, request in self._guesses.values() if request])
         for prelude in reversed(self._preludes):
             appended += f"\n{prelude.tail}" if self._tailed else "}" * prelude.open_braces
-        buffer = [(str(self.path), self._source.data.decode("utf-8", "replace") + appended)]
+        buffer = [(str(self.path), data.decode("utf-8", "replace") + appended)]
         flags = [*self._flags]
         for prelude in self._preludes:
             buffer.append((str(prelude.path), prelude.text))
@@ -179,14 +277,15 @@ class Translation:
             self._unit = None
             if "-include-pch" in self._flags:
                 self._flags = toolchain.without_damaged_shim(self._flags)
-                return self._parse()
+                return self._parse(focus)
             self._failure = ToolError(
                 f"libclang gave up on this text ({error}); the file has no analysis until it changes"
             )
             return False
         self._ast = Ast(self._unit)
         preludes = [prelude.path for prelude in self._preludes]
-        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes)
+        only = focus.name if focus else ""
+        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
         self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data))
         return True
 
@@ -238,7 +337,9 @@ class Translation:
         ].decode("utf-8", "replace")
 
     def _broken(self, template: KernelSource) -> bool:
-        start, end = template.offsets
+        return self._broken_between(*template.offsets)
+
+    def _broken_between(self, start: int, end: int) -> bool:
         return any(start <= p.offset < end for p in self._problems.main)
 
     # ------------------------------------------------------------------------------------ results
@@ -338,8 +439,8 @@ class Translation:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
         from cuda_lsp.frontend.extract import lower_kernel
 
-        if self._ast is None:
-            raise RuntimeError("the translation is closed")
+        if self._ast is None or not self.reads(source):
+            raise RuntimeError("the translation is closed, or has read another kernel only")
         compile_errors = self._compile_errors(source)
         outside = self.outside.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)

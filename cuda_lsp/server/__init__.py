@@ -19,6 +19,8 @@ def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
         level=log_level.upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
+    # The loop writes what the analysis found while that goes on: it must not wait 5 ms for its turn.
+    sys.setswitchinterval(0.001)
     from cuda_lsp.server.wiring import create_server
 
     create_server().run()

@@ -15,8 +15,8 @@ from cuda_lsp.model import Code, FileReport, Finding, KernelReport
 from cuda_lsp.server.dynamic_check import action_for
 from cuda_lsp.server.positions import to_client
 
-Check = Callable[[str], FileReport]
-"""Analyses a text as if it were the document's, without touching what the client sees."""
+Check = Callable[[str], FileReport | None]
+"""Analyses a text as if it were the document's, unseen by the client; None: not wanted any more."""
 
 _BARRIER = {Code.SHARED_RACE: "__syncthreads();", Code.WARP_RACE: "__syncwarp();"}
 _MAX_PLACES = 4
@@ -50,7 +50,8 @@ def _repairs(
         indent = _indent(document.lines[line])
         edited = list(document.lines)
         edited.insert(line, f"{indent}{statement}\n")
-        if _mends(finding, line, report, check("".join(edited))):
+        after = check("".join(edited))
+        if after is not None and _mends(finding, line, report, after):
             yield lsp.CodeAction(
                 title=f"Insert {statement} before line {line + 1}",
                 kind=lsp.CodeActionKind.QuickFix,
@@ -76,7 +77,12 @@ def _mends(finding: Finding, line: int, before: FileReport, after: FileReport) -
 
     old = {identity(f, 0) for f in before.findings}
     new = {identity(f, 1) for f in after.findings}
-    return identity(finding, 0) not in new and new <= old and not (set(after.errors) - set(before.errors))
+    return identity(finding, 0) not in new and new <= old and not _messages(after) - _messages(before)
+
+
+def _messages(report: FileReport) -> set[str]:
+    """What is wrong with the text, wherever: an inserted line moves it."""
+    return {error.message for error in report.errors}
 
 
 def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:

@@ -1,13 +1,15 @@
-"""Findings as LSP diagnostics."""
+"""Findings as LSP diagnostics, and the JSON of those that one keystroke leaves as they were."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp.model import Code, FileReport, Finding, ToolError
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.positions import path_of, to_client, uri_of
 
@@ -18,6 +20,39 @@ def diagnostics(report: FileReport, document: TextDocument) -> list[lsp.Diagnost
     """Every finding and error of a report in the client's units."""
     found = [_diagnostic(finding, document) for finding in report.findings]
     return found + [_problem(error, document) for error in report.errors]
+
+
+class DiagnosticsJson:
+    """The diagnostics of documents as JSON; those of a kernel are written once for each report of it.
+
+    A large file has hundreds of findings and an edit changes those of one kernel: making all of them
+    anew would cost more than analysing it.
+    """
+
+    def __init__(self, encode: Callable[[lsp.Diagnostic], str]) -> None:
+        self._encode = encode
+        self._made: dict[Path, dict[int, tuple[KernelReport, list[str]]]] = {}  # by identity of a report
+
+    def of(self, report: FileReport, document: TextDocument) -> str:
+        """What ``diagnostics`` gives, as a JSON array."""
+        before = self._made.get(report.path, {})
+        made = {
+            id(kernel): before.get(id(kernel))
+            or (kernel, self._json(_diagnostic(finding, document) for finding in kernel.findings))
+            for kernel in report.kernels
+        }
+        self._made[report.path] = made
+        items = [item for kernel in report.kernels for item in made[id(kernel)][1]]
+        items += self._json(_diagnostic(finding, document) for finding in report.file_findings)
+        items += self._json(_problem(error, document) for error in report.errors)
+        return f"[{', '.join(items)}]"
+
+    def forget(self, path: Path) -> None:
+        """The document is closed."""
+        self._made.pop(path, None)
+
+    def _json(self, found: Iterable[lsp.Diagnostic]) -> list[str]:
+        return [self._encode(item) for item in found]
 
 
 def _diagnostic(finding: Finding, document: TextDocument) -> lsp.Diagnostic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from lsprotocol import types as lsp
@@ -17,9 +18,18 @@ def to_client(extent: SourceRange, document: TextDocument | None) -> lsp.Range:
         lsp.Position(extent.start.line - 1, extent.start.column - 1),
         lsp.Position(extent.end.line - 1, extent.end.column - 1),
     )
-    if document is None:
+    if document is None or _units_are_code_points(plain, document.lines):
         return plain
     return document.position_codec.range_to_client_units(document.lines, plain)
+
+
+def _units_are_code_points(extent: lsp.Range, lines: Sequence[str]) -> bool:
+    """Whether only ASCII stands before the ends of a range: pygls counts letter by letter."""
+    return all(
+        place.line < len(lines) and lines[place.line][: place.character].isascii()
+        and place.character <= len(lines[place.line])
+        for place in (extent.start, extent.end)
+    )  # fmt: skip
 
 
 def from_client(position: lsp.Position, document: TextDocument) -> Position:

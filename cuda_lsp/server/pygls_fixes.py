@@ -3,12 +3,14 @@
 1. Lines end with LF, CRLF or CR only: ``str.splitlines`` also cuts at form feed, NEL and others, and
    incremental edits would then land in the wrong place.
 2. ``shutdown`` with requests in flight: they are cancelled first (upstream iterates a changing dict).
-3. After ``exit`` nothing is written; the exit status says whether ``shutdown`` came before; worker threads
+3. Notifications whose JSON is there already are written as they are.
+4. After ``exit`` nothing is written; the exit status says whether ``shutdown`` came before; worker threads
    are not waited for.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -84,6 +86,16 @@ class Protocol(LanguageServerProtocol):
                 return stop.value
             self._use_documents()
             answer = yield step
+
+    def encode(self, value: Any) -> str:
+        """One of the protocol's types as JSON."""
+        return json.dumps(value, default=self._serialize_message)
+
+    def notify_json(self, method: str, params: str) -> None:
+        """A notification whose parameters are JSON already, over stdio."""
+        if self.writer is not None and not self.closed:
+            body = f'{{"jsonrpc": "{self.VERSION}", "method": "{method}", "params": {params}}}'.encode()
+            self.writer.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
     def _use_documents(self) -> None:
         if self._workspace is not None and type(self._workspace) is Workspace:

@@ -2,8 +2,9 @@
 
 A change is queued and analysed at once; a newer version replaces one that waits. The first tier is
 published as soon as it is there, the solver's answers later, and only what differs from what the client
-shows. Reports of older versions are never published. The client itself moves old squiggles with the
-text until new ones come, so nothing is cleared in between.
+shows. A keystroke inside a kernel reads that kernel only; a pause in the typing reads the whole text.
+Reports of older versions are never published. The client itself moves old squiggles with the text until
+new ones come, so nothing is cleared in between.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import ctypes
 import gc
 import logging
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
@@ -26,6 +28,7 @@ from cuda_lsp.static.analyze import Analyzer
 log = logging.getLogger(__name__)
 
 _PAUSE = 0.7  # seconds without a change after which rubbish is collected
+_TRIAL = 10.0  # seconds that somebody waits for the analysis of a text that is none of the document's
 _MOST_CHANGES = 300  # … or after so many changes without a pause
 
 Published = Callable[[str, FileReport, bool], None]
@@ -38,6 +41,18 @@ class _Change:
     path: Path
     text: str
     version: int | None
+
+
+@define(eq=False)
+class _Trial:
+    """A text that the document does not have; ``answer`` is given when ``done``."""
+
+    uri: str
+    path: Path
+    version: int | None
+    text: str
+    done: threading.Event = field(factory=threading.Event)
+    answer: tuple[FileReport, tuple[str, ...]] | None = None
 
 
 @define
@@ -56,6 +71,7 @@ class Session:
         self._analyzer = Analyzer(settings, quick=True, learnt=self._again)
         self._waiting: OrderedDict[str, _Change] = OrderedDict()
         self._open: dict[str, _Open] = {}
+        self._trials: deque[_Trial] = deque()
         self._closing: list[Path] = []
         self._outdated: set[Path] = set()  # documents whose headers are to be read again
         self._condition = threading.Condition()
@@ -103,6 +119,28 @@ class Session:
             self._condition.wait_for(lambda: self._has(uri, version), seconds)
             return self.report(uri)
 
+    def tried(self, uri: str, version: int | None, text: str) -> FileReport | None:
+        """What the first tier says of another text, as if this version of the document had it.
+
+        Waits in a thread of the caller's; edits come first. None: the document has another version now.
+        """
+        for _ in range(2):
+            with self._condition:
+                known = self._open.get(uri)
+                if known is None or known.version != version or self._stopped:
+                    return None
+                trial = _Trial(uri, known.path, version, text)
+                self._trials.append(trial)
+                self._condition.notify_all()
+            trial.done.wait(_TRIAL)
+            if trial.answer is None:
+                return None
+            report, unfinished = trial.answer
+            if not unfinished:
+                return report
+            self._analyzer.finish(unfinished)
+        return None
+
     def stop(self) -> None:
         """End the analysis; solver processes are killed."""
         with self._condition:
@@ -124,6 +162,8 @@ class Session:
         while True:
             with self._condition:
                 paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
+            if paused:
+                self._complete()
             if paused or changes >= _MOST_CHANGES:
                 gc.collect()
                 return_memory()
@@ -134,10 +174,14 @@ class Session:
                     return
                 closing, self._closing = self._closing, []
                 change = self._waiting.popitem(last=False)[1] if self._waiting else None
+                trial = self._trials.popleft() if self._trials and not change else None
             for path in closing:
                 self._analyzer.close(path)
             if change:
                 self._analyse(change)
+                changes += 1
+            if trial:
+                self._try(trial)
                 changes += 1
 
     def _again(self, path: Path) -> None:
@@ -148,23 +192,53 @@ class Session:
                     self._waiting.setdefault(uri, _Change(uri, path, known.text, known.version))
             self._condition.notify_all()
 
+    def _complete(self) -> None:
+        """Read the texts whole of which the last keystrokes read one kernel."""
+        with self._condition:
+            known = [(uri, document.path, document.text) for uri, document in self._open.items()]
+        for uri, path, text in known:
+            report = self._guarded(path, partial(self._analyzer.complete, path, text))
+            if report is not None:
+                self._deliver(uri, report)
+                self._refine(uri, path)
+
     def _has_work(self) -> bool:
-        return bool(self._waiting or self._closing or self._stopped)
+        return bool(self._waiting or self._closing or self._trials or self._stopped)
 
     def _analyse(self, change: _Change) -> None:
-        try:
-            if change.path in self._outdated:
-                self._outdated.discard(change.path)
-                self._analyzer.refresh(change.path)
-            report = self._analyzer.update(change.path, change.text, change.version)
-        except Exception:
-            log.exception("analysis of %s failed", change.path)
+        report = self._guarded(change.path, partial(self._update, change))
+        if report is None:
             return
         opened = self.report(change.uri) is None
         self._deliver(change.uri, report)
-        self._analyzer.refine(change.path, lambda refined: self._deliver(change.uri, refined))
+        self._refine(change.uri, change.path)
         if opened:
             return_memory()
+
+    def _try(self, trial: _Trial) -> None:
+        known = self._open.get(trial.uri)
+        if known is not None and known.version == trial.version:
+            try:
+                trial.answer = self._analyzer.tried(trial.path, trial.text)
+            except Exception:
+                log.exception("analysis of a repair of %s failed", trial.path)
+        trial.done.set()
+
+    def _update(self, change: _Change) -> FileReport:
+        if change.path in self._outdated:
+            self._outdated.discard(change.path)
+            self._analyzer.refresh(change.path)
+        return self._analyzer.update(change.path, change.text, change.version)
+
+    def _refine(self, uri: str, path: Path) -> None:
+        self._analyzer.refine(path, partial(self._deliver, uri))
+
+    def _guarded(self, path: Path, analysis: Callable[[], FileReport | None]) -> FileReport | None:
+        try:
+            return analysis()
+        except Exception:
+            log.exception("analysis of %s failed", path)
+            return None
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:

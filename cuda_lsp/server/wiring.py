@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +17,11 @@ from cuda_lsp.config import Settings
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, dynamic_check, hover, lenses
-from cuda_lsp.server.diagnostics import diagnostics
+from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics
 from cuda_lsp.server.dynamic_check import DynamicChecks
 from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
-from cuda_lsp.static.analyze import check_text
 
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
@@ -37,6 +37,7 @@ class CudaServer(Server):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
         self.dynamic = DynamicChecks()
+        self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
 
     def start_session(self, settings: Settings) -> None:
         """(Re)start the analysis, with the texts that are open."""
@@ -83,6 +84,10 @@ class CudaServer(Server):
             for document in self.workspace.text_documents.values():
                 self.show_again(document.uri)
 
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._made.forget(path_of(uri))
+
     def at_exit(self) -> None:
         self.dynamic.stop()
         if self.session:
@@ -98,11 +103,9 @@ class CudaServer(Server):
             return
         report = self.dynamic.overlay(report, document.source, self.settings)
         if not cast("Protocol", self.protocol).pull:
-            self.text_document_publish_diagnostics(
-                lsp.PublishDiagnosticsParams(
-                    uri=uri, version=report.version, diagnostics=diagnostics(report, document)
-                )
-            )
+            place = json.dumps({"uri": uri, "version": report.version})
+            found = f'{place[:-1]}, "diagnostics": {self._made.of(report, document)}}}'
+            cast("Protocol", self.protocol).notify_json(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, found)
         kernels = [
             {"name": k.name, "verdict": k.verdict.value, "reasons": list(k.reasons)} for k in report.kernels
         ]
@@ -195,6 +198,7 @@ def _wire_documents(server: CudaServer) -> None:
     def did_close(ls: CudaServer, params: lsp.DidCloseTextDocumentParams) -> None:
         if ls.session:
             ls.session.close(params.text_document.uri)
+        ls.forget(params.text_document.uri)
         ls.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(params.text_document.uri, []))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
@@ -295,12 +299,12 @@ def _wire_reading(server: CudaServer) -> None:
         report = ls.report(document.uri)
         if report is None:
             return []
-        path, settings = path_of(document.uri), ls.settings
+        session, version = ls.session, document.version
 
-        def check(text: str) -> FileReport:
-            return check_text(path, text, settings, solver=False)
+        def check(text: str) -> FileReport | None:
+            return session.tried(document.uri, version, text) if session else None
 
-        # Repairs are analysed off the event loop: typing goes on meanwhile.
+        # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         return await asyncio.to_thread(actions.actions, report, document, params.range, check)
 
     @server.feature(

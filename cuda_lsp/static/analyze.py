@@ -30,7 +30,7 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.workspace import Workspace
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
@@ -50,9 +50,17 @@ class _Known:
     """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
 
     kernel: Kernel
+    base_name: str
     first: FirstTier
     report: KernelReport
     line: int
+    _shown: tuple[KernelReport, int, KernelReport] | None = None
+
+    def at(self, line: int) -> KernelReport:
+        """The report where the kernel begins on ``line``; the same object until one of them changes."""
+        if self._shown is None or self._shown[0] is not self.report or self._shown[1] != line:
+            self._shown = (self.report, line, moved(self.report, line - self.line))
+        return self._shown[2]
 
 
 @define
@@ -106,23 +114,9 @@ class Analyzer:
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
-        launches = _launches_by_kernel(translation)
-        keys: list[tuple[str, int]] = []
-        errors: list[ToolError] = list(translation.diagnostics)
-        for source in translation.kernels():
-            if source.dependent:
-                continue
-            key = _key(translation, source, launches)
-            if key not in self._reports:
-                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
-                failure = self._analyse(translation, source, key, enough)
-                if failure:
-                    errors.append(failure)
-                    continue
-            with self._lock:
-                self._reports.move_to_end(key)
-            keys.append((key, source.range.start.line))
-            document.last_good[source.base_name] = keys[-1]
+        keys, errors = self._first_tier(translation, until)
+        for key, line in keys:
+            document.last_good[self._reports[key].base_name] = (key, line)
         keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
@@ -131,6 +125,40 @@ class Analyzer:
             document.seconds = time.perf_counter() - started
             self._forget_old()
             return self._report(path, document)
+
+    def complete(self, path: Path, text: str) -> FileReport | None:
+        """Read the newest text of a file whole if ``update`` read one kernel only; None: it had all."""
+        document = self._documents.get(path)
+        if document is None or not document.translation.is_focused:
+            return None
+        document.translation.complete(text)
+        return self.update(path, text, document.version)
+
+    def tried(self, path: Path, text: str) -> tuple[FileReport, tuple[str, ...]] | None:
+        """What the first tier would say of an open file with another text, and keys of what is not finished.
+
+        The file itself stays as it is; from ``update``'s thread. None: the file is not open.
+        """
+        document = self._documents.get(path)
+        if document is None:
+            return None
+        translation = document.translation
+        translation.reparse(text, focused=self._quick)
+        keys, errors = self._first_tier(translation, time.thread_time() + _TYPING)
+        with self._lock:
+            imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
+            imagined.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
+            cut = tuple(key for key, _ in keys if self._reports[key].first.cut)
+            return self._report(path, imagined), cut
+
+    def finish(self, keys: Iterable[str]) -> None:
+        """Have the background finish executions that were cut; blocks, from any thread."""
+        for key in keys:
+            known = self._reports.get(key)
+            answer = self._background.execute(known.kernel) if known is not None else None
+            with self._lock:
+                if known is not None and answer is not None and known.first.cut:
+                    _take_in(known, answer, self.settings)
 
     def refresh(self, path: Path) -> None:
         """A header changed on disk: the next ``update`` sees it."""
@@ -208,8 +236,38 @@ class Analyzer:
             translation = Translation(path, text, frontend_options(self.settings))
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
-            document.translation.reparse(text)
+            document.translation.reparse(text, focused=self._quick)
         return document
+
+    def _first_tier(
+        self, translation: Translation, until: float
+    ) -> tuple[list[tuple[str, int]], list[ToolError]]:
+        """Every kernel's key and first line, with its report known; what the user should hear besides."""
+        wanted = _keyed(translation)
+        if not all(self._is_known(key, translation) or translation.reads(source) for key, source in wanted):
+            translation.complete()
+            wanted = _keyed(translation)
+        keys: list[tuple[str, int]] = []
+        errors: list[ToolError] = list(translation.diagnostics)
+        for key, source in wanted:
+            if not self._is_known(key, translation):
+                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                failure = self._analyse(translation, source, key, enough)
+                if failure:
+                    errors.append(failure)
+                    continue
+            with self._lock:
+                self._reports.move_to_end(key)
+            keys.append((key, source.range.start.line))
+        return keys, errors
+
+    def _is_known(self, key: str, translation: Translation) -> bool:
+        """Whether a report can be shown: one that blames a launch stands where that was, in other text."""
+        known = self._reports.get(key)
+        if known is None or all(f.code is not Code.LAUNCH_LIMIT for f in known.report.findings):
+            return known is not None
+        places = {launch.site for launch in known.report.launches}
+        return places <= {None, *(site.site for site in translation.launch_sites)}
 
     def _look_around(self, path: Path, document: _Document) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
@@ -258,7 +316,8 @@ class Analyzer:
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)
         with self._lock:
-            self._reports[key] = _Known(kernel, first, first.report, source.range.start.line)
+            line = source.range.start.line
+            self._reports[key] = _Known(kernel, source.base_name, first, first.report, line)
         return None
 
     def _answered(self, path: Path, key: str, answer: Answer) -> FirstTier | None:
@@ -281,14 +340,9 @@ class Analyzer:
         for key, line in document.keys:
             known = self._reports.get(key)
             if known:
-                kernels.append(moved(known.report, line - known.line))
+                kernels.append(known.at(line))
         visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
-        versioned = tuple(
-            evolve(k, findings=tuple(f.with_version(document.version) for f in k.findings)) for k in visible
-        )
-        return FileReport(
-            path, versioned, document.errors, seconds=document.seconds, version=document.version
-        )
+        return FileReport(path, visible, document.errors, seconds=document.seconds, version=document.version)
 
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
@@ -306,6 +360,12 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
         found.setdefault(site.kernel, []).append(facts)
     return found
+
+
+def _keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
+    """The kernels whose types are known, each behind what its report is kept under."""
+    launches = _launches_by_kernel(translation)
+    return [(_key(translation, s, launches), s) for s in translation.kernels() if not s.dependent]
 
 
 def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:

@@ -6,6 +6,8 @@ not disturb the others of its file.
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,6 +19,7 @@ from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
+from cuda_lsp.static.work import PATIENCE
 from cuda_lsp.static.workers import SolverPool
 
 _EXECUTION = 20.0  # seconds after which an execution is taken to hang
@@ -60,6 +63,18 @@ class Background:
             self._submit(path, key, *work[key])
         return len(work)
 
+    def execute(self, kernel: Kernel) -> FirstTier | Failure | None:
+        """All of the first tier on one kernel, before proofs that wait; blocks. None: closed meanwhile."""
+        self.start()
+        pool = self._pool
+        if pool is None:
+            return None
+        answers: queue.SimpleQueue[FirstTier | Failure] = queue.SimpleQueue()
+        pool.submit(partial(enumerate_kernel, kernel, self._settings), _EXECUTION, answers.put)
+        with contextlib.suppress(queue.Empty):
+            return answers.get(timeout=_EXECUTION + 2)
+        return None
+
     def close(self) -> None:
         """End the processes for good."""
         self._closed = True
@@ -98,4 +113,4 @@ class Background:
         budget = budget_of(self._settings)
         launches, gpu = first.report.launches, self._settings.gpu
         proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
-        pool.submit(proof, budget.kernel, deliver, owner=(path, key), priority=1)
+        pool.submit(proof, PATIENCE * budget.kernel, deliver, owner=(path, key), priority=1)

@@ -9,7 +9,6 @@ reason, never silence.  Runs in the calling process; ``workers`` runs it where i
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from threading import Lock
@@ -18,7 +17,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
-from cuda_lsp.static import solve_report
+from cuda_lsp.static import solve_report, work
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.digits import digits_of
@@ -58,7 +57,7 @@ Sites = tuple[SourceRange, SourceRange]
 
 @frozen
 class Budget:
-    """Wall-clock limits in seconds. ``launches``: how many known launches are looked at."""
+    """Limits in seconds of ``work``. ``launches``: how many known launches are looked at."""
 
     kernel: float = 2.0
     query: float = 0.4
@@ -67,7 +66,7 @@ class Budget:
 
 @define
 class Stats:
-    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds."""
+    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``."""
 
     pairs: int = 0
     refuted: int = 0
@@ -153,8 +152,7 @@ def refine_kernel(
 def _refine(
     kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
-    started = time.perf_counter()
-    deadline = started + budget.kernel
+    deadline = work.begin(budget.kernel)
     stats = Stats()
     merged = _Attempt()
     for launch in launches[: budget.launches] or [LaunchConfig((256, 1, 1))]:
@@ -162,7 +160,7 @@ def _refine(
     every = False
     if merged.decided and (not launches or launches[0].assumed):
         every = _holds_for_every_launch(kernel, gpu, budget, deadline, stats)
-    stats.seconds = time.perf_counter() - started
+    stats.seconds = budget.kernel - (deadline - work.now())
     verdict, reasons = merged.verdict()
     findings = (*merged.findings.values(), *merged.others)
     return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions), merged.mixed)
@@ -288,7 +286,7 @@ def _problems(
 ) -> list[tuple[Problem, Term]]:  # fmt: skip
     """What arithmetic leaves open, most suspicious first, with the relation's constraints.
 
-    Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (perf_counter).
+    Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (of ``work.now``).
     """
     lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
     found: list[tuple[Problem, Term]] = []
@@ -299,7 +297,7 @@ def _problems(
             continue
         for pair in pairs(summary, relation, gpu.warp_size, ticketed):
             stats.pairs += 1
-            if time.perf_counter() > deadline:
+            if work.now() > deadline:
                 raise TooManyPairs("the kernel has too many pairs of accesses for the solver's time")
             candidate = problem(pair, where.axes, gpu.warp_size)
             if refuted(candidate, where.axes):

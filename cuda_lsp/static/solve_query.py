@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -18,6 +17,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static import work
 from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.solve_rows import FEW, Pitch, ample
 from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
@@ -65,7 +65,7 @@ class Counter(Protocol):
 
 @define(eq=False)
 class Query:
-    """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: perf_counter."""
+    """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: of ``work.now``."""
 
     kernel: ir.Kernel
     where: Setting
@@ -261,7 +261,7 @@ class Query:
     def _check(self, formula: Term, encoder: Encoder, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
-        left = min(limit or self.limit, self.deadline - time.perf_counter())
+        left = min(limit or self.limit, self.deadline - work.now())
         if left <= 0.005:
             return UNKNOWN, False
         self.stats.queries += 1
@@ -270,9 +270,12 @@ class Query:
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
         solver: Any = z3().Solver()
-        solver.set("timeout", int(left * 1000))
+        solver.set("rlimit", work.z3_units(left))
+        solver.set("timeout", int(1000 * work.PATIENCE * left))
         solver.add(*encoder.constraints, goal)
         result = solver.check()
+        work.DONE.queries += 1
+        work.DONE.units = int(solver.statistics().get_key_value("rlimit count"))  # since Z3 was started
         if result == z3().unsat:
             return REFUTED, encoder.inexact
         if result != z3().sat:

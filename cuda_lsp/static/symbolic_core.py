@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
+from cuda_lsp.static.work import DONE
+
 
 class Level(enum.IntEnum):
     """Among which threads a symbol has one value."""
@@ -101,6 +103,7 @@ _order = itertools.count()
 
 def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi: float) -> Term:
     # An interval that a symbol declares is part of its identity.
+    DONE.terms += 1
     key = (op, args, lo, hi) if op in (Op.SYMBOL, Op.APPLY) else (op, args)
     found = _table.get(key)
     if found is not None:

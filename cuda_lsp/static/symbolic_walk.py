@@ -10,7 +10,6 @@ nothing can have changed it.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 
 from attrs import define, evolve, field
@@ -20,6 +19,7 @@ from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import symbolic_terms as t
+from cuda_lsp.static import work
 from cuda_lsp.static.enumerate import facts_of
 from cuda_lsp.static.symbolic_events import (
     Access,
@@ -100,7 +100,7 @@ class Walker:
     counter: int = 0
     statements: int = 0
     depth: int = 0
-    deadline: float = math.inf  # perf_counter
+    deadline: float = math.inf  # work.now
 
     # -- naming
 
@@ -146,7 +146,7 @@ class Walker:
             self.statements += 1
             if self.statements > MAX_STATEMENTS:
                 raise TooLarge("the kernel is too large for the solver's symbolic walk")
-            if time.perf_counter() > self.deadline:
+            if work.now() > self.deadline:
                 raise TooLarge("walking through the kernel took all of the solver's time")
             self._statement(statement)
 
@@ -568,7 +568,7 @@ def summarise(
 ) -> Summary:
     """The kernel under the launch that ``axes`` and ``arguments`` describe.
 
-    ``deadline``: perf_counter. Raises ``TooLarge``.
+    ``deadline``: of ``work.now``. Raises ``TooLarge``.
     """
     written = written_arrays(kernel.body)
     if written >= EVERY_ARRAY:

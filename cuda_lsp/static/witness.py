@@ -9,7 +9,6 @@ barrier, jump nor access of interest.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -19,6 +18,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Dim3, Mode, Scope, Site, Space
+from cuda_lsp.static import work
 
 MAX_STEPS = 60_000
 
@@ -123,7 +123,7 @@ def replay(
     """Runs one thread alone. ``memory``: what integers (array, byte offset) hold, None: not known.
 
     ``choice``: the outcome of every ``if`` whose condition is not known (None: such a run stops).
-    ``until``: when it is too late to go on (``time.perf_counter``).
+    ``until``: when it is too late to go on (``work.now``).
     Raises ``NeedsData`` or ``TooLong``.
     """
     pointees = {array.param: array for array in kernel.arrays if array.param is not None}
@@ -168,7 +168,8 @@ class _Machine:
 
     def _count(self) -> None:
         self.steps += 1
-        if self.steps > MAX_STEPS or (self.steps % 256 == 0 and time.perf_counter() > self.until):
+        work.DONE.steps += 1
+        if self.steps > MAX_STEPS or (self.steps % 256 == 0 and work.now() > self.until):
             raise TooLong
 
     def _step(self, s: Stmt) -> None:

@@ -1,0 +1,236 @@
+"""The text of a file around one edited kernel: what else it says and no kernel can depend on is blank.
+
+A keystroke inside the body of one kernel leaves everything else as it was, and what that kernel means
+does not depend on the bodies of other kernels or of host functions. So while a kernel is typed in, clang
+reads the file with those bodies blank, lines and columns as they were: a sixth of the time for 3,000 lines.
+What the last reading of the whole file said of the rest still holds, moved with the text.
+
+``focus_on`` gives up (the whole file is read then) wherever text alone does not tell that an edit stays
+inside its kernel: braces that do not close, preprocessor lines that change, launches inside kernels,
+bodies that macros write. Whether clang saw the kernel end where it should is for the caller to check.
+An edit inside a host function leaves all kernels as they were, and nothing needs to be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from attrs import evolve, frozen
+
+from cuda_lsp.frontend.kernel_sources import DIRECTIVE_LINE, Body, KernelSources
+
+_WORD = re.compile(rb"[A-Za-z_]\w*")
+_TOKEN = re.compile(
+    rb"//[^\n]*|/\*.*?\*/|R\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\.?\d[\w.']*|[A-Za-z_]\w*|[{}\"']|/\*",
+    re.S,
+)
+_UNCLEAR = (b'R"', b'"', b"'", b"/*")
+# What makes a body part of what the function means to others: a type to deduce, a value to compute.
+_TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
+_NEVER = re.compile(rb"<<<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
+_NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
+_TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
+_BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
+
+
+@frozen
+class Edit:
+    """Bytes ``[start, old_end)`` of a text became ``[start, new_end)``, ``lines`` more lines."""
+
+    start: int
+    old_end: int
+    new_end: int
+    lines: int
+
+    @property
+    def shift(self) -> int:
+        """By how many bytes the text behind the edit moved."""
+        return self.new_end - self.old_end
+
+    def moved(self, offset: int) -> int:
+        """Where a place is now that the edit does not contain."""
+        return offset + self.shift if offset >= self.old_end else offset
+
+
+def edit_between(before: bytes, after: bytes) -> Edit:
+    """The one stretch in which two texts differ."""
+    shorter = min(len(before), len(after))
+    start = _longest(shorter, lambda n: before[:n] == after[:n])
+    same = _longest(shorter - start, lambda n: before[len(before) - n :] == after[len(after) - n :])
+    old_end, new_end = len(before) - same, len(after) - same
+    lines = after.count(b"\n", start, new_end) - before.count(b"\n", start, old_end)
+    return Edit(start, old_end, new_end, lines)
+
+
+def _longest(limit: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to ``limit`` for which ``holds``, which does for all smaller ones."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+@frozen
+class Surroundings:
+    """What a reading of the whole file tells the readings of one kernel that follow.
+
+    ``bodies``: those that may be blank, in order. ``templates``: names of the kernel templates.
+    ``words``: what the text outside kernels and ordinary host functions names.
+    """
+
+    bodies: tuple[Body, ...]
+    templates: frozenset[bytes]
+    words: frozenset[bytes]
+
+    def moved(self, edit: Edit) -> Surroundings:
+        """The same after an edit inside one of the bodies."""
+        return evolve(self, bodies=tuple(_moved(body, edit) for body in self.bodies))
+
+
+def _moved(body: Body, edit: Edit) -> Body:
+    return Body(
+        body.name, body.kernel, edit.moved(body.function), edit.moved(body.start), edit.moved(body.end)
+    )
+
+
+@frozen
+class Focus:
+    """One edited function. ``was``, ``offsets``: where it is before and after; ``text``: what clang reads.
+
+    ``name``: of a kernel, "" of a host function. ``blank``: the stretches of ``text`` that were not blank.
+    """
+
+    name: str
+    edit: Edit
+    was: tuple[int, int]
+    offsets: tuple[int, int]
+    text: bytes
+    blank: tuple[tuple[int, int], ...]
+
+
+def surroundings(sources: KernelSources, data: bytes) -> Surroundings:
+    """What may be blank in a file when one of its kernels is looked at."""
+    bodies = [body for body in sources.bodies if _stands_alone(body, data)]
+    outside = bytearray(data)
+    for body in bodies:
+        outside[body.function : body.end] = b" " * (body.end - body.function)
+    words = frozenset(_WORD.findall(outside))  # a function that other text names may be needed there
+    return Surroundings(
+        tuple(body for body in bodies if body.kernel or body.name not in words),
+        frozenset(template.base_name.encode() for template in sources.templates),
+        words,
+    )
+
+
+def host_bodies(around: Surroundings, data: bytes) -> tuple[Body, ...]:
+    """Host functions whose bodies tell nothing of what kernels mean, launches aside."""
+    return tuple(
+        body
+        for body in around.bodies
+        if not body.kernel and not _TOLD_ELSEWHERE.search(data, body.start, body.end)
+    )
+
+
+def _stands_alone(body: Body, data: bytes) -> bool:
+    """Whether the text of a body is a body and nothing else: no directives, written by no macro."""
+    if data[body.start : body.start + 1] != b"{" or data[body.end - 1 : body.end] != b"}":
+        return False
+    if not body.kernel and _TELLING.search(data, body.function, body.start):
+        return False
+    return not DIRECTIVE_LINE.search(data, body.start, body.end)
+
+
+def _closes(data: bytes, start: int, end: int) -> bool:
+    """Whether the brace at ``start`` closes right before ``end``, comments and strings left aside."""
+    depth = 0
+    for match in _TOKEN.finditer(data, start, end):
+        token = match[0]
+        if token == b"{":
+            depth += 1
+        elif token == b"}":
+            depth -= 1
+            if not depth:
+                return match.end() == end
+        elif token in _UNCLEAR or (token.startswith(b"//") and token.endswith((b"\\", b"\\\r"))):
+            return False
+    return False
+
+
+def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after: bytes) -> Focus | None:
+    """The function whose body the edit between two texts is inside of; None: read the whole file."""
+    edit = edit_between(before, after)
+    body = next((b for b in around.bodies if b.start < edit.start and edit.old_end < b.end), None)
+    if body is None:
+        return None
+    if not body.kernel:
+        if around.templates or not _stays_inside(before, after, body, edit):
+            return None
+        end = body.end + edit.shift
+        return Focus("", edit, (body.function, body.end), (body.function, end), after, ())
+    own = next(
+        (k for k in (*sources.templates, *sources.kernels) if k.offsets == (body.function, body.end)), None
+    )
+    end = body.end + edit.shift
+    if own is None or not _stays_inside(before, after, body, edit):
+        return None
+    words = set(_WORD.findall(after, body.function, end)) | set(_WORD.findall(before, body.start, body.end))
+    if (around.templates - {body.name}) & words:
+        return None  # an instantiation may come or go
+    kept = set(words)
+    if own.template or own.template_arguments:
+        kept |= _naming(around, before, body.name)
+    # Declarations of one name in several bodies must agree: clang compares them.
+    external = b"extern" in words
+    pieces: list[bytes] = []
+    blank: list[tuple[int, int]] = []
+    position = 0
+    for other in around.bodies:
+        if other is body or (not other.kernel and other.name in kept):
+            continue
+        start, stop = edit.moved(other.start) + 1, edit.moved(other.end) - 1
+        if external and after.find(b"extern", start, stop) >= 0:
+            continue
+        pieces += after[position:start], after[start:stop].translate(_BLANK)
+        blank.append((start, stop))
+        position = stop
+    return Focus(
+        body.name.decode(),
+        edit,
+        (body.function, body.end),
+        (body.function, end),
+        b"".join((*pieces, after[position:])),
+        tuple(blank),
+    )
+
+
+def _stays_inside(before: bytes, after: bytes, body: Body, edit: Edit) -> bool:
+    """Whether the text around the edited body is read as before."""
+    end = body.end + edit.shift
+    line_end = after.find(b"\n", end)
+    behind = after[end : line_end if line_end >= 0 else len(after)]
+    return (
+        not behind.strip()
+        and not DIRECTIVE_LINE.search(after, body.start, end)
+        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(before, body.start, body.end)
+        and not (_NEVER if body.kernel else _NEVER_IN_HOST).search(after, body.start, end)
+        and _closes(after, body.start, end)
+    )
+
+
+def _naming(around: Surroundings, data: bytes, kernel: bytes) -> set[bytes]:
+    """The host functions that may decide how a kernel template is instantiated: those that reach its name."""
+    if kernel in around.words:  # … by way of a function template, or of a class
+        return {body.name for body in around.bodies}
+    found: set[bytes] = set()
+    names = {kernel}
+    while names:
+        pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in names) + rb")\b")
+        names = {
+            b.name
+            for b in around.bodies
+            if not b.kernel and b.name not in found and pattern.search(data, b.start, b.end)
+        }
+        found |= names
+    return found

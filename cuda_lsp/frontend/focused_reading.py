@@ -1,0 +1,100 @@
+"""What a file says after a reading of one kernel: that kernel anew, all else as it was, moved with the text.
+
+The checks here decide whether the reading may be believed: clang must see the kernel end where its brace is,
+find the same instantiations of it, and complain of the same mistakes in all text that both readings saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.frontend.focus import Focus
+from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
+from cuda_lsp.frontend.launches import LaunchSite
+from cuda_lsp.frontend.parse_problems import Problem, Problems
+
+
+def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -> KernelSources | None:
+    """The kernels of the file, that in focus from ``found``; None: they are not those expected."""
+    old = [k for k in sources.kernels if k.offsets == focus.was]
+    new = list(found.kernels)
+    if [(k.name, k.dependent, focus.offsets) for k in old] != [(k.name, k.dependent, k.offsets) for k in new]:
+        return None
+    templates = {k.offsets: k for k in found.templates}
+    if any(k.offsets == focus.was and focus.offsets not in templates for k in sources.templates):
+        return None
+    renewed = iter(new)
+    return KernelSources(
+        tuple(next(renewed) if k.offsets == focus.was else _moved(k, focus) for k in sources.kernels),
+        tuple(
+            templates[focus.offsets] if k.offsets == focus.was else _moved(k, focus)
+            for k in sources.templates
+        ),
+        tuple(
+            (templates.get(focus.offsets, new[0]) if k.offsets == focus.was else _moved(k, focus), count)
+            for k, count in sources.skipped
+        ),
+        tuple((name, *_stretch((start, end), focus)) for name, start, end in sources.device_functions),
+    )
+
+
+def moved_sources(sources: KernelSources, focus: Focus) -> KernelSources:
+    """The kernels of the file after an edit inside a host function."""
+    return KernelSources(
+        tuple(_moved(k, focus) for k in sources.kernels),
+        tuple(_moved(k, focus) for k in sources.templates),
+        tuple((_moved(k, focus), count) for k, count in sources.skipped),
+        tuple((name, *_stretch((start, end), focus)) for name, start, end in sources.device_functions),
+    )
+
+
+def moved_problems(before: Problems, focus: Focus, last: int) -> Problems:
+    """The mistakes of the file but those inside the edited function, which ended on line ``last``."""
+    edit = focus.edit
+    main = (
+        Problem(p.message, edit.moved(p.offset), p.line + (edit.lines if p.offset >= edit.old_end else 0))
+        for p in before.main
+        if not focus.was[0] <= p.offset < focus.was[1]
+    )
+    missing = ((name, line + edit.lines if line > last else line) for name, line in before.missing)
+    return Problems(tuple(main), before.headers, tuple(missing))
+
+
+def _moved(kernel: KernelSource, focus: Focus) -> KernelSource:
+    if kernel.offsets[0] < focus.edit.start or not (focus.edit.shift or focus.edit.lines):
+        return kernel
+    lines = focus.edit.lines
+    return evolve(
+        kernel,
+        offsets=_stretch(kernel.offsets, focus),
+        range=kernel.range.shifted(lines) if lines else kernel.range,
+        name_range=kernel.name_range.shifted(lines) if lines else kernel.name_range,
+    )
+
+
+def _stretch(offsets: tuple[int, int], focus: Focus) -> tuple[int, int]:
+    return focus.edit.moved(offsets[0]), focus.edit.moved(offsets[1])
+
+
+def merged_problems(before: Problems, focus: Focus, found: Problems) -> Problems | None:
+    """The mistakes of the file, those of the kernel in focus from ``found``; None: others changed as well."""
+    outside = moved_problems(before, focus, 0).main
+    seen = [p for p in outside if not any(start <= p.offset < end for start, end in focus.blank)]
+    own = [p for p in found.main if focus.offsets[0] <= p.offset < focus.offsets[1]]
+    if set(seen) != set(found.main) - set(own) or set(before.headers) != set(found.headers):
+        return None
+    first = next((i for i, p in enumerate(outside) if p.offset >= focus.offsets[1]), len(outside))
+    return Problems((*outside[:first], *own, *outside[first:]), before.headers, found.missing)
+
+
+def moved_sites(sites: Sequence[LaunchSite], lines: int, behind: int, path: Path) -> tuple[LaunchSite, ...]:
+    """Launch sites of the file ``path`` after ``lines`` were added on or before line ``behind``."""
+    return tuple(
+        evolve(s, site=evolve(s.site, range=s.site.range.shifted(lines)))
+        if lines and s.site and s.site.range.path == path and s.site.range.start.line > behind
+        else s
+        for s in sites
+    )

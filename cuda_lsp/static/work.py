@@ -1,0 +1,53 @@
+"""A clock that runs with the solver tier's work, not with time: a verdict must not depend on what else runs.
+
+Terms made, steps of replays and Z3's own count of its work (``rlimit``) are counted and told as *seconds*:
+those that the work took where the rates were measured (kernels of real code, a least-squares fit; for half
+of them it is within a fifth). The processor's time ends what the counts do not see, far beyond the budget.
+
+One clock for the process, like Z3's context and the term table; ``solve`` has one thread at a time use it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+TERM, STEP, Z3_UNIT, QUERY = 1e-5, 3e-6, 4e-7, 3.5e-3
+"""Seconds: to make a term (or find it made), for a statement of a replay, one of Z3's units, one question."""
+
+SAFETY = 2.5
+"""Times the budget: when the processor's time ends the work."""
+
+PATIENCE = 10.0
+"""Times the budget: when ordinary time does; others may need the processor as well."""
+
+
+class Work:
+    """What was done since the process began."""
+
+    __slots__ = ("latest", "queries", "steps", "terms", "units")
+
+    def __init__(self) -> None:
+        self.terms = self.steps = self.units = self.queries = 0
+        self.latest = math.inf  # of time.process_time
+
+
+DONE = Work()
+
+
+def begin(seconds: float) -> float:
+    """A piece of work begins; when, by this clock, its ``seconds`` are over."""
+    DONE.latest = time.process_time() + SAFETY * seconds
+    return now() + seconds
+
+
+def now() -> float:
+    """Seconds of work; infinite when the processor's time says that it is enough."""
+    if time.process_time() > DONE.latest:
+        return math.inf
+    return TERM * DONE.terms + STEP * DONE.steps + Z3_UNIT * DONE.units + QUERY * DONE.queries
+
+
+def z3_units(seconds: float) -> int:
+    """How much Z3 may do in ``seconds``."""
+    return max(1, int(seconds / Z3_UNIT))

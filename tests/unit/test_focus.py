@@ -1,0 +1,193 @@
+"""Reading one kernel after an edit tells what reading the whole file tells."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.focus import edit_between
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.pretty import kernel_text
+from cuda_lsp.ir.program import Kernel
+
+FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*.cu"))
+PATH = Path("/nowhere/typed.cu")
+TYPED = (
+    *"x;{}()[]\"'#\\\n",
+    "/*", "*/", "//", "int q = 1;", "__syncthreads();", "}\n{", "f(", "extern __shared__ int z[];",
+    "k<<<1, 1>>>();", "\n#pragma unroll\n", "\n#if 0\n", "\n#endif\n", "#define int float\n", 'R"(', "é",
+    "undeclared + 1;", "if (", "\\\n", "helper(1);", "auto l = [] { return 1; };", "struct S { int a; };",
+    "one<double>();", "'", "1'000",
+)  # fmt: skip
+MANY = """
+#include <cstdio>
+#define WIDTH 32
+struct Options { int width = 4; bool parse() { return width > 2; } };
+__device__ float half_of(float x) { return x / 2; }
+template <typename T> __device__ T twice(T x) { return x + x; }
+static constexpr int tiles(int n) { return n / 16; }
+int helper(int n) { return n + 1; }
+auto deduced() { return 3; }
+namespace inner {
+__global__ void first(float* a, int n) {
+    extern __shared__ float all[];
+    int i = threadIdx.x;
+    all[i] = a[i];
+    a[i] = half_of(all[(i + 1) % tiles(512)]);
+}
+}  // namespace inner
+template <typename T, int N> __global__ void one(T* a) {
+    __shared__ T s[N];
+#pragma unroll
+    for (int i = 0; i < N; i++) s[i] = a[i];  // '{'
+    a[threadIdx.x] = twice(s[threadIdx.x % N]);
+}
+template <typename T> void launch(T* p) { one<T, 8><<<1, 64>>>(p); }
+__global__ void second(int* a) {
+    extern __shared__ int all[];
+    all[threadIdx.x] = a[threadIdx.x]; /* } */
+    if (threadIdx.x < WIDTH) {
+        a[threadIdx.x] = all[threadIdx.x ^ 1];
+    }
+}
+#if WIDTH > 16
+__global__ void third(int* a, int n) { a[threadIdx.x] = twice(n); }
+#else
+__global__ void third(int* a, int n) { a[0] = n; }
+#endif
+int main() {
+    float* p = nullptr;
+    // cuda-lsp: launch block=(64)
+    inner::first<<<1, 128, 512>>>(p, helper(3));
+    launch<float>(p);
+    launch<int>((int*)p);
+    second<<<2, 256, 1024>>>((int*)p);
+    third<<<1, WIDTH>>>((int*)p, deduced());
+}
+__global__ void last(int* a) {
+    a[threadIdx.x] = 1;
+}
+"""
+
+
+def told(source: KernelSource) -> tuple[object, ...]:
+    """All that is known of a kernel but where libclang keeps it."""
+    return (
+        source.name, source.range, source.name_range, source.offsets, source.parameters, source.digest,
+        source.template_arguments, source.template_parameters, source.template, source.dependent,
+        source.scope,
+    )  # fmt: skip
+
+
+def meaning(kernel: Kernel) -> tuple[object, ...]:
+    """A kernel program without the identities of its variables."""
+    return (
+        kernel_text(kernel), set(kernel.errors), kernel.launches, kernel.grid, kernel.arguments,
+        kernel.extents, kernel.digest, kernel.bounds, kernel.directives.launch,
+        kernel.instantiated_by, kernel.mangled,
+    )  # fmt: skip
+
+
+def compare(focused: Translation, whole: Translation) -> None:
+    assert [told(k) for k in focused.kernels()] == [told(k) for k in whole.kernels()]
+    assert focused.diagnostics == whole.diagnostics
+    assert focused.unreadable == whole.unreadable
+    assert focused.launch_sites == whole.launch_sites
+    for one, other in zip(focused.kernels(), whole.kernels(), strict=True):
+        if focused.reads(one) and not one.dependent:
+            assert meaning(focused.lower(one)) == meaning(whole.lower(other))
+    assert focused.diagnostics == whole.diagnostics  # lowering may add some
+
+
+def edited(text: str, choose: random.Random) -> str:
+    """A random edit, mostly where kernels are."""
+    starts = [i for i in range(len(text)) if text.startswith("__global__", i)]
+    start = text.find("{", choose.choice(starts)) if starts and choose.random() < 0.8 else 0
+    start = start or choose.randrange(len(text))
+    at = min(len(text), start + 1 + choose.randrange(0, 250))
+    if choose.random() < 0.4:
+        return text[:at] + text[at + choose.randrange(1, 12) :]
+    return text[:at] + choose.choice(TYPED) + text[at:]
+
+
+@pytest.mark.parametrize("path", [*FIXTURES[::6], None], ids=lambda p: p.stem if p else "many")
+def test_reading_one_kernel_tells_what_reading_the_file_tells(path: Path | None) -> None:
+    text = path.read_text() if path else MANY
+    choose = random.Random(text)
+    focused, whole = Translation(PATH, text), Translation(PATH, text)
+    for _ in range(4 if path else 40):
+        typed = text
+        for _ in range(choose.randrange(1, 4)):
+            typed = edited(typed, choose)
+            focused.reparse(typed, focused=True)
+            whole.reparse(typed)
+            compare(focused, whole)
+        focused.reparse(text, focused=True)
+        whole.reparse(text)
+        compare(focused, whole)
+    focused.complete()
+    compare(focused, whole)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "typed"),
+    [
+        *((kernel, " int q = 1;") for kernel in ("first", "second", "third", "last")),
+        ("one", "// of launch()"),  # a broken template loses its instances
+    ],
+)
+def test_letters_inside_one_kernel_read_that_kernel_only(kernel: str, typed: str) -> None:
+    translation = Translation(PATH, MANY)
+    at = MANY.index("{", MANY.index(f"void {kernel}(")) + 1
+    for count in range(2, len(typed)):
+        translation.reparse(MANY[:at] + typed[:count] + MANY[at:], focused=True)
+        assert translation.is_focused
+        assert {k.base_name for k in translation.kernels() if translation.reads(k)} == {kernel}
+
+
+@pytest.mark.parametrize(
+    "typed", ["{", "}", "/*", '"', "\n#if 0\n", "second<<<1, 1>>>();", "one<float, 8>(0);"]
+)
+def test_what_may_reach_out_of_the_kernel_has_the_whole_file_read(typed: str) -> None:
+    translation = Translation(PATH, MANY)
+    at = MANY.index("a[threadIdx.x] = 1;")
+    translation.reparse(MANY[:at] + typed + MANY[at:], focused=True)
+    assert not translation.is_focused
+
+
+def test_typing_in_a_host_function_leaves_every_kernel_and_moves_the_launches() -> None:
+    text = (
+        MANY[: MANY.index("template <typename T, int N>")]
+        + "int main() {\n    inner::first<<<1, 64>>>(0, 1);\n}\n"
+    )
+    translation = Translation(PATH, text)
+    (before,) = translation.kernels()
+    translation.reparse(text.replace("{\n    inner", "{\n    int more;\n    inner"), focused=True)
+    assert translation.is_focused
+    (kernel,) = translation.kernels()
+    assert not translation.reads(kernel)
+    assert kernel.digest == before.digest
+    (site,) = translation.launch_sites
+    assert site.site
+    assert site.site.range.start.line == text.count("\n", 0, text.index("first<<<")) + 2
+
+
+def test_an_edit_is_the_one_stretch_that_differs() -> None:
+    edit = edit_between(b"ab\ncd", b"ab\n\nxcd")
+    assert (edit.start, edit.old_end, edit.new_end, edit.lines) == (3, 3, 5, 1)
+    assert edit_between(b"aaa", b"aa").shift == -1
+    assert edit_between(b"", b"a").new_end == 1
+
+
+def test_errors_elsewhere_stay_and_move_with_the_text() -> None:
+    broken = MANY.replace("a[threadIdx.x] = 1;", "a[threadIdx.x] = nothing;")
+    translation = Translation(PATH, broken)
+    (before,) = (e for e in translation.diagnostics if "nothing" in e.message)
+    at = broken.index("all[threadIdx.x] = a[")
+    translation.reparse(broken[:at] + "\n\n" + broken[at:], focused=True)
+    (after,) = (e for e in translation.diagnostics if "nothing" in e.message)
+    assert after.message == before.message
+    assert after.range and before.range and after.range == before.range.shifted(2)
