@@ -1,25 +1,24 @@
 """One instrumented launch on a GPU: what lies where in its memory, the launch, and reading back.
 
-Through PyCUDA's driver interface; ``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that
-hung or faulted must be kept alive: freeing its memory would wait for the kernel.
+``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that hung or faulted must be kept alive:
+freeing its memory would wait for the kernel.
 """
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from cuda_lsp.dynamic import device_records as records
-from cuda_lsp.dynamic.detector import assembled, detector_ptx
+from cuda_lsp.dynamic.detector import detector_ptx
 from cuda_lsp.dynamic.device_records import AddressBook, Extent
-from cuda_lsp.dynamic.gpu_code import launch, loaded
-from cuda_lsp.dynamic.gpu_memory import ANYTHING, DeviceMemory, HostMemory, captured_output
+from cuda_lsp.dynamic.gpu_device import Code, Device, Start
+from cuda_lsp.dynamic.gpu_memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.instrument import (
     Instrumented,
     finest_granule,
@@ -53,16 +52,6 @@ class _Order(Enum):
     UNKNOWN = 2
 
 
-@frozen
-class Device:
-    driver: Any
-    handle: Any
-    context: Any
-    name: str
-    architecture: int  # 90
-    shared_limit: int  # bytes a block may have
-
-
 @define
 class Launch:
     """One launch: its device memory and the shape of its shadow.
@@ -79,9 +68,7 @@ class Launch:
     not_covered: list[str] = field(factory=list[str])
     blocks: list[int] = field(factory=list[int])
     memory: DeviceMemory = field(init=False)
-    kept: tuple[Any, ...] = ()
-    code: Any = None
-    function: Any = None
+    code: Code = field(init=False)
     made: Instrumented | None = None
     layout: ShadowLayout = field(init=False)
     dynamic: int = 0
@@ -118,9 +105,7 @@ class Launch:
         module = self._for_device()
         self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
         self.not_covered.extend(self.made.not_covered)
-        cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
-        self.code = loaded(self.device.driver, cubin, self._cooperative)
-        self.function = self.code.get_function(self.request.entry)
+        self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()
         self._place_records(watch, partial)
 
@@ -131,7 +116,7 @@ class Launch:
         return any("%envreg" in i.operands for f in functions for i in f.instructions())
 
     def _place_memory(self) -> None:
-        memory = self.memory = DeviceMemory(self.device.driver, self.module, self.code)
+        memory = self.memory = DeviceMemory(self.device, self.module, self.code)
         memory.place_buffers(self.request.arguments)
         memory.place_variables()
         if self.host is not None and (lost := memory.take_over(self.host)):
@@ -194,7 +179,7 @@ class Launch:
             each += self._cells_stride
         if has_partial_order(self.module, self.request.entry):
             each += 4 * self._knowledge_stride
-        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0] / 2) // each
+        room = int(_MEMORY_SHARE * self.device.free_bytes() / 2) // each
         self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
 
     @property
@@ -260,18 +245,20 @@ class Launch:
             values["ordinal"] = self._upload_ordinals()
         control = records.with_fields(values)
         self._watch_global_memory(control, watch)
-        self.device.driver.memcpy_htod(self.code.get_global("clsp_control")[0], control)
+        place = self.code.variable("clsp_control")
+        assert place is not None
+        self.device.upload(place[0], np.frombuffer(control.tobytes(), np.uint8))
 
     def _upload_ordinals(self) -> int:
         ordinal = np.full(self._total_blocks, 0xFFFFFFFF, np.uint32)
         ordinal[np.array(self.blocks)] = np.arange(len(self.blocks), dtype=np.uint32)
         start = self.memory.allocate("ordinal", ordinal.nbytes)
-        self.device.driver.memcpy_htod(start, ordinal)
+        self.device.upload(start, ordinal)
         return start
 
     def _watch_global_memory(self, control: records.Records, watch: Watch) -> None:
         shift = int(control["global_shift"][0])
-        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0])
+        room = int(_MEMORY_SHARE * self.device.free_bytes())
         for number, extent in enumerate(self.memory.extents[: records.RANGES]):
             entry = control["ranges"][0, number]
             entry["start"], entry["size"] = extent.start, extent.end - extent.start
@@ -301,38 +288,27 @@ class Launch:
 
     def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
         """Launch and wait. ``lead``: bytes cleared first, so that the time holds no wait for the host."""
-        driver, request = self.device.driver, self.request
-        if self.dynamic > 48 * 1024:
-            attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self.function.set_attribute(attribute, self.dynamic)
-        start, end, stream = driver.Event(), driver.Event(), driver.Stream()
-        # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.
-        rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
-        self.kept = (start, end, stream, *rescue)
-        if lead:
-            if "lead" not in self.memory.allocations:
-                self.memory.allocate("lead", lead)
-            driver.memset_d8_async(self.memory.allocations["lead"], 0, lead, stream)
-        with captured_output() as output:
-            start.record(stream)
-            parameters = self.memory.parameters(request.entry, request.arguments)
-            grid, block = request.launch.grid or (1, 1, 1), request.launch.block
-            launch(self.function, grid, block, parameters, self.dynamic, stream)
-            end.record(stream)
-            limit = time.monotonic() + request.deadline
-            pause = 20e-6
-            while not end.query():
-                if time.monotonic() > limit:
-                    self.hung = True
-                    break
-                time.sleep(pause)
-                pause = min(2 * pause, 5e-3)
-            if not self.hung:
-                driver.Context.synchronize()  # flushes what the kernel printed
-        if self.hung:
-            return self._stuck(output.text, *rescue)
-        self.seconds = float(start.time_till(end)) / 1000
-        return self._outcome(output.text, keep_results)
+        request = self.request
+        if lead and "lead" not in self.memory.allocations:
+            self.memory.allocate("lead", lead)
+        ended = self.code.launch(
+            Start(
+                entry=request.entry,
+                grid=request.launch.grid or (1, 1, 1),
+                block=request.launch.block,
+                parameters=self.memory.parameters(request.entry, request.arguments),
+                shared=self.dynamic,
+                deadline=request.deadline,
+                rescue=(self.memory.start("where"), 4 * len(self.blocks) * self.layout.threads),
+                lead=(self.memory.start("lead"), lead) if lead else None,
+            )
+        )
+        if ended.seconds is None:
+            self.hung = True
+            where: records.Records = np.frombuffer(ended.rescued, np.uint32)
+            return self._stuck(ended.output, where.reshape(-1, self.layout.threads))
+        self.seconds = ended.seconds
+        return self._outcome(ended.output, keep_results)
 
     # ------------------------------------------------------------------------------------ after
 
@@ -389,11 +365,8 @@ class Launch:
         others = sorted({s.opcode for s in self.request.sites if s.kind in unwatched})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
 
-    def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
-        """The kernel still runs: copy on another stream what its threads wrote about themselves."""
-        driver = self.device.driver
-        driver.memcpy_dtoh_async(where, self.memory.allocations["where"], stream)
-        stream.synchronize()
+    def _stuck(self, output: str, where: records.Records) -> RunOutcome:
+        """The kernel still runs: ``where`` is what its threads wrote about themselves."""
         return RunOutcome(
             device=self.device.name,
             seconds=self.request.deadline,

@@ -228,9 +228,9 @@ class SharedProbe:
 
     def _read_cell(self, cell: int, label: str) -> Iterator[str]:
         """Leave our stamp unless enough readers are known; then look at the writers."""
-        at = f"%c+{cell * CELL_BYTES}"
+        at = cell * CELL_BYTES
         space = self._space
-        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [{at}];"
+        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{at}];"
         yield _against_ours("a", "b")
         # Known: the reader is this thread; or the two readers belong to two warps.
         yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {_LANE}, %q;"
@@ -243,19 +243,19 @@ class SharedProbe:
             # Lanes that read one word elect one of them, in the place that atomics would use: the others
             # need no exchange, which the hardware would serialise.
             winner = "@!%lost "
-            yield f"st.volatile.{space}.b32 [{at}+24], %clsp_lo; ld.volatile.{space}.b32 %t, [{at}+24];"
+            yield f"st.volatile.{space}.b32 [%c+{at + 24}], %clsp_lo; ld.volatile.{space}.b32 %t, [%c+{at + 24}];"
             yield "setp.ne.u32 %lost, %t, %clsp_lo; not.pred %q, %s; and.pred %q, %q, %lost;"
-            yield f"@%q st.volatile.{space}.b64 [{at}+8], %new;"
+            yield f"@%q st.volatile.{space}.b64 [%c+{at + 8}], %new;"
             yield "mov.b64 %old, 0;"
         # Whom we displace becomes the other reader, unless that one is of another warp already.
-        yield f"{winner}atom.{space}.exch.b64 %old, [{at}], %new;"
+        yield f"{winner}atom.{space}.exch.b64 %old, [%c+{at}], %new;"
         yield "mov.b64 {%t, %u}, %old; xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
         yield _is_other("%t", "%u", "%p")
         yield f"setp.lt.and.u32 %q, %u, {_WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
-        yield f"@%p st.volatile.{space}.b64 [{at}+8], %old;"
+        yield f"@%p st.volatile.{space}.b64 [%c+{at + 8}], %old;"
         yield f"$known_{label}:"
         lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
-        yield f"ld.volatile.{space}.{lanes}, [{at}+16];"
+        yield f"ld.volatile.{space}.{lanes}, [%c+{at + 16}];"
         yield from self._was_copied()
         yield _against_ours("w")
         yield _is_other("%wl", "%wh", "%p")

@@ -175,6 +175,14 @@ def test_a_lane_that_spins_on_another_gets_out():
     assert result.failure is None
 
 
+def test_a_block_meets_at_a_barrier_while_another_spins_on_it():
+    body = """mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 0; @%p1 bra $WRITE;
+    $SPIN: ld.relaxed.gpu.global.u32 %r5, [%rd1]; setp.eq.u32 %p2, %r5, 0; @%p2 bra $SPIN; bra $END;
+    $WRITE: bar.sync 0; mov.u32 %r6, 7; st.relaxed.gpu.global.u32 [%rd1], %r6; $END:"""
+    outcome = run(body, 64, blocks=2, deadline=5.0)
+    assert outcome.failure is None
+
+
 def test_an_endless_loop_ends_with_a_reason():
     result = run("$L: bra $L;", threads=32, deadline=0.1)
     assert result.failure and "deadline" in result.failure
