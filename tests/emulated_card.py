@@ -44,11 +44,16 @@ class Allocation:
 
 @define(eq=False, slots=False)
 class EmulatedCard:
-    """``backwards``: warps run in the opposite order. ``instructions``: of threads, over all launches."""
+    """``backwards``: warps run in the opposite order. ``only``: the blocks that run; None: all.
+
+    ``instructions``: executed by threads, over all launches.
+    """
 
     backwards: bool = False
+    only: tuple[int, ...] | None = None
     architecture: int = 90
     shared_limit: int = 227 * 1024
+    multiprocessors: int = 132
     heap: Heap = field(factory=Heap)
     instructions: int = 0
 
@@ -105,10 +110,13 @@ class EmulatedCode:
     def launch(self, start: Start) -> Ended:
         program = translated(self.ptx, start.entry)
         x, y, z = start.grid
-        if x * y * z > _MOST_BLOCKS:
+        blocks = range(x * y * z) if self.card.only is None or program.grid_wide else self.card.only
+        if len(blocks) > _MOST_BLOCKS:
             raise GridTooLarge("the blocks of this launch do not fit on the emulated card at once")
         config = LaunchConfig(start.block, start.grid, start.shared)
-        request = KernelRun("", start.entry, config, (), (), races=False, deadline=start.deadline)
+        request = KernelRun(
+            "", start.entry, config, (), (), blocks=tuple(blocks), races=False, deadline=start.deadline
+        )
 
         def lay(program: Program, request: KernelRun, count: int) -> Memory:
             variables = tuple(program.kernel.variables.values())
@@ -116,7 +124,7 @@ class EmulatedCode:
                 Needs(start.packed(), variables, program.module, count, config.threads, start.shared, {})
             )
 
-        launch = Launch(program, request, self.card.backwards, lay, x * y * z)
+        launch = Launch(program, request, self.card.backwards, lay, len(blocks))
         self.card.instructions += _counted(launch)
         outcome = launch.outcome()
         if (fault := next(iter(launch.services.faults.values()), None)) is not None:
@@ -151,9 +159,10 @@ def _patient(module: PtxModule) -> PtxModule:
         body: list[Statement] = []
         for statement in function.body or ():
             body.append(statement)
-            if not isinstance(statement, Instruction) or statement.guard != "%clsp_ok":
+            if not isinstance(statement, Instruction):
                 continue
-            if _STRONG & set(statement.modifiers):
+            strong = statement.guard == "%clsp_ok" and _STRONG & set(statement.modifiers)
+            if strong or "cas" in statement.modifiers:  # the detector has a lock of its own
                 body.append(Instruction("nanosleep.u32", "0"))
         changed[name] = function if function.body is None else function.with_body(tuple(body))
     return module.replacing(changed)

@@ -70,8 +70,11 @@ def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
         context = enter(handle)
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
-    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-    return PycudaDevice(cuda, handle, context, toolkit, str(handle.name()), architecture, int(limit))
+    attribute = cuda.device_attribute
+    shared = int(handle.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+    multiprocessors = int(handle.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+    name = str(handle.name())
+    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
 
 
 def _driver() -> Any:

@@ -41,6 +41,8 @@ from cuda_lsp.model import Mode, Space
 
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
+_WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
+_RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -100,6 +102,7 @@ class Launch:
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
             order=self._order is _Order.FOLLOWED,
+            resident=self._resident,
         )
         architecture = self.device.architecture
         module = self._for_device()
@@ -114,6 +117,22 @@ class Launch:
         """The kernel asks for what only a cooperative launch has: a place where all blocks meet."""
         functions = reached_from(self.module, self.request.entry)
         return any("%envreg" in i.operands for f in functions for i in f.instructions())
+
+    @property
+    def _resident(self) -> int:
+        """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
+        threads, wanted = self.layout.threads, _WANTED_THREADS // self.layout.threads
+        if self._cooperative:
+            wanted = max(wanted, -(-self._total_blocks // self.device.multiprocessors))
+        return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+
+    @property
+    def _shared_room(self) -> int:
+        """Bytes of shared memory that a block may take."""
+        if not self._cooperative:
+            return self.device.shared_limit
+        together = -(-self._total_blocks // self.device.multiprocessors)
+        return self.device.shared_limit // together - _RESERVED_SHARED
 
     def _place_memory(self) -> None:
         memory = self.memory = DeviceMemory(self.device, self.module, self.code)
@@ -159,7 +178,7 @@ class Launch:
             copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
-        if self.static_bound + self.dynamic > self.device.shared_limit:
+        if self.static_bound + self.dynamic > self._shared_room:
             layout = evolve(layout, in_global=True)
             self.dynamic = layout.dynamic_bytes(self.static_bound)
         if not (request.races and self._watches_anything()):
@@ -305,8 +324,8 @@ class Launch:
         )
         if ended.seconds is None:
             self.hung = True
-            where: records.Records = np.frombuffer(ended.rescued, np.uint32)
-            return self._stuck(ended.output, where.reshape(-1, self.layout.threads))
+            shape = len(self.blocks), self.layout.threads
+            return self._stuck(ended.output, np.ndarray(shape, np.uint32, ended.rescued))
         self.seconds = ended.seconds
         return self._outcome(ended.output, keep_results)
 
@@ -395,7 +414,7 @@ _KEPT = 16
 
 def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
     """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
-    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges)
+    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges, watch.resident)
     key = (request.ptx, request.entry, module.target, watch.layout, watch.names, watch.sampled, *what)
     known = _MADE.get(key)
     if known is None:

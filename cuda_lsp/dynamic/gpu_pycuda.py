@@ -39,6 +39,7 @@ class PycudaDevice:
     name: str
     architecture: int
     shared_limit: int
+    multiprocessors: int
 
     @property
     def error(self) -> type[Exception]:

@@ -198,7 +198,8 @@ class _Rewriter:
         kept = tuple(
             d for d in function.directives if not d.startswith((".maxntid", ".reqntid", ".minnctapersm"))
         )
-        directives = (*kept, f".maxntid {x}, {y}, {z}")
+        # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
+        directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
         return evolve(function, body=tuple(statements), directives=directives)
 
     def copies(self) -> Iterator[PtxFunction]:

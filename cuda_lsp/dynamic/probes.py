@@ -243,7 +243,8 @@ class SharedProbe:
             # Lanes that read one word elect one of them, in the place that atomics would use: the others
             # need no exchange, which the hardware would serialise.
             winner = "@!%lost "
-            yield f"st.volatile.{space}.b32 [%c+{at + 24}], %clsp_lo; ld.volatile.{space}.b32 %t, [%c+{at + 24}];"
+            yield f"st.volatile.{space}.b32 [%c+{at + 24}], %clsp_lo;"
+            yield f"ld.volatile.{space}.b32 %t, [%c+{at + 24}];"
             yield "setp.ne.u32 %lost, %t, %clsp_lo; not.pred %q, %s; and.pred %q, %q, %lost;"
             yield f"@%q st.volatile.{space}.b64 [%c+{at + 8}], %new;"
             yield "mov.b64 %old, 0;"

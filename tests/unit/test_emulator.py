@@ -166,6 +166,17 @@ def test_lanes_that_diverged_meet_at_a_shuffle():
     assert list(words(run(body, threads=4))[:4]) == [6, 5, 6, 5]
 
 
+def test_lanes_that_come_late_to_a_shuffle_find_the_others_there():
+    body = (
+        "and.b32 %r10, %r1, 1; setp.eq.u32 %p1, %r10, 0; mov.u32 %r11, 5;\n"
+        "@%p1 bra $A; mov.u32 %r11, 6; nanosleep.u32 0;\n"
+        "$A: shfl.sync.bfly.b32 %r5, %r11, 1, 31, -1; st.global.u32 [%rd3], %r5;"
+    )
+    outcome = run(body, threads=4)
+    assert outcome.failure is None
+    assert list(words(outcome)[:4]) == [6, 5, 6, 5]
+
+
 def test_a_lane_that_spins_on_another_gets_out():
     body = (
         "setp.eq.u32 %p1, %r1, 0; @%p1 bra $S;\n$L: ld.volatile.shared.u32 %r5, [%r2];"
