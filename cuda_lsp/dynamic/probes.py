@@ -196,11 +196,13 @@ class SharedProbe:
         return "global" if self.layout.in_global else "shared"
 
     def _opening(self, label: str) -> Iterator[str]:
-        """Bounds, then the address of the first cell in ``%c``."""
+        """Bounds and alignment, then the address of the first cell in ``%c``."""
         yield "{ .reg .b32 %o, %m, %n, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u;"
         yield ".reg .b64 %g, %old, %new; .reg .pred %p, %q, %s, %lost, %copied;"
         yield f".reg .{'b64' if self.layout.in_global else 'b32'} %c;"
         yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
+        if self.bytes > 1:
+            yield f"and.b32 %t, %a, {self.bytes - 1}; setp.eq.and.u32 %clsp_ok, %t, 0, %clsp_ok;"
         yield f"@%clsp_ok bra $in_{label};"
         yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
         yield f"st.param.b32 [p1], {self.site}; call clsp_shared_fault, (p0, p1); }}"
@@ -456,6 +458,8 @@ def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, lab
         lines.append(f"ld.const.u64 %n, [clsp_control+{at + 8}];")
         combine = "setp.lt.u64 %p, %d, %n;" if not number else "setp.lt.or.u64 %p, %d, %n, %p;"
         lines.append(combine)
+    if ranges and bytes > 1:
+        lines.append(f"and.b64 %d, %A, {bytes - 1}; setp.eq.and.u64 %p, %d, 0, %p;")
     if ranges:
         lines.append(f"@%p bra $inside_{label};")
     lines.append("{ .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;")

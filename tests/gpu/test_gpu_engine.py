@@ -357,6 +357,89 @@ def test_shared_accesses_outside_the_block_s_memory_are_reported(
     assert fault.count == count
 
 
+@pytest.mark.parametrize("memory", ["out", "s"])
+@pytest.mark.parametrize("level", [Level.O0, Level.O3])
+def test_words_at_odd_addresses_are_reported_and_not_carried_out(
+    engine: GpuEngine, tmp_path: Path, memory: str, level: Level
+) -> None:
+    text = f"""__global__ void k(char* out, int* other) {{ __shared__ char s[260]; s[threadIdx.x] = 0;
+    __syncthreads(); *(int*)({memory} + 4 * threadIdx.x + 1) = 7;
+    __syncthreads(); other[threadIdx.x] = s[threadIdx.x]; }}"""
+    buffers = {"out": np.zeros(300, np.int8), "other": np.zeros(64, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=level))
+    (fault,) = outcome.faults
+    assert fault.count == 64
+    assert not outcome.results["out"].any()
+
+
+ROWS = """__global__ void k(unsigned* out) {{ __shared__ alignas(16) unsigned short s[2][64];
+int t = threadIdx.x; for (int i = t; i < 128; i += 64) s[i / 64][i % 64] = i; {sync}
+unsigned a, row = __cvta_generic_to_shared(&s[{warp}][8 * (t % 8)]);
+asm volatile("ldmatrix.sync.aligned.m8n8.x1.{trans}shared.b16 {{%0}}, [%1];" : "=r"(a) : "r"(row) : "memory");
+out[t] = a; }}"""
+
+
+@pytest.mark.parametrize("trans", ["", "trans."])
+@pytest.mark.parametrize(
+    ("sync", "warp", "racy"),
+    [("__syncthreads();", "1 - t / 32", False), ("__syncwarp();", "1 - t / 32", True)],
+)
+def test_rows_of_matrices_are_watched(
+    engine: GpuEngine, tmp_path: Path, trans: str, sync: str, warp: str, racy: bool
+) -> None:
+    run = run_of(tmp_path, ROWS.format(sync=sync, warp=warp, trans=trans), OUT)
+    outcome = outcome_of(engine, run)
+    assert bool(outcome.races) == racy
+    kinds = {run.sites[race.sites[1]].opcode.split(".")[0] for race in outcome.races}
+    assert kinds == ({"ldmatrix"} if racy else set())
+    assert not any("ldmatrix" in sentence for sentence in outcome.not_covered)
+
+
+def test_a_matrix_row_outside_the_block_s_memory_is_not_read(engine: GpuEngine, tmp_path: Path) -> None:
+    text = ROWS.format(sync="__syncthreads();", warp="t == 3 ? 4096 : 0", trans="")
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    (fault,) = outcome.faults
+    assert (fault.thread, fault.count) == (3, 1)
+    assert not outcome.results["out"].view(np.int32)[:32].any()  # the whole warp waits for its rows
+
+
+def test_rows_of_matrices_cost_wavefronts(engine: GpuEngine, tmp_path: Path) -> None:
+    text = ROWS.format(sync="__syncthreads();", warp="0", trans="")
+    run = run_of(tmp_path, text, OUT, races=False, banks=True, level=Level.O3)
+    outcome = outcome_of(engine, run)
+    (banks,) = (b for b in outcome.banks if run.sites[b.site].opcode.startswith("ldmatrix"))
+    assert (banks.executions, banks.wavefronts, banks.worst_ways) == (2, 2, 1)
+
+
+TILES = """#include <mma.h>
+using namespace nvcuda;
+__global__ void k(float* out, float* more) {{ __shared__ alignas(32) float s[2][256];
+int w = threadIdx.x / 32;
+wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum; wmma::fill_fragment(sum, 1.0f);
+wmma::store_matrix_sync({where}, sum, 16, wmma::mem_row_major); {sync}
+more[threadIdx.x] = s[1 - w][threadIdx.x % 32]; }}"""
+
+
+@pytest.mark.parametrize(
+    ("where", "sync", "racy"),
+    [
+        ("s[w]", "__syncthreads();", False),
+        ("s[w]", "", True),
+        ("s[0]", "__syncthreads();", True),
+        ("out + 256 * w", "", False),
+        ("out + 240 * w", "", True),
+    ],
+)
+def test_tiles_of_a_warp_are_watched(
+    engine: GpuEngine, tmp_path: Path, where: str, sync: str, racy: bool
+) -> None:
+    buffers = {"out": np.zeros(512, np.float32), "more": np.zeros(64, np.float32)}
+    run = run_of(tmp_path, TILES.format(where=where, sync=sync), buffers)
+    outcome = outcome_of(engine, run)
+    assert bool(outcome.races) == racy
+    assert outcome.faults == ()
+
+
 def test_flags_name_words_and_warps(engine: GpuEngine, tmp_path: Path) -> None:
     text = """__global__ void k(int* out) { __shared__ int s[65]; s[threadIdx.x] = 1;
     out[threadIdx.x] = s[threadIdx.x + 1]; }"""
