@@ -26,9 +26,8 @@ from attrs import evolve
 from engines import compile_all  # beside this file
 
 from cuda_lsp.dynamic.compile import CompileError, compile_module
-from cuda_lsp.dynamic.detector import assembled
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
-from cuda_lsp.dynamic.gpu_code import launch, loaded
+from cuda_lsp.dynamic.gpu_device import Start
 from cuda_lsp.dynamic.gpu_memory import DeviceMemory
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob
@@ -69,15 +68,12 @@ def launch_plainly(engine: GpuEngine, run: KernelRun) -> None:
     """The kernel as the compiler made it."""
     module = read_module(run.ptx)
     module = module if module.target.startswith("sm_90") else evolve(module, target="sm_90")
-    code = loaded(
-        engine.driver, assembled(write_module(module), find_toolkit(), module.target.split(",")[0]), False
-    )
-    memory = DeviceMemory(engine.driver, module, code)
+    code = engine.card.load(write_module(module), module.target.split(",")[0], False)
+    memory = DeviceMemory(engine.card, module, code)
     memory.place_buffers(run.arguments)
     parameters = memory.parameters(run.entry, run.arguments)
     grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
-    launch(code.get_function(run.entry), grid, run.launch.block, parameters, shared, None)
-    engine.driver.Context.synchronize()
+    code.launch(Start(run.entry, grid, run.launch.block, parameters, shared, run.deadline))
 
 
 def measured(runs: Path) -> list[dict[str, int]]:

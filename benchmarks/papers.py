@@ -34,15 +34,12 @@ from dynamic_cases import (
     zeros,
 )
 
-from cuda_lsp.dynamic.detector import assembled
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
-from cuda_lsp.dynamic.gpu_code import launch as launch_code
-from cuda_lsp.dynamic.gpu_code import loaded
+from cuda_lsp.dynamic.gpu_device import Start
 from cuda_lsp.dynamic.gpu_memory import DeviceMemory
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import Detail, KernelRun, Level
-from cuda_lsp.dynamic.toolkit import find_toolkit
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path("/tmp") / "cuda-lsp-papers"
@@ -106,23 +103,20 @@ CASES = (
 
 def native(engine: GpuEngine, run: KernelRun) -> float:
     """Milliseconds of the fastest of fifty launches of the kernel as it is."""
-    driver = engine.driver
-    module = read_module(run.ptx)
-    module = evolve(module, target="sm_90")
-    code = loaded(driver, assembled(write_module(module), find_toolkit(), "sm_90"), False)
-    memory = DeviceMemory(driver, module, code)
+    card = engine.card
+    module = evolve(read_module(run.ptx), target="sm_90")
+    code = card.load(write_module(module), "sm_90", False)
+    memory = DeviceMemory(card, module, code)
     memory.place_buffers(run.arguments)
-    function, best = code.get_function(run.entry), float("inf")
-    parameters = memory.parameters(run.entry, run.arguments)
-    for _ in range(50):
-        start, end, stream = driver.Event(), driver.Event(), driver.Stream()
-        start.record(stream)
-        grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
-        launch_code(function, grid, run.launch.block, parameters, shared, stream)
-        end.record(stream)
-        end.synchronize()
-        best = min(best, float(start.time_till(end)))
-    return best
+    start = Start(
+        run.entry,
+        run.launch.grid or (1, 1, 1),
+        run.launch.block,
+        memory.parameters(run.entry, run.arguments),
+        run.launch.dynamic_shared or 0,
+        run.deadline,
+    )
+    return min(code.launch(start).seconds or float("inf") for _ in range(50)) * 1000
 
 
 def measured(engine: GpuEngine, case: Case) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from typing import Any
 from attrs import define
 
 from cuda_lsp.dynamic.detector import AssemblyError
-from cuda_lsp.dynamic.gpu_code import GridTooLarge
-from cuda_lsp.dynamic.gpu_launch import Device, Launch
+from cuda_lsp.dynamic.gpu_device import Device, GridTooLarge
+from cuda_lsp.dynamic.gpu_launch import Launch
+from cuda_lsp.dynamic.gpu_pycuda import PycudaDevice
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import (
     EngineUnavailable,
@@ -37,7 +38,7 @@ def open_engine() -> GpuEngine:
         toolkit = find_toolkit()
     except ToolkitMissing as error:
         raise EngineUnavailable(str(error)) from error
-    device = open_device()
+    device = open_device(toolkit)
     atexit.register(device.context.pop)
     return GpuEngine(device, toolkit)
 
@@ -51,17 +52,17 @@ def device_architecture() -> int:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
 
 
-def open_device() -> Device:
+def open_device(toolkit: Toolkit) -> PycudaDevice:
     """Device 0 with a context of its own, current. Raises EngineUnavailable with the next step."""
-    return _opened(lambda handle: handle.make_context())
+    return _opened(toolkit, lambda handle: handle.make_context())
 
 
-def open_primary() -> Device:
+def open_primary(toolkit: Toolkit) -> PycudaDevice:
     """Device 0 with the context that the runtime uses in this process, not current yet."""
-    return _opened(lambda handle: handle.retain_primary_context())
+    return _opened(toolkit, lambda handle: handle.retain_primary_context())
 
 
-def _opened(enter: Callable[[Any], Any]) -> Device:
+def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
     cuda = _driver()
     try:
         handle = cuda.Device(0)
@@ -69,8 +70,11 @@ def _opened(enter: Callable[[Any], Any]) -> Device:
         context = enter(handle)
     except cuda.Error as error:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
-    limit = handle.get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-    return Device(cuda, handle, context, str(handle.name()), architecture, int(limit))
+    attribute = cuda.device_attribute
+    shared = int(handle.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+    multiprocessors = int(handle.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+    name = str(handle.name())
+    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
 
 
 def _driver() -> Any:
@@ -105,23 +109,18 @@ def _capability(handle: Any) -> int:
 class GpuEngine:
     """Runs kernels on one device. ``usable`` is false once a kernel hung or faulted."""
 
-    _device: Device
+    card: Device
     _toolkit: Toolkit
     usable: bool = True
     keep_results: bool = False  # buffers after the run, in the outcome
 
     @property
     def device(self) -> str:
-        return self._device.name
-
-    @property
-    def driver(self) -> Any:
-        """PyCUDA's driver module, the device's context being current."""
-        return self._device.driver
+        return self.card.name
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         module = read_module(request.ptx)
-        launch = Launch(self._device, self._toolkit, request, module)
+        launch = Launch(self.card, self._toolkit, request, module)
         if not self.usable:
             return launch.failed("not run: an earlier kernel left the GPU unusable for this process")
         progress("instrumenting")
@@ -133,7 +132,7 @@ class GpuEngine:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
         except GridTooLarge as error:
             return launch.failed(str(error))
-        except self._device.driver.Error as error:
+        except self.card.error as error:
             self.usable = False
             _SPENT.append(launch)
             cause = str(error).rpartition("failed: ")[2]  # PyCUDA puts the driver's function in front
@@ -145,7 +144,7 @@ class GpuEngine:
 
     def repeat(self, request: KernelRun, times: int) -> list[RunOutcome]:
         """The same launch several times on the same buffers, for measuring. Raises AssemblyError."""
-        launch = Launch(self._device, self._toolkit, request, read_module(request.ptx))
+        launch = Launch(self.card, self._toolkit, request, read_module(request.ptx))
         launch.prepare()
         outcomes: list[RunOutcome] = []
         for _ in range(times):

@@ -1,25 +1,24 @@
 """One instrumented launch on a GPU: what lies where in its memory, the launch, and reading back.
 
-Through PyCUDA's driver interface; ``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that
-hung or faulted must be kept alive: freeing its memory would wait for the kernel.
+``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that hung or faulted must be kept alive:
+freeing its memory would wait for the kernel.
 """
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from cuda_lsp.dynamic import device_records as records
-from cuda_lsp.dynamic.detector import assembled, detector_ptx
+from cuda_lsp.dynamic.detector import detector_ptx
 from cuda_lsp.dynamic.device_records import AddressBook, Extent
-from cuda_lsp.dynamic.gpu_code import launch, loaded
-from cuda_lsp.dynamic.gpu_memory import ANYTHING, DeviceMemory, HostMemory, captured_output
+from cuda_lsp.dynamic.gpu_device import Code, Device, Start
+from cuda_lsp.dynamic.gpu_memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.instrument import (
     Instrumented,
     finest_granule,
@@ -40,8 +39,11 @@ from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
 
+_ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
 _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
+_WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
+_RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
 _MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -51,16 +53,6 @@ class _Order(Enum):
     NONE = 0
     FOLLOWED = 1
     UNKNOWN = 2
-
-
-@frozen
-class Device:
-    driver: Any
-    handle: Any
-    context: Any
-    name: str
-    architecture: int  # 90
-    shared_limit: int  # bytes a block may have
 
 
 @define
@@ -79,9 +71,7 @@ class Launch:
     not_covered: list[str] = field(factory=list[str])
     blocks: list[int] = field(factory=list[int])
     memory: DeviceMemory = field(init=False)
-    kept: tuple[Any, ...] = ()
-    code: Any = None
-    function: Any = None
+    code: Code = field(init=False)
     made: Instrumented | None = None
     layout: ShadowLayout = field(init=False)
     dynamic: int = 0
@@ -99,7 +89,7 @@ class Launch:
         self.names = tuple(v.name for v in shared_variables(self.module, self.request.entry))
         partial = has_partial_order(self.module, self.request.entry)
         global_races = self.request.races and any(
-            s.kind is SiteKind.ACCESS and s.space in (None, Space.GLOBAL) for s in self.request.sites
+            s.kind in _ACCESSES and s.space in (None, Space.GLOBAL) for s in self.request.sites
         )
         watch = Watch(
             entry=self.request.entry,
@@ -113,14 +103,13 @@ class Launch:
             ranges=self._range_bound(),
             sampled=len(self.blocks) < self._total_blocks,
             order=self._order is _Order.FOLLOWED,
+            resident=self._resident,
         )
         architecture = self.device.architecture
         module = self._for_device()
         self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
         self.not_covered.extend(self.made.not_covered)
-        cubin = assembled(self.made.text, self.toolkit, module.target.split(",")[0])
-        self.code = loaded(self.device.driver, cubin, self._cooperative)
-        self.function = self.code.get_function(self.request.entry)
+        self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()
         self._place_records(watch, partial)
 
@@ -130,8 +119,24 @@ class Launch:
         functions = reached_from(self.module, self.request.entry)
         return any("%envreg" in i.operands for f in functions for i in f.instructions())
 
+    @property
+    def _resident(self) -> int:
+        """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
+        threads, wanted = self.layout.threads, _WANTED_THREADS // self.layout.threads
+        if self._cooperative:
+            wanted = max(wanted, -(-self._total_blocks // self.device.multiprocessors))
+        return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+
+    @property
+    def _shared_room(self) -> int:
+        """Bytes of shared memory that a block may take."""
+        if not self._cooperative:
+            return self.device.shared_limit
+        together = -(-self._total_blocks // self.device.multiprocessors)
+        return self.device.shared_limit // together - _RESERVED_SHARED
+
     def _place_memory(self) -> None:
-        memory = self.memory = DeviceMemory(self.device.driver, self.module, self.code)
+        memory = self.memory = DeviceMemory(self.device, self.module, self.code)
         memory.place_buffers(self.request.arguments)
         memory.place_variables()
         if self.host is not None and (lost := memory.take_over(self.host)):
@@ -174,7 +179,7 @@ class Launch:
             copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
-        if self.static_bound + self.dynamic > self.device.shared_limit:
+        if self.static_bound + self.dynamic > self._shared_room:
             layout = evolve(layout, in_global=True)
             self.dynamic = layout.dynamic_bytes(self.static_bound)
         if not (request.races and self._watches_anything()):
@@ -194,7 +199,7 @@ class Launch:
             each += self._cells_stride
         if has_partial_order(self.module, self.request.entry):
             each += 4 * self._knowledge_stride
-        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0] / 2) // each
+        room = int(_MEMORY_SHARE * self.device.free_bytes() / 2) // each
         self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
 
     @property
@@ -260,18 +265,20 @@ class Launch:
             values["ordinal"] = self._upload_ordinals()
         control = records.with_fields(values)
         self._watch_global_memory(control, watch)
-        self.device.driver.memcpy_htod(self.code.get_global("clsp_control")[0], control)
+        place = self.code.variable("clsp_control")
+        assert place is not None
+        self.device.upload(place[0], np.frombuffer(control.tobytes(), np.uint8))
 
     def _upload_ordinals(self) -> int:
         ordinal = np.full(self._total_blocks, 0xFFFFFFFF, np.uint32)
         ordinal[np.array(self.blocks)] = np.arange(len(self.blocks), dtype=np.uint32)
         start = self.memory.allocate("ordinal", ordinal.nbytes)
-        self.device.driver.memcpy_htod(start, ordinal)
+        self.device.upload(start, ordinal)
         return start
 
     def _watch_global_memory(self, control: records.Records, watch: Watch) -> None:
         shift = int(control["global_shift"][0])
-        room = int(_MEMORY_SHARE * self.device.driver.mem_get_info()[0])
+        room = int(_MEMORY_SHARE * self.device.free_bytes())
         for number, extent in enumerate(self.memory.extents[: records.RANGES]):
             entry = control["ranges"][0, number]
             entry["start"], entry["size"] = extent.start, extent.end - extent.start
@@ -301,38 +308,27 @@ class Launch:
 
     def execute(self, keep_results: bool, lead: int = 0) -> RunOutcome:
         """Launch and wait. ``lead``: bytes cleared first, so that the time holds no wait for the host."""
-        driver, request = self.device.driver, self.request
-        if self.dynamic > 48 * 1024:
-            attribute = driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self.function.set_attribute(attribute, self.dynamic)
-        start, end, stream = driver.Event(), driver.Event(), driver.Stream()
-        # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.
-        rescue = driver.Stream(), driver.pagelocked_empty((len(self.blocks), self.layout.threads), np.uint32)
-        self.kept = (start, end, stream, *rescue)
-        if lead:
-            if "lead" not in self.memory.allocations:
-                self.memory.allocate("lead", lead)
-            driver.memset_d8_async(self.memory.allocations["lead"], 0, lead, stream)
-        with captured_output() as output:
-            start.record(stream)
-            parameters = self.memory.parameters(request.entry, request.arguments)
-            grid, block = request.launch.grid or (1, 1, 1), request.launch.block
-            launch(self.function, grid, block, parameters, self.dynamic, stream)
-            end.record(stream)
-            limit = time.monotonic() + request.deadline
-            pause = 20e-6
-            while not end.query():
-                if time.monotonic() > limit:
-                    self.hung = True
-                    break
-                time.sleep(pause)
-                pause = min(2 * pause, 5e-3)
-            if not self.hung:
-                driver.Context.synchronize()  # flushes what the kernel printed
-        if self.hung:
-            return self._stuck(output.text, *rescue)
-        self.seconds = float(start.time_till(end)) / 1000
-        return self._outcome(output.text, keep_results)
+        request = self.request
+        if lead and "lead" not in self.memory.allocations:
+            self.memory.allocate("lead", lead)
+        ended = self.code.launch(
+            Start(
+                entry=request.entry,
+                grid=request.launch.grid or (1, 1, 1),
+                block=request.launch.block,
+                parameters=self.memory.parameters(request.entry, request.arguments),
+                shared=self.dynamic,
+                deadline=request.deadline,
+                rescue=(self.memory.start("where"), 4 * len(self.blocks) * self.layout.threads),
+                lead=(self.memory.start("lead"), lead) if lead else None,
+            )
+        )
+        if ended.seconds is None:
+            self.hung = True
+            shape = len(self.blocks), self.layout.threads
+            return self._stuck(ended.output, np.ndarray(shape, np.uint32, ended.rescued))
+        self.seconds = ended.seconds
+        return self._outcome(ended.output, keep_results)
 
     # ------------------------------------------------------------------------------------ after
 
@@ -385,15 +381,13 @@ class Launch:
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered
-        unwatched = (SiteKind.OTHER, SiteKind.MATRIX)
-        others = sorted({s.opcode for s in self.request.sites if s.kind in unwatched})
+        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+            yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
+        others = sorted({s.opcode for s in self.request.sites if s.kind is SiteKind.OTHER})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
 
-    def _stuck(self, output: str, stream: Any, where: Any) -> RunOutcome:
-        """The kernel still runs: copy on another stream what its threads wrote about themselves."""
-        driver = self.device.driver
-        driver.memcpy_dtoh_async(where, self.memory.allocations["where"], stream)
-        stream.synchronize()
+    def _stuck(self, output: str, where: records.Records) -> RunOutcome:
+        """The kernel still runs: ``where`` is what its threads wrote about themselves."""
         return RunOutcome(
             device=self.device.name,
             seconds=self.request.deadline,
@@ -422,7 +416,7 @@ _KEPT = 16
 
 def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
     """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
-    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges)
+    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges, watch.resident)
     key = (request.ptx, request.entry, module.target, watch.layout, watch.names, watch.sampled, *what)
     known = _MADE.get(key)
     if known is None:

@@ -6,17 +6,15 @@ every buffer lies a guard (``device_records.GUARD``): what overruns one buffer m
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, SupportsInt
 
 import numpy as np
 from attrs import define, field, frozen
 
 from cuda_lsp.dynamic import device_records as records
 from cuda_lsp.dynamic.device_records import Extent
+from cuda_lsp.dynamic.gpu_device import Code, Device
 from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
 from cuda_lsp.dynamic.runs import Argument, Buffer, Bytes
 
@@ -35,24 +33,27 @@ class HostMemory:
 class DeviceMemory:
     """The memory of one launch. ``extents``: what the kernel may touch, by name."""
 
-    driver: Any
+    device: Device
     module: PtxModule
-    code: Any  # the loaded module
-    allocations: dict[str, Any] = field(factory=dict[str, Any])
+    code: Code
+    allocations: dict[str, SupportsInt] = field(factory=dict[str, SupportsInt])
     extents: list[Extent] = field(factory=list[Extent])
     placed: dict[int, tuple[Buffer, int]] = field(factory=dict[int, tuple[Buffer, int]])
     shadows: list[tuple[int, int]] = field(factory=list[tuple[int, int]])  # start, bytes
 
     def allocate(self, name: str, size: int, behind: int = 0) -> int:
         """Zeroed memory, and ``behind`` bytes that nobody uses."""
-        memory = self.driver.mem_alloc(max(size, 16) + behind)
-        self.driver.memset_d8(memory, 0, max(size, 16))
+        memory = self.device.allocate(max(size, 16) + behind)
+        self.device.clear(int(memory), max(size, 16))
         self.allocations[name] = memory
         return int(memory)
 
+    def start(self, name: str) -> int:
+        return int(self.allocations[name])
+
     def download(self, name: str, dtype: Any, count: int) -> records.Records:
         result = np.empty(max(count, 1), dtype)
-        self.driver.memcpy_dtoh(result, self.allocations[name])
+        self.device.download(int(self.allocations[name]), result)
         return result[:count]
 
     def place_buffers(self, arguments: Sequence[Argument]) -> None:
@@ -64,22 +65,15 @@ class DeviceMemory:
                 size = len(buffer.data)
                 start = self.allocate(f"buffer {len(self.placed)}", size, records.GUARD)
                 if size:
-                    self.driver.memcpy_htod(start, np.ascontiguousarray(buffer.data))
+                    self.device.upload(start, buffer.data)
                 self.placed[id(buffer)] = buffer, start
                 self.extents.append(Extent(buffer.name, start, start + size))
 
     def place_variables(self) -> None:
         for variable in self.module.variables.values():
-            if variable.space == "global" and variable.size and (found := self._variable(variable.name)):
+            if variable.space == "global" and variable.size and (found := self.code.variable(variable.name)):
                 start, size = found
                 self.extents.append(Extent(variable.name, start, start + size))
-
-    def _variable(self, name: str) -> tuple[int, int] | None:
-        try:
-            start, size = self.code.get_global(name)
-        except self.driver.LogicError:
-            return None  # the assembler dropped it: nothing uses it
-        return int(start), int(size)
 
     def parameters(self, entry: str, arguments: Sequence[Argument]) -> list[tuple[int, bytes]]:
         """The kernel's parameters: alignment and value of each, addresses of buffers filled in."""
@@ -98,13 +92,13 @@ class DeviceMemory:
         for buffer, start in self.placed.values():
             data = np.empty(len(buffer.data), np.uint8)
             if len(data):
-                self.driver.memcpy_dtoh(data, start)
+                self.device.download(start, data)
             results[buffer.name] = data
         return results
 
     def empty_shadows(self) -> None:
         for start, size in self.shadows:
-            self.driver.memset_d8(start, 0, size)
+            self.device.clear(start, size)
 
     # ------------------------------------------------------------------------- memory of a program
 
@@ -117,13 +111,13 @@ class DeviceMemory:
         self.extents.extend(host.allocations[:room])
         self.extents.append(ANYTHING)
         for _, copy, size, original in self._variable_pairs(host):
-            self.driver.memcpy_dtod(copy, original, size)
+            self.device.copy(copy, original, size)
         return max(0, len(host.allocations) - room)
 
     def return_variables(self, host: HostMemory) -> None:
         for variable, copy, size, original in self._variable_pairs(host):
             if variable.space == "global":
-                self.driver.memcpy_dtod(original, copy, size)
+                self.device.copy(original, copy, size)
 
     def _variable_pairs(self, host: HostMemory) -> Iterator[tuple[PtxVariable, int, int, int]]:
         """Variables of the module: our copy of them, bytes, the program's."""
@@ -131,29 +125,5 @@ class DeviceMemory:
             if variable.space not in ("global", "const") or variable.name not in host.variables:
                 continue
             original, size = host.variables[variable.name]
-            if found := self._variable(variable.name):
+            if found := self.code.variable(variable.name):
                 yield variable, found[0], size, original
-
-
-# ---------------------------------------------------------------------------------- what it prints
-
-
-@define
-class _Output:
-    text: str = ""
-
-
-@contextmanager
-def captured_output() -> Generator[_Output]:
-    """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
-    output = _Output()
-    with tempfile.TemporaryFile() as file:
-        saved = os.dup(1)
-        os.dup2(file.fileno(), 1)
-        try:
-            yield output
-        finally:
-            os.dup2(saved, 1)
-            os.close(saved)
-            file.seek(0)
-            output.text = file.read().decode(errors="replace")

@@ -23,10 +23,11 @@ from cuda_lsp.dynamic.compile import CompiledModule
 from cuda_lsp.dynamic.detector import AssemblyError
 from cuda_lsp.dynamic.device_records import Extent
 from cuda_lsp.dynamic.gpu import open_primary
-from cuda_lsp.dynamic.gpu_code import GridTooLarge
+from cuda_lsp.dynamic.gpu_device import GridTooLarge
 from cuda_lsp.dynamic.gpu_hosting import FAULT, Said, Task
-from cuda_lsp.dynamic.gpu_launch import Device, Launch
+from cuda_lsp.dynamic.gpu_launch import Launch
 from cuda_lsp.dynamic.gpu_memory import HostMemory
+from cuda_lsp.dynamic.gpu_pycuda import PycudaDevice
 from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.program_process import input_of
 from cuda_lsp.dynamic.ptx import PtxModule
@@ -51,7 +52,7 @@ class Hosted:
     """The program's launches, as they come."""
 
     task: Task
-    device: Device
+    device: PycudaDevice
     library: Any
     answers: BinaryIO
     launches: int = 0
@@ -88,7 +89,7 @@ class Hosted:
             return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
         except (EngineUnavailable, AssemblyError, GridTooLarge) as problem:
             self.say(Said(kernel.kernel, problem=str(problem)))
-        except self.device.driver.Error as problem:
+        except self.device.error as problem:
             self.say(Said(kernel.kernel, problem=f"the kernel failed on the GPU: {problem}"))
             os._exit(FAULT)  # the context is lost
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
@@ -123,7 +124,7 @@ class Hosted:
             deadline=min(_KERNEL_SECONDS, job.deadline / 2),
             lock_step=kernel.lock_step,
         )
-        self.device.driver.Context.synchronize()  # what the program started earlier comes before
+        self.device.wait()  # what the program started earlier comes before
         memory = HostMemory(tuple(self._allocations(names)), dict(self._variables()))
         launch = Launch(self.device, self.task.toolkit, request, compiled.module, host=memory)
         launch.prepare()
@@ -162,7 +163,7 @@ def main() -> None:
     """Become the program."""
     answers = os.fdopen(int(sys.argv[1]), "wb")
     task: Task = pickle.load(sys.stdin.buffer)
-    device = open_primary()
+    device = open_primary(task.toolkit)
     library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
     hosted = Hosted(task, device, library, answers)
     hosted.say(Said(device=device.name))

@@ -15,6 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic import probes
 from cuda_lsp.dynamic.access_probes import AccessProbes
+from cuda_lsp.dynamic.matrix_probes import MatrixProbes, narrowest_part
 from cuda_lsp.dynamic.order_probes import OrderProbes
 from cuda_lsp.dynamic.probe_operands import (
     address_of,
@@ -114,7 +115,8 @@ def _hoisted(module: PtxModule) -> PtxModule:
 def finest_granule(sites: tuple[PtxSite, ...], spaces: tuple[Space | None, ...]) -> int:
     """log2 of the narrowest access to these spaces (at most 16 bytes): no access covers part of a granule."""
     widths = [s.bytes for s in sites if s.kind is SiteKind.ACCESS and s.space in spaces and s.bytes]
-    narrowest = min(widths, default=4)
+    tiles = [narrowest_part(s) for s in sites if s.kind is SiteKind.MATRIX and s.space in (*spaces, None)]
+    narrowest = min(widths + tiles, default=4)
     return min(4, max(0, narrowest.bit_length() - 1))
 
 
@@ -165,6 +167,7 @@ class _Rewriter:
     labels: Labels = field(factory=Labels)
     order: OrderProbes = field(init=False)
     accesses: AccessProbes = field(init=False)
+    matrices: MatrixProbes = field(init=False)
     path: _Path = ()
     in_entry: bool = True
     wanted: dict[str, tuple[PtxFunction, _Path]] = field(factory=dict[str, tuple[PtxFunction, _Path]])
@@ -173,6 +176,7 @@ class _Rewriter:
         partial = has_partial_order(self.module, self.watch.entry)
         self.order = OrderProbes(self.watch, self.labels, partial)
         self.accesses = AccessProbes(self.watch, self.labels)
+        self.matrices = MatrixProbes(self.watch, self.labels)
 
     # ------------------------------------------------------------------------------- functions
 
@@ -198,7 +202,8 @@ class _Rewriter:
         kept = tuple(
             d for d in function.directives if not d.startswith((".maxntid", ".reqntid", ".minnctapersm"))
         )
-        directives = (*kept, f".maxntid {x}, {y}, {z}")
+        # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
+        directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
         return evolve(function, body=tuple(statements), directives=directives)
 
     def copies(self) -> Iterator[PtxFunction]:
@@ -324,6 +329,9 @@ class _Rewriter:
         ):
             yield from self._access(instruction, *place, types, mark=mark)
             return
+        if place and place[1].kind is SiteKind.MATRIX:
+            yield from self._matrix(instruction, *place, types, mark)
+            return
         yield from mark
         if self.watch.races and (around := self.order.followed(instruction, types, self.in_entry)):
             yield from self._guarded(instruction, around)
@@ -378,6 +386,25 @@ class _Rewriter:
         if zero := zeroed(instruction, types):
             body.append(Verbatim(predicated(zero)))
         yield from self._guarded(instruction, (*body, *around[1]))
+
+    def _matrix(
+        self,
+        instruction: Instruction,
+        number: int,
+        site: PtxSite,
+        types: Mapping[str, str],
+        mark: list[Statement],
+    ) -> Iterator[Statement]:
+        """An access of the whole warp, whose lanes have met."""
+        address = address_of(instruction)
+        probe = address and self.matrices.probe(instruction, number, site, types, address)
+        body: list[Statement] = [*mark, *self.order.warp_met("all")]
+        if probe:
+            body += [Verbatim(probe), evolve(instruction, guard="%clsp_ok")]
+            body += [Verbatim(predicated(zero)) for zero in [zeroed(instruction, types)] if zero]
+        else:
+            body.append(evolve(instruction, guard=None))
+        yield from self._guarded(instruction, body)
 
 
 # ------------------------------------------------------------------------------------ small readings

@@ -88,9 +88,7 @@ class OrderProbes:
         block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
         if not block_barrier:
             yield plain
-            if self.partial:
-                yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
-            yield Verbatim(probes.next_tick())
+            yield from self.warp_met(mask)
             return
         if site is not None:
             yield Verbatim(probes.waits_at(site))
@@ -106,6 +104,14 @@ class OrderProbes:
             return
         yield plain
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
+
+    def warp_met(self, mask: str | None) -> Iterator[Statement]:
+        """The lanes that take part have waited for one another."""
+        if not self.watch.races:
+            return
+        if self.partial:
+            yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
+        yield Verbatim(probes.next_tick())
 
     def around(
         self, instruction: Instruction, site: PtxSite, types: Mapping[str, str], address: AddressOperand

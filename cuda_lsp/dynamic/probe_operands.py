@@ -64,7 +64,7 @@ _ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
 
 def zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...]:
     """Moves of zero into what a load that was not carried out would have filled."""
-    if instruction.base not in ("ld", "ldu", "atom", "ldmatrix"):
+    if instruction.base not in ("ld", "ldu", "atom", "ldmatrix", "wmma"):
         return ()
     target = instruction.arguments[0]
     names = split_operands(target[1:-1]) if target.startswith("{") else (target,)

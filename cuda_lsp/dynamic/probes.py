@@ -196,11 +196,13 @@ class SharedProbe:
         return "global" if self.layout.in_global else "shared"
 
     def _opening(self, label: str) -> Iterator[str]:
-        """Bounds, then the address of the first cell in ``%c``."""
+        """Bounds and alignment, then the address of the first cell in ``%c``."""
         yield "{ .reg .b32 %o, %m, %n, %al, %ah, %bl, %bh, %wl, %wh, %xl, %xh, %t, %u;"
         yield ".reg .b64 %g, %old, %new; .reg .pred %p, %q, %s, %lost, %copied;"
         yield f".reg .{'b64' if self.layout.in_global else 'b32'} %c;"
         yield "sub.u32 %o, %a, %clsp_base; setp.lt.u32 %clsp_ok, %o, %clsp_lim;"
+        if self.bytes > 1:
+            yield f"and.b32 %t, %a, {self.bytes - 1}; setp.eq.and.u32 %clsp_ok, %t, 0, %clsp_ok;"
         yield f"@%clsp_ok bra $in_{label};"
         yield "{ .param .b32 p0; .param .b32 p1; st.param.b32 [p0], %a;"
         yield f"st.param.b32 [p1], {self.site}; call clsp_shared_fault, (p0, p1); }}"
@@ -228,9 +230,9 @@ class SharedProbe:
 
     def _read_cell(self, cell: int, label: str) -> Iterator[str]:
         """Leave our stamp unless enough readers are known; then look at the writers."""
-        at = f"%c+{cell * CELL_BYTES}"
+        at = cell * CELL_BYTES
         space = self._space
-        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [{at}];"
+        yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{at}];"
         yield _against_ours("a", "b")
         # Known: the reader is this thread; or the two readers belong to two warps.
         yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {_LANE}, %q;"
@@ -243,19 +245,20 @@ class SharedProbe:
             # Lanes that read one word elect one of them, in the place that atomics would use: the others
             # need no exchange, which the hardware would serialise.
             winner = "@!%lost "
-            yield f"st.volatile.{space}.b32 [{at}+24], %clsp_lo; ld.volatile.{space}.b32 %t, [{at}+24];"
+            yield f"st.volatile.{space}.b32 [%c+{at + 24}], %clsp_lo;"
+            yield f"ld.volatile.{space}.b32 %t, [%c+{at + 24}];"
             yield "setp.ne.u32 %lost, %t, %clsp_lo; not.pred %q, %s; and.pred %q, %q, %lost;"
-            yield f"@%q st.volatile.{space}.b64 [{at}+8], %new;"
+            yield f"@%q st.volatile.{space}.b64 [%c+{at + 8}], %new;"
             yield "mov.b64 %old, 0;"
         # Whom we displace becomes the other reader, unless that one is of another warp already.
-        yield f"{winner}atom.{space}.exch.b64 %old, [{at}], %new;"
+        yield f"{winner}atom.{space}.exch.b64 %old, [%c+{at}], %new;"
         yield "mov.b64 {%t, %u}, %old; xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
         yield _is_other("%t", "%u", "%p")
         yield f"setp.lt.and.u32 %q, %u, {_WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
-        yield f"@%p st.volatile.{space}.b64 [{at}+8], %old;"
+        yield f"@%p st.volatile.{space}.b64 [%c+{at + 8}], %old;"
         yield f"$known_{label}:"
         lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
-        yield f"ld.volatile.{space}.{lanes}, [{at}+16];"
+        yield f"ld.volatile.{space}.{lanes}, [%c+{at + 16}];"
         yield from self._was_copied()
         yield _against_ours("w")
         yield _is_other("%wl", "%wh", "%p")
@@ -455,6 +458,8 @@ def bounds_probe(site: int, bytes: int, kind: int, offset: int, ranges: int, lab
         lines.append(f"ld.const.u64 %n, [clsp_control+{at + 8}];")
         combine = "setp.lt.u64 %p, %d, %n;" if not number else "setp.lt.or.u64 %p, %d, %n, %p;"
         lines.append(combine)
+    if ranges and bytes > 1:
+        lines.append(f"and.b64 %d, %A, {bytes - 1}; setp.eq.and.u64 %p, %d, 0, %p;")
     if ranges:
         lines.append(f"@%p bra $inside_{label};")
     lines.append("{ .param .b64 p0; .param .b32 p1; .param .b32 r; st.param.b64 [p0], %A;")

@@ -29,7 +29,7 @@ class SiteKind(enum.Enum):
     ACCESS = "access"
     BARRIER = "barrier"  # block barriers, named or not
     WARP_SYNC = "warp synchronisation"  # __syncwarp, shuffles, votes
-    MATRIX = "matrix access"  # of a warp together: ldmatrix, wmma.load …; the emulator watches them
+    MATRIX = "matrix access"  # of a warp together: ldmatrix, wmma.load …
     OTHER = "other"  # memory touched in a way the detectors do not cover (TMA, wgmma, …)
 
 

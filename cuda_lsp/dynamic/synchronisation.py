@@ -64,6 +64,8 @@ def participants(instruction: Instruction, constants: Mapping[str, str]) -> str 
         mask = instruction.arguments[-1]
     elif base in ("bar", "barrier") and "cluster" not in words:
         return "all" if _is_block_barrier(instruction) else "count"
+    elif base in ("mma", "movmatrix") or (base == "wmma" and "mma" in words):
+        return "all"  # products of registers; lanes of ``ldmatrix`` and the like meet before they access
     else:
         return None
     mask = constants.get(mask, mask)

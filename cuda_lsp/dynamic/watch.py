@@ -18,7 +18,7 @@ class Watch:
     ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
     ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
     ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
-    atomics order between blocks.
+    atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
     """
 
     entry: str
@@ -32,6 +32,7 @@ class Watch:
     ranges: int = 0
     sampled: bool = False
     order: bool = False
+    resident: int = 1
 
     def watches(self, site: int) -> bool:
         return site < MAX_SITES and (self.sites is None or site in self.sites)

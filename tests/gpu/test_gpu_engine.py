@@ -1,6 +1,7 @@
 """The GPU engine on small kernels of its own: each shows one thing that the detector must see, or must not.
 
-Needs a GPU, PyCUDA and nvcc; skipped elsewhere.
+They run on a GPU where there is one (with PyCUDA), and everywhere on an emulated card, whose warps run in
+either order. All need nvcc.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from emulated_card import emulated_engine
+from toolkit import needs_nvcc
+
 from cuda_lsp.dynamic.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
@@ -20,15 +25,24 @@ from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig, Space
 
+pytestmark = needs_nvcc
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def engine() -> GpuEngine:
+def card() -> GpuEngine:
     try:
-        made = open_engine()
+        return open_engine()
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(params=["emulated", "backwards", "card"])
+def engine(request: pytest.FixtureRequest) -> GpuEngine:
+    if request.param == "card":
+        made: GpuEngine = request.getfixturevalue("card")
+    else:
+        made = emulated_engine(find_toolkit(), request.param == "backwards")
     made.keep_results = True
     return made
 
@@ -42,11 +56,11 @@ def run_of(
     **options: object,
 ) -> KernelRun:
     """The first kernel of ``text``, its pointer parameters being ``buffers`` in order."""
-    path = tmp_path / "kernel.cu"
+    path = tmp_path.parent / "kernel.cu"  # one place for all tests, so that a text is compiled once
     path.write_text(text)
     toolkit = find_toolkit()
     level = options.pop("level", Level.O0)
-    module = compile_module(path, text, CompileOptions(), level, toolkit, tmp_path / "cache")  # type: ignore[arg-type]
+    module = compile_module(path, text, CompileOptions(), level, toolkit, path.with_name("cache"))  # type: ignore[arg-type]
     entry = next(iter(module.module.entries))
     arguments = tuple(
         Argument(name, bytes(8), ((0, Buffer(name, np.frombuffer(data.tobytes(), np.uint8), data.itemsize)),))
@@ -202,7 +216,7 @@ def test_the_last_block_sees_what_was_released(
     engine: GpuEngine, tmp_path: Path, fence: str, late: str, racy: bool
 ) -> None:
     text = LAST_BLOCK.format(fence=fence, late=late)
-    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, grid=16))
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT, grid=4))
     assert bool(outcome.races) == racy
     assert all(race.blocks[0] != race.blocks[1] for race in outcome.races)
     assert not any("blocks" in sentence for sentence in outcome.not_covered)
@@ -242,9 +256,9 @@ out[1024 + i] = out[64 * gridDim.x - 1 - i]; }"""
 def test_a_grid_that_synchronises_is_launched_together(
     engine: GpuEngine, tmp_path: Path, between: str, racy: bool
 ) -> None:
-    outcome = outcome_of(engine, run_of(tmp_path, GRID % between, OUT, grid=8))
+    outcome = outcome_of(engine, run_of(tmp_path, GRID % between, OUT, grid=4))
     assert bool(outcome.races) == racy
-    assert outcome.results["out"].view(np.int32)[1024] == 8 * 64 - 1 or racy
+    assert outcome.results["out"].view(np.int32)[1024] == 4 * 64 - 1 or racy
 
 
 def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:
@@ -331,13 +345,99 @@ def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(
         assert outcome.results["out"].view(np.int32).tolist() == [6] * 4 + [1] * 60
 
 
-def test_shared_accesses_outside_the_block_s_memory_are_reported(engine: GpuEngine, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("level", "stride", "count"), [(Level.O0, 2, 32), (Level.O3, 4096, 63)])
+def test_shared_accesses_outside_the_block_s_memory_are_reported(
+    engine: GpuEngine, tmp_path: Path, level: Level, stride: int, count: int
+) -> None:
     text = """__global__ void k(int* out) { __shared__ int s[64]; s[threadIdx.x] = 1; __syncthreads();
-    out[threadIdx.x] = s[threadIdx.x * 4096]; }"""
-    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    out[threadIdx.x] = s[threadIdx.x * %d]; }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text % stride, OUT, level=level))
     (fault,) = outcome.faults
     assert fault.place.space is Space.SHARED
-    assert fault.count == 63
+    assert fault.count == count
+
+
+@pytest.mark.parametrize("memory", ["out", "s"])
+@pytest.mark.parametrize("level", [Level.O0, Level.O3])
+def test_words_at_odd_addresses_are_reported_and_not_carried_out(
+    engine: GpuEngine, tmp_path: Path, memory: str, level: Level
+) -> None:
+    text = f"""__global__ void k(char* out, int* other) {{ __shared__ char s[260]; s[threadIdx.x] = 0;
+    __syncthreads(); *(int*)({memory} + 4 * threadIdx.x + 1) = 7;
+    __syncthreads(); other[threadIdx.x] = s[threadIdx.x]; }}"""
+    buffers = {"out": np.zeros(300, np.int8), "other": np.zeros(64, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=level))
+    (fault,) = outcome.faults
+    assert fault.count == 64
+    assert not outcome.results["out"].any()
+
+
+ROWS = """__global__ void k(unsigned* out) {{ __shared__ alignas(16) unsigned short s[2][64];
+int t = threadIdx.x; for (int i = t; i < 128; i += 64) s[i / 64][i % 64] = i; {sync}
+unsigned a, row = __cvta_generic_to_shared(&s[{warp}][8 * (t % 8)]);
+asm volatile("ldmatrix.sync.aligned.m8n8.x1.{trans}shared.b16 {{%0}}, [%1];" : "=r"(a) : "r"(row) : "memory");
+out[t] = a; }}"""
+
+
+@pytest.mark.parametrize("trans", ["", "trans."])
+@pytest.mark.parametrize(
+    ("sync", "warp", "racy"),
+    [("__syncthreads();", "1 - t / 32", False), ("__syncwarp();", "1 - t / 32", True)],
+)
+def test_rows_of_matrices_are_watched(
+    engine: GpuEngine, tmp_path: Path, trans: str, sync: str, warp: str, racy: bool
+) -> None:
+    run = run_of(tmp_path, ROWS.format(sync=sync, warp=warp, trans=trans), OUT)
+    outcome = outcome_of(engine, run)
+    assert bool(outcome.races) == racy
+    kinds = {run.sites[race.sites[1]].opcode.split(".")[0] for race in outcome.races}
+    assert kinds == ({"ldmatrix"} if racy else set())
+    assert not any("ldmatrix" in sentence for sentence in outcome.not_covered)
+
+
+def test_a_matrix_row_outside_the_block_s_memory_is_not_read(engine: GpuEngine, tmp_path: Path) -> None:
+    text = ROWS.format(sync="__syncthreads();", warp="t == 3 ? 4096 : 0", trans="")
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    (fault,) = outcome.faults
+    assert (fault.thread, fault.count) == (3, 1)
+    assert not outcome.results["out"].view(np.int32)[:32].any()  # the whole warp waits for its rows
+
+
+def test_rows_of_matrices_cost_wavefronts(engine: GpuEngine, tmp_path: Path) -> None:
+    text = ROWS.format(sync="__syncthreads();", warp="0", trans="")
+    run = run_of(tmp_path, text, OUT, races=False, banks=True, level=Level.O3)
+    outcome = outcome_of(engine, run)
+    (banks,) = (b for b in outcome.banks if run.sites[b.site].opcode.startswith("ldmatrix"))
+    assert (banks.executions, banks.wavefronts, banks.worst_ways) == (2, 2, 1)
+
+
+TILES = """#include <mma.h>
+using namespace nvcuda;
+__global__ void k(float* out, float* more) {{ __shared__ alignas(32) float s[2][256];
+int w = threadIdx.x / 32;
+wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum; wmma::fill_fragment(sum, 1.0f);
+wmma::store_matrix_sync({where}, sum, 16, wmma::mem_row_major); {sync}
+more[threadIdx.x] = s[1 - w][threadIdx.x % 32]; }}"""
+
+
+@pytest.mark.parametrize(
+    ("where", "sync", "racy"),
+    [
+        ("s[w]", "__syncthreads();", False),
+        ("s[w]", "", True),
+        ("s[0]", "__syncthreads();", True),
+        ("out + 256 * w", "", False),
+        ("out + 240 * w", "", True),
+    ],
+)
+def test_tiles_of_a_warp_are_watched(
+    engine: GpuEngine, tmp_path: Path, where: str, sync: str, racy: bool
+) -> None:
+    buffers = {"out": np.zeros(512, np.float32), "more": np.zeros(64, np.float32)}
+    run = run_of(tmp_path, TILES.format(where=where, sync=sync), buffers)
+    outcome = outcome_of(engine, run)
+    assert bool(outcome.races) == racy
+    assert outcome.faults == ()
 
 
 def test_flags_name_words_and_warps(engine: GpuEngine, tmp_path: Path) -> None:

@@ -166,6 +166,17 @@ def test_lanes_that_diverged_meet_at_a_shuffle():
     assert list(words(run(body, threads=4))[:4]) == [6, 5, 6, 5]
 
 
+def test_lanes_that_come_late_to_a_shuffle_find_the_others_there():
+    body = (
+        "and.b32 %r10, %r1, 1; setp.eq.u32 %p1, %r10, 0; mov.u32 %r11, 5;\n"
+        "@%p1 bra $A; mov.u32 %r11, 6; nanosleep.u32 0;\n"
+        "$A: shfl.sync.bfly.b32 %r5, %r11, 1, 31, -1; st.global.u32 [%rd3], %r5;"
+    )
+    outcome = run(body, threads=4)
+    assert outcome.failure is None
+    assert list(words(outcome)[:4]) == [6, 5, 6, 5]
+
+
 def test_a_lane_that_spins_on_another_gets_out():
     body = (
         "setp.eq.u32 %p1, %r1, 0; @%p1 bra $S;\n$L: ld.volatile.shared.u32 %r5, [%r2];"
@@ -173,6 +184,14 @@ def test_a_lane_that_spins_on_another_gets_out():
     )
     result = run(body, threads=32)
     assert result.failure is None
+
+
+def test_a_block_meets_at_a_barrier_while_another_spins_on_it():
+    body = """mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 0; @%p1 bra $WRITE;
+    $SPIN: ld.relaxed.gpu.global.u32 %r5, [%rd1]; setp.eq.u32 %p2, %r5, 0; @%p2 bra $SPIN; bra $END;
+    $WRITE: bar.sync 0; mov.u32 %r6, 7; st.relaxed.gpu.global.u32 [%rd1], %r6; $END:"""
+    outcome = run(body, 64, blocks=2, deadline=5.0)
+    assert outcome.failure is None
 
 
 def test_an_endless_loop_ends_with_a_reason():

@@ -95,6 +95,9 @@ __constant__ Control clsp_control;
 #define C clsp_control
 #define DEVICE static __device__ __forceinline__
 #define SLOW extern "C" __device__ __noinline__
+#define APART static __device__ __noinline__
+// A kernel takes as many registers as the hungriest function that it may call: rare paths are kept lean.
+#define ROLLED _Pragma("unroll 1")
 
 DEVICE u32 block_number() { return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z); }
 DEVICE u32 thread_number() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
@@ -132,7 +135,7 @@ DEVICE u32* lane_knowledge(u32 warp) {
 }
 
 // Whether `old`, a stamp of this block, is ordered before what the thread of `me` does now.
-DEVICE bool ordered(u64 old, u64 me) {
+APART bool ordered(u64 old, u64 me) {
     if (epoch_of(old) != epoch_of(me) || thread_of(old) == thread_of(me)) return true;
     if (warp_of(old) == warp_of(me)) {
         if (C.lock_step) return site_of(old) != site_of(me);
@@ -152,10 +155,10 @@ DEVICE bool ordered(u64 old, u64 me) {
 
 DEVICE u32 mixed(u32 a, u32 b) { return (a * 2654435761u ^ b * 2246822519u) >> 7; }
 
-static __device__ __noinline__ void report_flag(u32 warp_a, u32 warp_b, u64 address, u32 space) {
+APART void report_flag(u32 warp_a, u32 warp_b, u64 address, u32 space) {
     u64 key = (address << 1 | space) + 1;
     u32 home = mixed((u32)address, block_number());
-    for (u32 i = 0; i < 16; ++i) {
+    ROLLED for (u32 i = 0; i < 16; ++i) {
         Flag* flag = &C.flags[(home + i) % FLAGS];
         u64 old = atomicCAS(&flag->address_and_space, 0ull, key);
         if (old == key && flag->block == block_number()) return;
@@ -172,7 +175,7 @@ struct Party {
     u32 site, thread, block;
 };
 
-static __device__ __noinline__ void report(Party a, Party b, u64 address, u32 space, bool different) {
+APART void report(Party a, Party b, u64 address, u32 space, bool different) {
     if (C.detail_flags) return report_flag(a.thread / 32, b.thread / 32, address, space);
     if (a.site > b.site) {
         Party c = a;
@@ -181,7 +184,7 @@ static __device__ __noinline__ void report(Party a, Party b, u64 address, u32 sp
     }
     u64 key = ((u64)a.site << 32 | b.site) + 1;
     u32 home = mixed(a.site, b.site);
-    for (u32 i = 0; i < RACES; ++i) {
+    ROLLED for (u32 i = 0; i < RACES; ++i) {
         Race* race = &C.races[(home + i) % RACES];
         u64 old = load(&race->key);
         if (!old) old = atomicCAS(&race->key, 0ull, key);
@@ -205,7 +208,7 @@ static __device__ __noinline__ void report(Party a, Party b, u64 address, u32 sp
     C.notes[RACES_LOST] = 1;
 }
 
-static __device__ __noinline__ void fault(u32 site, u64 address, u32 space) {
+APART void fault(u32 site, u64 address, u32 space) {
     Fault* seen = &C.faults[site];
     if (atomicAdd(&seen->count, 1u)) return;
     seen->address = address;
@@ -228,7 +231,7 @@ const u64 AGENT = 0xffffull << 48 | 31ull << 43 | 31ull << 26, AGENT_SITE = AGEN
 const u64 G_AGENT = ~0ull << 22, G_AGENT_SITE = G_AGENT | 16383ull << 2;
 
 // A cell names one site of its writer; what that thread did there earlier in this interval is kept aside.
-static __device__ __noinline__ void keep_older(u64 place, u64 old, u64 agent, u64 agent_site) {
+APART void keep_older(u64 place, u64 old, u64 agent, u64 agent_site) {
     Older* home = older_of(place);
     u32 i = 0;
     for (; i < 3; ++i) {
@@ -243,11 +246,11 @@ static __device__ __noinline__ void keep_older(u64 place, u64 old, u64 agent, u6
 
 DEVICE Party party(u64 s) { return Party{site_of(s), thread_of(s), block_number()}; }
 
-static __device__ __noinline__ void check_slowly(u64 old, u64 me, u32 address, bool different) {
+APART void check_slowly(u64 old, u64 me, u32 address, bool different) {
     if (ordered(old, me)) return;
     report(party(old), party(me), address, 0, different);
     u64 place = shared_place(address);
-    for (u32 i = 0; i < 4; ++i) {
+    ROLLED for (u32 i = 0; i < 4; ++i) {
         Two kept = load_two(older_of(place) + i);
         bool same = kept.first == place && !((kept.second ^ old) & AGENT) && site_of(kept.second) != site_of(old);
         if (same && !ordered(kept.second, me)) report(party(kept.second), party(me), address, 0, true);
@@ -255,7 +258,7 @@ static __device__ __noinline__ void check_slowly(u64 old, u64 me, u32 address, b
 }
 
 // The stamp that an asynchronous copy has: of the wait for its group; never over: of now.
-DEVICE u64 settled(u64 copy, u64 me) {
+APART u64 settled(u64 copy, u64 me) {
     Copies* copies = &C.copies[block_ordinal() * C.threads + thread_of(copy)];
     u32 awaited = *(volatile u32*)&copies->awaited, open = *(volatile u32*)&copies->committed - awaited;
     u32 behind = (awaited - value_of(copy)) & 1023, ahead = (value_of(copy) - awaited) & 1023;
@@ -265,7 +268,7 @@ DEVICE u64 settled(u64 copy, u64 me) {
     return (moment & when) | (copy & who);
 }
 
-DEVICE void check(u64 old, u64 me, u32 address, bool different) {
+APART void check(u64 old, u64 me, u32 address, bool different) {
     if (old & COPY) {
         old = settled(old, me);
         different = true;
@@ -275,7 +278,7 @@ DEVICE void check(u64 old, u64 me, u32 address, bool different) {
 
 // Make sure that a later writer meets a reader other than itself. Lock-free; a lost race tries again.
 DEVICE void publish_reader(Cell* cell, u64 me) {
-    for (int attempt = 0; attempt < 4; ++attempt) {
+    ROLLED for (int attempt = 0; attempt < 4; ++attempt) {
         u64 first = load(&cell->reader);
         bool current = epoch_of(first) == epoch_of(me);
         if (!current || (warp_of(first) == warp_of(me) && tick_of(first) < tick_of(me))) {
@@ -313,14 +316,14 @@ DEVICE void check_write(u32 address, Cell* cell, u64 old, u64 me) {
 
 // A read of `cells` neighbouring granules. `cell` is generic; `low`, `high`: the thread's stamp.
 SLOW void clsp_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
-    for (u32 i = 0; i < cells; ++i)
+    ROLLED for (u32 i = 0; i < cells; ++i)
         read_cell(address + (i << C.granule_shift), (Cell*)cell + i, stamp(low, high, site));
 }
 
 // After the readers' stamps were left by the probe: is there a writer?
 SLOW void clsp_has_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     u64 me = stamp(low, high, site);
-    for (u32 i = 0; i < cells; ++i) {
+    ROLLED for (u32 i = 0; i < cells; ++i) {
         Cell* c = (Cell*)cell + i;
         if (cells > 1) publish_reader(c, me);  // the probe stopped at the first cell with news
         u32 at = address + (i << C.granule_shift);
@@ -341,7 +344,7 @@ SLOW void clsp_written(u32 address, u64 cell, u32 low, u32 high, u32 site, u64 o
 
 SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     u64 me = stamp(low, high, site);
-    for (u32 i = 0; i < cells; ++i) {
+    ROLLED for (u32 i = 0; i < cells; ++i) {
         Cell* c = (Cell*)cell + i;
         u64 old = atomicExch(&c->writer, me);
         __threadfence_block();
@@ -351,7 +354,7 @@ SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cel
 
 SLOW void clsp_atomic(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
     u64 me = stamp(low, high, site);
-    for (u32 i = 0; i < cells; ++i) {
+    ROLLED for (u32 i = 0; i < cells; ++i) {
         Cell* c = (Cell*)cell + i;
         u64 old = load(&c->atomic);
         if (epoch_of(old) != epoch_of(me))
@@ -387,7 +390,7 @@ DEVICE u32 ordinal_of(u32 block) { return C.ordinal ? C.ordinal[block] : block; 
 
 // Whether `old`, of another block, happened before a release that this thread, or its block before its last
 // barrier, has acquired.
-static __device__ __noinline__ bool acquired(u64 old, u64 me) {
+APART bool acquired(u64 old, u64 me) {
     if (!C.objects) return false;
     u32 a = ordinal_of(g_block(old)), b = block_ordinal();
     u32 released = *(volatile u32*)&C.fenced[3 * (a * C.threads + g_thread(old)) + 1];
@@ -408,7 +411,7 @@ DEVICE u64 in_block(u64 s) {
            (u64)g_site(s) << 12;
 }
 
-DEVICE bool g_ordered(u64 old, u64 me) {
+APART bool g_ordered(u64 old, u64 me) {
     if (!old) return true;
     if (g_block(old) != g_block(me)) return !C.cross_block || acquired(old, me);
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
@@ -419,10 +422,10 @@ DEVICE bool g_ordered(u64 old, u64 me) {
 
 DEVICE Party g_party(u64 s) { return Party{g_site(s), g_thread(s), g_block(s)}; }
 
-static __device__ __noinline__ void g_check_slowly(u64 old, u64 me, u64 address) {
+APART void g_check_slowly(u64 old, u64 me, u64 address) {
     if (g_ordered(old, me)) return;
     report(g_party(old), g_party(me), address, 1, true);
-    for (u32 i = 0; i < 4; ++i) {
+    ROLLED for (u32 i = 0; i < 4; ++i) {
         Two kept = load_two(older_of(address) + i);
         bool same = kept.first == address && !((kept.second ^ old) & G_AGENT) && g_site(kept.second) != g_site(old);
         if (same) report(g_party(kept.second), g_party(me), address, 1, true);
@@ -449,8 +452,8 @@ DEVICE bool g_known(Two readers, u64 me) {
            (g_block(readers.second) != g_block(readers.first) || g_block(readers.second) == g_block(me));
 }
 
-static __device__ __noinline__ void g_publish_reader(GlobalCell* cell, u64 me) {
-    for (int attempt = 0; attempt < 4; ++attempt) {
+APART void g_publish_reader(GlobalCell* cell, u64 me) {
+    ROLLED for (int attempt = 0; attempt < 4; ++attempt) {
         Two now = load_two(&cell->reader);
         if (g_known(now, me)) return;
         bool first = g_outdated(now.first, me);
@@ -489,8 +492,8 @@ DEVICE void g_atomic(GlobalCell* cell, u64 me, u64 at) {
     g_check(readers.second, me, at);
 }
 
-static __device__ __noinline__ void global_access(u64 address, u64 cells, u32 count, u64 me, u32 kind) {
-    for (u32 i = 0; i < count; ++i) {
+APART void global_access(u64 address, u64 cells, u32 count, u64 me, u32 kind) {
+    ROLLED for (u32 i = 0; i < count; ++i) {
         GlobalCell* cell = (GlobalCell*)cells + i;
         u64 at = address + ((u64)i << C.global_shift);
         if (kind == READ)
@@ -502,7 +505,9 @@ static __device__ __noinline__ void global_access(u64 address, u64 cells, u32 co
     }
 }
 
+// Where an access may go; null: outside all ranges, or not a multiple of its bytes.
 DEVICE const Range* range_of(u64 address, u32 bytes) {
+    if (address & (bytes - 1)) return nullptr;
     for (u32 i = 0; i < C.range_count; ++i)
         if (address - C.ranges[i].start + (bytes - 1) < C.ranges[i].size) return &C.ranges[i];
     return nullptr;
@@ -510,7 +515,8 @@ DEVICE const Range* range_of(u64 address, u32 bytes) {
 
 // Bounds only: 1 when the access may be carried out. `info`: site | bytes << 16 | kind << 24.
 SLOW u32 clsp_bounds(u64 address, u32 info) {
-    if (!C.range_count || range_of(address, info >> 16 & 255)) return 1;
+    u32 bytes = info >> 16 & 255;
+    if ((!C.range_count && !(address & (bytes - 1))) || range_of(address, bytes)) return 1;
     fault(info & 65535, address, 1);
     return 0;
 }
@@ -520,7 +526,7 @@ SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info) {
     u32 bytes = info >> 16 & 255, kind = info >> 24;
     const Range* range = range_of(address, bytes);
     if (!range) {
-        if (!C.range_count) return 1;
+        if (!C.range_count && !(address & (bytes - 1))) return 1;
         fault(info & 65535, address, 1);
         return 0;
     }
@@ -530,6 +536,86 @@ SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info) {
         global_access(address, cell, count, global_stamp(low, high, info & 65535, kind), kind);
     }
     return 1;
+}
+
+// --------------------------------------------------------------------------------- tiles of a warp
+//
+// What a lane stores is not known: its own number stands for the value.
+
+struct Shadow {
+    u64 cells;  // of the first byte of the block's shared memory
+    u32 base, limit;
+};
+
+APART void shared_part(u32 address, u32 bytes, Shadow shadow, u32 low, u32 high, u32 site, u32 kind) {
+    u32 first = (address - shadow.base) >> C.granule_shift, granule = 1u << C.granule_shift;
+    u64 me = stamp(low | (kind == WRITE ? thread_number() : 0), high, site);
+    ROLLED for (u32 at = 0; at < bytes; at += granule) {
+        Cell* cell = (Cell*)shadow.cells + first + (at >> C.granule_shift);
+        if (kind == WRITE) {
+            u64 old = atomicExch(&cell->writer, me);
+            __threadfence_block();
+            check_write(address + at, cell, old, me);
+        } else
+            read_cell(address + at, cell, me);
+    }
+}
+
+// Whether the bytes lie in the block's shared memory; if not, that is written down.
+DEVICE bool in_shared(u32 address, u32 bytes, Shadow shadow, u32 site) {
+    if (address - shadow.base + (bytes - 1) < shadow.limit) return true;
+    fault(site, address, 0);
+    return false;
+}
+
+// ldmatrix, stmatrix: lane 8 j + r names row r of matrix j; the lanes of a group of four share one.
+// 1 when all of it may be carried out. `info`: site | kind << 16 | matrices << 20 | trans << 24.
+SLOW u32 clsp_rows(u32 address, u64 cells, u32 base, u32 limit, u32 low, u32 high, u32 info) {
+    Shadow shadow = {cells, base, limit};
+    u32 lane = thread_number() & 31, site = info & 65535, kind = info >> 16 & 15, count = info >> 20 & 15;
+    bool good = lane >= 8 * count || in_shared(address, 16, shadow, site);
+    if (!__all_sync(~0u, good)) return 0;
+    ROLLED for (u32 j = 0; j < count; ++j) {
+        bool trans = info >> 24 & 1;
+        ROLLED for (u32 half = 0; half <= trans; ++half) {
+            u32 row = __shfl_sync(~0u, address, 8 * j + (trans ? 2 * (lane & 3) + half : lane >> 2));
+            u32 at = row + (trans ? 2 * (lane >> 2) : 4 * (lane & 3));
+            shared_part(at, trans ? 2 : 4, shadow, low, high, site, kind);
+        }
+    }
+    return 1;
+}
+
+SLOW u32 clsp_global(u64 address, u32 low, u32 high, u32 info);
+
+DEVICE bool is_shared(u64 address) {
+    u32 yes;
+    asm("{ .reg .pred p; isspacep.shared p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(yes) : "l"(address));
+    return yes;
+}
+
+// wmma.load, wmma.store of `rows` rows of `row_bytes`, `pitch` bytes apart: which lane has which element is not
+// documented, so the lanes take turns. `info`: site | kind << 16 | in shared, in global memory watched << 25, 26.
+SLOW u32 clsp_tile(u64 address, u64 cells, u32 base, u32 limit, u32 low, u32 high, u32 info, u32 pitch, u32 shape) {
+    Shadow shadow = {cells, base, limit};
+    u32 lane = thread_number() & 31, site = info & 65535, kind = info >> 16 & 15;
+    u32 rows = shape & 255, row_bytes = shape >> 8 & 65535;
+    u32 part = row_bytes < 16 ? row_bytes : 16, parts = row_bytes / part;
+    bool shared = is_shared(address), good = true, watched = info >> (shared ? 25 : 26) & 1;
+    ROLLED for (u32 i = lane; i < rows * parts; i += 32) {
+        u64 at = address + (u64)(i / parts) * pitch + i % parts * part;
+        if (shared) {
+            u32 place = (u32)__cvta_generic_to_shared((void*)at);
+            bool fits = in_shared(place, part, shadow, site);
+            if (fits && watched) shared_part(place, part, shadow, low, high, site, kind);
+            good = good && fits;
+        } else
+            ROLLED for (u32 byte = 0; byte < part; byte += 4) {
+                u32 one = site | 4 << 16 | kind << 24;
+                good = (watched ? clsp_global(at + byte, low, high, one) : clsp_bounds(at + byte, one)) && good;
+            }
+    }
+    return __all_sync(~0u, good);
 }
 
 // ---------------------------------------------------------------------------------- synchronisation

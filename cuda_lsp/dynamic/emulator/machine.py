@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.emulator.waits import Threads, Waits
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
-_PATIENCE = 512  # steps of one group before another gets a turn
+_PATIENCE = 512  # steps before those who take them rest until the others have
 
 
 @define(eq=False, slots=False)
@@ -148,8 +148,11 @@ class Machine:
                 self.failure = "the kernel is stuck: its threads wait for one another"
                 return -1, None
             return None, None
-        last_resort = turns % _PATIENCE == _PATIENCE - 1
-        number = int(places.max() if last_resort != self.backwards else places.min())
+        number = int(places.max() if self.backwards else places.min())
+        if turns % _PATIENCE == _PATIENCE - 1:  # they may wait for those who never got a turn
+            self.services.resting |= ready & (self.at.pc == number)
+            self.waits.release()
+            return None, None
         if number >= len(self.program.blocks):
             self.at.alive &= self.at.pc != number
             return None, None

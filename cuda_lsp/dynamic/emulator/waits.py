@@ -85,7 +85,8 @@ class Waits:
         named = np.broadcast_to(np.asarray(self.lane_mask(block), np.uint32), (self.threads,))
         living = self.lanes.mask(self.at.alive)[self.lanes.warp]
         present = self.lanes.mask(here)[self.lanes.warp]
-        complete = group & (named & living & ~present == 0)
+        # Lanes that came earlier are parked here and leave with the last.
+        complete = (group if block.wait.anywhere else here) & (named & living & ~present == 0)
         if not complete.any():
             self.at.parked[group] = 2
             return None
