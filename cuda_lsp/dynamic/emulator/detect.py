@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.model import Mode
@@ -155,34 +155,39 @@ class Detector:
             return
         if self.owner is None:
             self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
-        owner = self.owner
+        owner, names = self.owner, (agents + 1).astype(np.int32)
         touched: list[tuple[Record, Array, Array]] = []
+        marks: list[Array] = []
         for r in records:
             words, threads = self._words(r)
+            mark = _ATOMIC_OWNER if _is_atomic(r.mode, across) else names[threads]
             touched.append((r, words, threads))
+            marks.append(mark)
             if r.mode != _READ:
-                owner[words] = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
+                owner[words] = mark
         suspects: list[Array] = []
-        for r, words, threads in touched:
+        for (_, words, _), mark in zip(touched, marks, strict=True):
             there = owner[words]
-            mine = _ATOMIC_OWNER if _is_atomic(r.mode, across) else agents[threads] + 1
-            hit = (there != mine) & (there != 0)
+            hit = (there != mark) & (there != 0)
             if hit.any():
                 suspects.append(words[hit])
         for r, words, _ in touched:
             if r.mode != _READ:
                 owner[words] = 0
         if suspects:
-            self._examine(touched, np.unique(np.concatenate(suspects)), across)
+            self._examine(touched, np.concatenate(suspects), across)
 
     def _words(self, r: Record) -> tuple[Array, Array]:
-        """The words an access touches and by whom; accesses to local memory left out."""
+        """The words an access touches and by whom; accesses to local memory left out.
+
+        Local memory is left out to save time only, so that it is enough to look at one address.
+        """
         address, threads = r.address, self.lanes.thread_numbers
         if r.mask is not None:
             address, threads = address[r.mask], threads[r.mask]
         low, high = self.memory.local
-        inside = (address < low) | (address >= high)
-        if not inside.all():
+        if len(address) and low <= address[0] < high:
+            inside = (address < low) | (address >= high)
             address, threads = address[inside], threads[inside]
         words = address >> 2
         if r.size > 4:
@@ -234,7 +239,7 @@ class Detector:
         together = a.sequence == b.sequence
         if apart.any() and not across:
             self.wide.add(self.interval)
-        for key in np.unique(keys).tolist():
+        for key in distinct(keys).tolist():
             rows = np.flatnonzero(keys == key)
             k = int(rows[0])
             x, y = (b, a) if swap[k] else (a, b)
