@@ -86,7 +86,7 @@ CASES = {
     "binomial": ((256, 1, 1), (("f", 0.5), ("f", 0.5), ("i", 128))),
 }
 POINTERS = {"figure1": 1, "scan": 1, "matmul": 3, "binomial": 1}
-RUNS = 40
+RUNS = 120
 
 
 def arguments(kernel: str) -> tuple[Argument, ...]:
@@ -117,7 +117,8 @@ def main() -> None:
             module.ptx, entry, launch, arguments(kernel), sites_of(module, entry), deadline=60
         )
         program = engine.translated(request.ptx, request.entry)
-        runs = {n: evolve(request, races=n == "races", banks=n == "banks") for n in ("plain", "races", "banks")}
+        names = ("plain", "races", "banks")
+        runs = {name: evolve(request, races=name == "races", banks=name == "banks") for name in names}
         times = dict.fromkeys(runs, float("inf"))
         for _ in range(RUNS):  # in turn, so that what else the machine does hits all of them
             for name, run in runs.items():

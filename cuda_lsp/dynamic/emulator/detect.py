@@ -30,7 +30,7 @@ _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
-_ATOMIC_OWNER = -1  # owners are agents' numbers + 1; 0: nobody
+_LAST = 2**31 - 2
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
@@ -109,6 +109,7 @@ class Detector:
     pending: list[Record] = field(factory=list[Record])
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
     owner: Array = None
+    numbers: int = 0
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
 
@@ -155,12 +156,13 @@ class Detector:
             return
         if self.owner is None:
             self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
-        owner, names = self.owner, (agents + 1).astype(np.int32)
+        owner, base = self.owner, self._numbered()
+        names = (agents + (base + 1)).astype(np.int32)
         touched: list[tuple[Record, Array, Array]] = []
         marks: list[Array] = []
         for r in records:
             words, threads = self._words(r)
-            mark = _ATOMIC_OWNER if _is_atomic(r.mode, across) else names[threads]
+            mark = base if _is_atomic(r.mode, across) else names[threads]
             touched.append((r, words, threads))
             marks.append(mark)
             if r.mode != _READ:
@@ -168,14 +170,22 @@ class Detector:
         suspects: list[Array] = []
         for (_, words, _), mark in zip(touched, marks, strict=True):
             there = owner[words]
-            hit = (there != mark) & (there != 0)
+            hit = (there != mark) & (there >= base)
             if hit.any():
                 suspects.append(words[hit])
-        for r, words, _ in touched:
-            if r.mode != _READ:
-                owner[words] = 0
         if suspects:
             self._examine(touched, np.concatenate(suspects), across)
+
+    def _numbered(self) -> int:
+        """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
+
+        The first number stands for atomics, the next ones for the agents.
+        """
+        self.numbers += self.lanes.count + 1
+        if self.numbers > _LAST - self.lanes.count:
+            self.owner[:] = 0
+            self.numbers = 1
+        return self.numbers
 
     def _words(self, r: Record) -> tuple[Array, Array]:
         """The words an access touches and by whom; accesses to local memory left out.
@@ -184,7 +194,8 @@ class Detector:
         """
         address, threads = r.address, self.lanes.thread_numbers
         if r.mask is not None:
-            address, threads = address[r.mask], threads[r.mask]
+            threads = np.flatnonzero(r.mask)
+            address = address[threads]
         low, high = self.memory.local
         if len(address) and low <= address[0] < high:
             inside = (address < low) | (address >= high)
