@@ -13,6 +13,7 @@ Definitions: ``docs/semantics.md``.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -155,7 +156,9 @@ class Detector:
         if not any(r.mode != _READ for r in records):
             return
         if self.owner is None:
-            self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
+            # Fresh pages are zero and cost nothing until they are touched; most of an arena never is.
+            pages = mmap.mmap(-1, 4 * ((len(self.memory.data) >> 2) + 4))
+            self.owner = np.frombuffer(pages, np.int32)
         owner, base = self.owner, self._numbered()
         names = (agents + (base + 1)).astype(np.int32)
         touched: list[tuple[Record, Array, Array]] = []
