@@ -159,25 +159,23 @@ class Detector:
             # Fresh pages are zero and cost nothing until they are touched; most of an arena never is.
             pages = mmap.mmap(-1, 4 * ((len(self.memory.data) >> 2) + 4))
             self.owner = np.frombuffer(pages, np.int32)
-        owner, base = self.owner, self._numbered()
-        names = (agents + (base + 1)).astype(np.int32)
-        touched: list[tuple[Record, Array, Array]] = []
-        marks: list[Array] = []
-        for r in records:
-            words, threads = self._words(r)
-            mark = base if _is_atomic(r.mode, across) else names[threads]
-            touched.append((r, words, threads))
-            marks.append(mark)
+        base = self._numbered()
+        records = sorted(records, key=lambda r: r.mode == _READ)  # writes first
+        touched = [(r, *self._words(r)) for r in records]
+        words = np.concatenate([w for _, w, _ in touched])
+        names = (agents + (base + 1)).astype(np.int32)[np.concatenate([t for _, _, t in touched])]
+        end = written = 0
+        for r, mine, _ in touched:
+            start, end = end, end + len(mine)
             if r.mode != _READ:
-                owner[words] = mark
-        suspects: list[Array] = []
-        for (_, words, _), mark in zip(touched, marks, strict=True):
-            there = owner[words]
-            hit = (there != mark) & (there >= base)
-            if hit.any():
-                suspects.append(words[hit])
-        if suspects:
-            self._examine(touched, np.concatenate(suspects), across)
+                written = end
+                if _is_atomic(r.mode, across):
+                    names[start:end] = base
+        self.owner[words[:written]] = names[:written]
+        there = self.owner[words]
+        hit = (there != names) & (there >= base)
+        if hit.any():
+            self._examine(touched, words[hit], across)
 
     def _numbered(self) -> int:
         """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
