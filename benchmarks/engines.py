@@ -2,9 +2,11 @@
 
     python benchmarks/engines.py jobs JOBS     # anywhere: fixtures and labelled kernels as check jobs
     python benchmarks/engines.py compare JOBS [SECONDS]  # where a GPU is: writes benchmarks/engines.json
+    python benchmarks/engines.py kernels BUNDLE [COUNT]  # anywhere: generated kernels and their results
+    python benchmarks/engines.py check-kernels BUNDLE  # where a GPU is: benchmarks/generated-kernels.json
 
-``jobs`` needs the whole package, ``compare`` only its dynamic half. Numbers: generated kernels of integer
-operations must agree bit for bit, floating-point ones within the units in the last place that are told.
+``jobs`` needs the whole package, ``compare`` only its dynamic half; ``check-kernels`` needs PyCUDA besides.
+``check-kernels BUNDLE emulator`` executes everything a second time on the emulator, to try it without a GPU.
 """
 
 from __future__ import annotations
@@ -17,121 +19,18 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from attrs import evolve
 
 from cuda_lsp.dynamic.check import Engines, check
-from cuda_lsp.dynamic.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compile import compile_module
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.runner import Runner
-from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level
-from cuda_lsp.dynamic.sites import sites_of
+from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.dynamic.toolkit import find_toolkit
-from cuda_lsp.model import LaunchConfig
 
 ROOT = Path(__file__).resolve().parent.parent
-THREADS = 64
-INTEGER = (
-    "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / ({b} | 1)", "{a} % ({b} | 1)", "{a} ^ {b}", "{a} & {b}",
-    "{a} << ({b} & 31)", "{a} >> ({b} & 31)", "(int)((unsigned){a} >> ({b} & 31))", "__popc({a})",
-    "__clz({a})", "(int)__brev({a})", "__ffs({a})", "__mulhi({a}, {b})", "(int)__umulhi({a}, {b})",
-    "min({a}, {b})", "max({a}, {b})", "abs({a})", "(int)__byte_perm({a}, {b}, 0x3715)",
-    "(int)__funnelshift_l({a}, {b}, 7)", "__dp4a((int){a}, (int){b}, 5)", "__shfl_xor_sync(~0u, {a}, 5)",
-    "(int)__ballot_sync(~0u, {a} > {b})", "__reduce_add_sync(~0u, {a})", "({a} > {b}) * 77 + ~{b}",
-    "(int)(((long long){a} * {b}) >> 9)", "(int)((unsigned long long){a} / ((unsigned){b} | 1u))",
-    "(int)__sad({a}, {b}, 3u)", "(short){a} + (signed char){b}", "__mul24({a}, {b})",
-)  # fmt: skip
-FLOAT = (
-    "{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / ({b} + 3.f)", "fmaf({a}, {b}, 0.7f)", "sqrtf(fabsf({a}))",
-    "fminf({a}, {b})", "fmaxf({a}, {b})", "floorf({a})", "rintf({a})", "truncf({a})", "(float)(int){a}",
-    "__int2float_rn(__float_as_int({a}) >> 9)", "__fmul_rz({a}, {b})", "__fadd_ru({a}, {b})",
-    "(float)((double){a} * {b})", "__half2float(__float2half({a}))", "copysignf({a}, {b})",
-)  # fmt: skip
-APPROXIMATE = (
-    "__expf({a} * 0.1f)",
-    "__logf(fabsf({a}) + 1.f)",
-    "__sinf({a} * 0.1f)",
-    "__frsqrt_rn(fabsf({a}) + 1.f)",
-)
-
-
-def expression(chance: random.Random, forms: tuple[str, ...], leaves: list[str], depth: int) -> str:
-    if depth == 0 or chance.random() < 0.2:
-        return chance.choice(leaves)
-    a, b = (expression(chance, forms, leaves, depth - 1) for _ in range(2))
-    return "(" + chance.choice(forms).format(a=a, b=b) + ")"
-
-
-COUNTS = {"integer": 120, "single": 60, "approximate": 8}
-
-
-def arithmetic() -> str:
-    """Three kernels that evaluate generated expressions, each into a row of its own."""
-    chance = random.Random(7)
-    bodies: dict[str, list[str]] = {}
-    leaves = ["x", "y", "t", "-77", "0x7fffffff", "12345"]
-    bodies["integer"] = [expression(chance, INTEGER, leaves, 4) for _ in range(COUNTS["integer"])]
-    bodies["single"] = [expression(chance, FLOAT, ["x", "y", "1.25f"], 3) for _ in range(COUNTS["single"])]
-    bodies["approximate"] = [APPROXIMATE[k % 4].format(a="xy"[k // 4]) for k in range(COUNTS["approximate"])]
-    lines = ["#include <cuda_fp16.h>"]
-    for name, trees in bodies.items():
-        kind = "int" if name == "integer" else "float"
-        scale = "" if kind == "int" else " * 9.f - 4.f"
-        lines.append(f"__global__ void {name}({kind}* o, const {kind}* in) {{ int t = threadIdx.x;")
-        lines.append(f"  {kind} x = in[t]{scale}, y = in[t + 64]{scale};")
-        lines += [f"  o[{k * THREADS} + t] = {tree};" for k, tree in enumerate(trees)]
-        lines.append("}")
-    return "\n".join(lines) + "\n"
-
-
-def ulps(a: Any, b: Any) -> int:
-    """The largest distance in units in the last place; NaN equals NaN."""
-    x, y = (np.asarray(v).view(np.int32).astype(np.int64) for v in (a, b))
-    x, y = (np.where(v < 0, -(v & 0x7FFFFFFF), v) for v in (x, y))
-    both = np.isnan(a) & np.isnan(b)
-    return int(np.where(both, 0, np.abs(x - y)).max())
-
-
-def compare_arithmetic(engines: Engines) -> dict[str, Any]:
-    gpu, cpu = (engines.choose(kind)[0] for kind in (EngineKind.GPU, EngineKind.EMULATOR))
-    gpu.keep_results = True  # type: ignore[attr-defined]
-    text = arithmetic()
-    chance = np.random.default_rng(3)
-    worst: dict[str, int] = {}
-    different: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "arithmetic.cu"
-        path.write_text(text)
-        for level in Level:
-            # Otherwise ptxas fuses what the O0 build leaves apart, and the emulator does not.
-            options = CompileOptions(extra=("-fmad=false",))
-            module = compile_module(path, text, options, level, find_toolkit(), Path(folder) / "c")
-            for entry in module.module.entries:
-                kind = next(k for k in ("integer", "single", "approximate") if k in entry)
-                data = chance.integers(-(2**31), 2**31, 128).astype(np.int32)
-                data[:8] = [0, 1, -1, 2**31 - 1, -(2**31), 31, 32, 255]
-                values = data if kind == "integer" else chance.random(128).astype(np.float32)
-                size = 4 * THREADS * COUNTS[kind]
-                buffers = [Buffer("o", np.zeros(size, np.uint8)), Buffer("in", values.view(np.uint8))]
-                run = KernelRun(
-                    module.ptx, entry, LaunchConfig((THREADS, 1, 1), (1, 1, 1), 0),
-                    tuple(Argument(b.name, bytes(8), ((0, b),)) for b in buffers), sites_of(module, entry),
-                )  # fmt: skip
-                outcomes = [e.run(run, lambda stage: None) for e in (gpu, cpu)]
-                problems = [o.failure for o in outcomes if o.failure]
-                if problems:
-                    different.append(f"{entry} {level.value}: {problems}")
-                    continue
-                rows = [o.results["o"].view(np.float32).reshape(-1, THREADS) for o in outcomes]
-                for k, (a, b) in enumerate(zip(*rows, strict=True)):
-                    bits = a.view(np.int32) != b.view(np.int32)
-                    distance = int(bits.sum()) if kind == "integer" else ulps(a, b)
-                    worst[kind] = max(worst.get(kind, 0), distance)
-                    if distance:
-                        different.append(f"{kind} {k} {level.value}: {distance}")
-    return {"expressions": COUNTS, "worst": worst, "different": different}
 
 
 def lines(result: CheckResult) -> list[set[tuple[int, int]]]:
@@ -169,8 +68,6 @@ def compile_all(jobs: list[CheckJob], levels: tuple[Level, ...], cache: Path) ->
 def compare(jobs: list[CheckJob], seconds: float) -> None:
     """Both engines on as many of the jobs as the time allows, in order."""
     engines, started, compared = Engines(), time.monotonic(), 0
-    report: dict[str, Any] = {"arithmetic": compare_arithmetic(engines)}
-    print(json.dumps(report["arithmetic"], indent=1))
     same = banks = 0
     rows: list[str] = []
     cache, runner = Path(tempfile.mkdtemp()), Runner()
@@ -197,14 +94,14 @@ def compare(jobs: list[CheckJob], seconds: float) -> None:
         banks += a == b
         if a != b:
             rows.append(f"{job.path.stem}:{job.kernel}: wavefronts gpu {a} emulator {b}")
-    report |= {
+    report = {
         "kernels": compared,
         "of": len(jobs),
         "same races": same,
         "same wavefronts": banks,
         "different": rows,
     }
-    print(json.dumps({k: v for k, v in report.items() if k != "arithmetic"}, indent=1))
+    print(json.dumps(report, indent=1))
     (ROOT / "benchmarks" / "engines.json").write_text(json.dumps(report, indent=1) + "\n")
 
 
@@ -237,10 +134,39 @@ def make_jobs() -> list[CheckJob]:
     return [*jobs[:first], *rest]
 
 
+def make_bundle(where: Path, count: int) -> None:
+    from generated_bundle import made
+    from generated_kernels import generate
+
+    bundle = made(generate(count), tuple(Level), lambda line: print(line, flush=True))
+    where.write_bytes(pickle.dumps(bundle, protocol=4))
+    print(f"{count} kernels at {len(Level)} levels, {where.stat().st_size >> 10} KiB")
+
+
+def check_bundle(where: Path, engine: str) -> None:
+    from generated_bundle import checked, on_device, on_emulator
+
+    started = time.perf_counter()
+    execute = on_device() if engine == "gpu" else on_emulator(EmulatorEngine())
+    report = checked(pickle.loads(where.read_bytes()), execute)
+    report["seconds"] = round(time.perf_counter() - started, 1)
+    print(json.dumps({k: v for k, v in report.items() if k != "functions"}, indent=1))
+    for row in report["functions"]:
+        print(*row.values())
+    if engine == "gpu":
+        (ROOT / "benchmarks" / "generated-kernels.json").write_text(json.dumps(report, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    command, where = sys.argv[1], Path(sys.argv[2])
-    if command == "jobs":
-        where.write_bytes(pickle.dumps(make_jobs()))
-    else:
-        limit = float(sys.argv[3]) if len(sys.argv) > 3 else 1e9
-        compare(pickle.loads(where.read_bytes()), limit)
+    command, where, more = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
+    match command:
+        case "jobs":
+            where.write_bytes(pickle.dumps(make_jobs()))
+        case "compare":
+            compare(pickle.loads(where.read_bytes()), float(more[0]) if more else 1e9)
+        case "kernels":
+            make_bundle(where, int(more[0]) if more else 160)
+        case "check-kernels":
+            check_bundle(where, more[0] if more else "gpu")
+        case _:
+            sys.exit(__doc__)

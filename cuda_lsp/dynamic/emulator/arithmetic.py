@@ -1,35 +1,29 @@
-"""Arithmetic, logic, comparison, conversion and moves: PTX instruction → NumPy expression.
+"""Arithmetic and comparison: PTX instruction → NumPy expression.
 
-Source: PTX ISA 9.7.1 to 9.7.9. One small function per group of opcodes, found in ``TABLE`` by base opcode;
-each writes its result through the ``Emitter``. What a function does not know it refuses by name.
+Source: PTX ISA 9.7.1 to 9.7.7. One small function per group of opcodes, found in ``TABLE`` (with those of
+``bits.py``, ``conversions.py`` and ``packed.py``) by base opcode; each writes its result through the
+``Emitter``. What a function does not know it refuses by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
-from cuda_lsp.dynamic.ptx import Instruction, split_operands, type_size
-from cuda_lsp.dynamic.ptx_operands import IntegerOperand, PairOperand, VectorOperand, parse_operand
+from cuda_lsp.dynamic.emulator import bits, conversions, packed
+from cuda_lsp.dynamic.emulator.conversions import is_float, refusal
+from cuda_lsp.dynamic.emulator.emitter import Emitter
+from cuda_lsp.dynamic.ptx import Instruction, type_size
+from cuda_lsp.dynamic.ptx_operands import PairOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction], None]
 
-_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", **bits.SYMBOLS}
 _COMPARE = {
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "lo": "<", "ls": "<=", "hi": ">", "hs": ">=",
 }  # fmt: skip
 _UNORDERED = {"equ": "==", "neu": "!=", "ltu": "<", "leu": "<=", "gtu": ">", "geu": ">="}
 _ROUNDED = {"rz", "rm", "rp"}
-
-
-def _is_float(kind: str) -> bool:
-    return kind[0] == "f" or kind.startswith("bf")
-
-
-def _refuse(code: Instruction) -> Untranslatable:
-    return Untranslatable(code.opcode)
 
 
 def _float_result(words: tuple[str, ...], expression: str) -> str:
@@ -49,10 +43,12 @@ def _operands(e: Emitter, code: Instruction, kind: str, count: int) -> list[str]
 
 def _binary(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
-    if kind in ("f16", "f16x2", "bf16", "bf16x2") and code.base in ("add", "sub", "mul", "min", "max"):
-        return _half(e, code)
+    if kind in packed.HALVES:
+        return packed.half(e, code)
+    if kind in packed.WORDS:
+        return packed.small_integers(e, code)
     x, y = _operands(e, code, kind, 2)
-    if _is_float(kind):
+    if is_float(kind):
         expression = f"{x} {_SYMBOLS[code.base]} {y}"
         if mode := _directed(code):
             expression = f"directed({code.base!r}, {mode!r}, {x}, {y})"
@@ -66,11 +62,8 @@ def _binary(e: Emitter, code: Instruction) -> None:
 
 
 def _directed(code: Instruction) -> str | None:
-    """The rounding mode when it is not to nearest; known for f32 only."""
-    mode = next((w for w in code.modifiers if w in _ROUNDED), None)
-    if mode and code.modifiers[-1] != "f32":
-        raise _refuse(code)
-    return mode
+    """The rounding mode when it is not to nearest."""
+    return next((w for w in code.modifiers if w in _ROUNDED), None)
 
 
 def _carry(e: Emitter, code: Instruction) -> None:
@@ -88,28 +81,9 @@ def _carry(e: Emitter, code: Instruction) -> None:
         e.write("%cc", f"{result}[1]", "pred")
 
 
-def _half(e: Emitter, code: Instruction) -> None:
-    """f16 and bf16, single or packed: computed in f32, which holds every product and sum exactly enough."""
-    kind, base = code.modifiers[-1], code.base
-    function = {
-        "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "min": "fmin({}, {})", "max": "fmax({}, {})",
-        "fma": "fma({}, {}, {})", "neg": "-{}", "abs": "np.abs({})",
-    }[base]  # fmt: skip
-    bits = "b32" if kind.endswith("x2") else "b16"
-    args = [e.read(a, bits) for a in code.arguments[1:]]
-    style = ("bf16" if kind.startswith("bf") else "f16") + ("x2" if kind.endswith("x2") else "")
-    e.write(
-        code.arguments[0], f"half_{style}(lambda *v: {_spread(function, len(args))}, {', '.join(args)})", bits
-    )
-
-
-def _spread(template: str, count: int) -> str:
-    return template.format(*(f"v[{k}]" for k in range(count)))
-
-
 def _mul(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
-    if _is_float(kind):
+    if is_float(kind):
         return _binary(e, code)
     x, y = _operands(e, code, kind, 2)
     if "wide" in words:
@@ -123,13 +97,14 @@ def _doubled(kind: str) -> str:
 
 def _mad(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
-    if _is_float(kind):
+    if is_float(kind):
         return _fma(e, code)
     if "cc" in words or code.base == "madc":
         return _carry(e, code)
-    if "sat" in words:
-        raise _refuse(code)
     x, y = _operands(e, code, kind, 2)
+    if "sat" in words:
+        z = e.read(code.arguments[3], kind)
+        return e.write(code.arguments[0], f"clamp_integer(mulhi({x}, {y}).astype(d_i8) + {z}, 'i4')", kind)
     if "wide" in words:
         z = e.read(code.arguments[3], _doubled(kind))
         return e.write(code.arguments[0], f"mulwide({x}, {y}) + {z}", _doubled(kind))
@@ -140,7 +115,7 @@ def _mad(e: Emitter, code: Instruction) -> None:
 def _fma(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
     if kind not in ("f32", "f64"):
-        return _half(e, code)
+        return packed.half(e, code)
     x, y, z = _operands(e, code, kind, 3)
     mode = _directed(code)
     expression = f"directed('fma', {mode!r}, {x}, {y}, {z})" if mode else f"fma({x}, {y}, {z})"
@@ -159,17 +134,17 @@ def _mul24(e: Emitter, code: Instruction) -> None:
 def _div(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
     x, y = _operands(e, code, kind, 2)
-    if not _is_float(kind):
+    if not is_float(kind):
         return e.write(code.arguments[0], f"{'idiv' if code.base == 'div' else 'irem'}({x}, {y})", kind)
-    if _ROUNDED & set(words):
-        raise _refuse(code)
-    e.write(code.arguments[0], _float_result(words, f"{x} / {y}"), kind)
+    mode = _directed(code)
+    expression = f"directed('div', {mode!r}, {x}, {y})" if mode else f"{x} / {y}"
+    e.write(code.arguments[0], _float_result(words, expression), kind)
 
 
 def _unary(e: Emitter, code: Instruction) -> None:
     words, kind, base = code.modifiers, code.modifiers[-1], code.base
-    if kind in ("f16", "f16x2", "bf16", "bf16x2"):
-        return _half(e, code)
+    if kind in packed.HALVES:
+        return packed.half(e, code)
     (x,) = _operands(e, code, kind, 1)
     expression = {
         "neg": f"-{x}",
@@ -179,18 +154,25 @@ def _unary(e: Emitter, code: Instruction) -> None:
     }[base]
     if base == "neg" and kind[0] == "u":
         expression = f"~{x} + {e.read('1', kind)}"
-    e.write(code.arguments[0], _float_result(words, expression) if _is_float(kind) else expression, kind)
+    e.write(code.arguments[0], _float_result(words, expression) if is_float(kind) else expression, kind)
 
 
 def _minmax(e: Emitter, code: Instruction) -> None:
     kind = code.modifiers[-1]
-    if kind in ("f16", "f16x2", "bf16", "bf16x2"):
-        return _half(e, code)
+    if kind in packed.HALVES:
+        return packed.half(e, code)
+    if kind in packed.WORDS:
+        return packed.small_integers(e, code)
+    if "xorsign" in code.modifiers or code.arguments[3:]:
+        raise refusal(code)
     x, y = _operands(e, code, kind, 2)
-    if _is_float(kind):
+    if is_float(kind):
         expression = f"f{code.base}({x}, {y}, {'NaN' in code.modifiers})"
         return e.write(code.arguments[0], _float_result(code.modifiers, expression), kind)
-    e.write(code.arguments[0], f"np.{code.base}imum({x}, {y})", kind)
+    expression = f"np.{code.base}imum({x}, {y})"
+    if "relu" in code.modifiers:
+        expression = f"np.maximum({expression}, 0)"
+    e.write(code.arguments[0], expression, kind)
 
 
 def _sad(e: Emitter, code: Instruction) -> None:
@@ -202,8 +184,11 @@ def _sad(e: Emitter, code: Instruction) -> None:
 def _approximate(e: Emitter, code: Instruction) -> None:
     kind = code.modifiers[-1]
     if kind not in ("f32", "f64"):
-        raise _refuse(code)
+        return packed.half(e, code)
     (x,) = _operands(e, code, kind, 1)
+    if mode := _directed(code):
+        expression = f"directed({code.base!r}, {mode!r}, {x})"
+        return e.write(code.arguments[0], _float_result(code.modifiers, expression), kind)
     exact = {"sqrt": f"np.sqrt({x})", "rcp": f"{e.read('1', kind)} / {x}"}
     expression = exact.get(code.base, f"approximate({code.base!r}, {x})")
     e.write(code.arguments[0], _float_result(code.modifiers, expression), kind)
@@ -219,72 +204,8 @@ def _testp(e: Emitter, code: Instruction) -> None:
     test = {"finite": f"np.isfinite({x})", "infinite": f"np.isinf({x})", "notanumber": f"np.isnan({x})",
             "number": f"~np.isnan({x})"}.get(code.modifiers[1])  # fmt: skip
     if test is None:
-        raise _refuse(code)
+        raise refusal(code)
     e.write(code.arguments[0], test, "pred")
-
-
-# ------------------------------------------------------------------------------------------- bits
-
-
-def _logic(e: Emitter, code: Instruction) -> None:
-    kind = code.modifiers[-1]
-    x, y = _operands(e, code, kind, 2)
-    e.write(code.arguments[0], f"{x} {_SYMBOLS[code.base]} {y}", kind)
-
-
-def _shift(e: Emitter, code: Instruction) -> None:
-    kind = code.modifiers[-1]
-    x, operand = e.read(code.arguments[1], kind), parse_operand(code.arguments[2])
-    if isinstance(operand, IntegerOperand) and 0 <= operand.value < 8 * type_size(kind):
-        sign = "<<" if code.base == "shl" else ">>"
-        return e.write(code.arguments[0], f"({x} {sign} {e.read(operand, kind)})", kind)
-    e.write(code.arguments[0], f"{code.base}({x}, {e.read(operand, 'u32')})", kind)
-
-
-def _count(e: Emitter, code: Instruction) -> None:
-    kind = code.modifiers[-1]
-    x = e.read(code.arguments[1], kind)
-    result = "b32" if code.base != "brev" else kind
-    expression = f"{code.base}({x})"
-    if "shiftamt" in code.modifiers:
-        expression = f"clz_amount({expression}, {type_size(kind) * 8})"
-    e.write(code.arguments[0], expression, result)
-
-
-def _fns(e: Emitter, code: Instruction) -> None:
-    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:])
-    e.write(code.arguments[0], f"fns({args})", "b32")
-
-
-def _bitfield(e: Emitter, code: Instruction) -> None:
-    kind = code.modifiers[-1]
-    values = [e.read(a, kind) for a in code.arguments[1:-2]]
-    fields = [e.read(a, "u32") for a in code.arguments[-2:]]
-    e.write(code.arguments[0], f"{code.base}({', '.join([*values, *fields])})", kind)
-
-
-def _prmt(e: Emitter, code: Instruction) -> None:
-    if len(code.modifiers) > 2:
-        raise _refuse(code)
-    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:])
-    e.write(code.arguments[0], f"prmt({args})", "b32")
-
-
-def _lop3(e: Emitter, code: Instruction) -> None:
-    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:4])
-    e.write(code.arguments[0], f"lop3({args}, {int(code.arguments[4], 0)})", "b32")
-
-
-def _shf(e: Emitter, code: Instruction) -> None:
-    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:4])
-    e.write(code.arguments[0], f"shf({args}, {'l' in code.modifiers}, {'wrap' in code.modifiers})", "b32")
-
-
-def _dp4a(e: Emitter, code: Instruction) -> None:
-    args = ", ".join(e.read(a, "b32") for a in code.arguments[1:4])
-    words = code.modifiers
-    signed = (words[1][0] == "s", words[2][0] == "s")
-    e.write(code.arguments[0], f"dot4({args}, {signed})", "b32")
 
 
 # ------------------------------------------------------------------------- comparison and selection
@@ -292,6 +213,8 @@ def _dp4a(e: Emitter, code: Instruction) -> None:
 
 def _setp(e: Emitter, code: Instruction) -> None:
     words, kind = code.modifiers, code.modifiers[-1]
+    if kind in ("f16x2", "bf16x2"):
+        return _setp_packed(e, code, kind)
     x, y = (
         _operands(e, code, kind, 2)
         if kind not in ("f16", "bf16")
@@ -312,23 +235,35 @@ def _setp(e: Emitter, code: Instruction) -> None:
         e.write(second, opposite, "pred")
 
 
+def _setp_packed(e: Emitter, code: Instruction, kind: str) -> None:
+    if len(code.modifiers) > 3 or code.arguments[3:]:
+        raise refusal(code)
+    for target, (x, y) in zip(packed.two_predicates(code), packed.pair_values(e, code, kind, 1), strict=True):
+        e.write(target, _comparison(code.modifiers[1], x, y, "f16", code), "pred")  # type: ignore[arg-type]
+
+
 def _comparison(word: str, x: str, y: str, kind: str, code: Instruction) -> str:
     if word in _COMPARE:
-        ordered = f" & ~np.isnan({x}) & ~np.isnan({y})" if word == "ne" and _is_float(kind) else ""
+        ordered = f" & ~np.isnan({x}) & ~np.isnan({y})" if word == "ne" and is_float(kind) else ""
         return f"({x} {_COMPARE[word]} {y}){ordered}"
     if word in _UNORDERED:
         return f"({x} {_UNORDERED[word]} {y}) | np.isnan({x}) | np.isnan({y})"
     if word in ("num", "nan"):
         either = f"(np.isnan({x}) | np.isnan({y}))"
         return either if word == "nan" else f"~{either}"
-    raise _refuse(code)
+    raise refusal(code)
 
 
 def _set(e: Emitter, code: Instruction) -> None:
     words = list(code.modifiers)
     source, result = words[-1], words[-2]
     if len(words) > 4 and "ftz" not in words:
-        raise _refuse(code)
+        raise refusal(code)
+    if source in ("f16x2", "bf16x2"):
+        low, high = (
+            _comparison(words[1], x, y, "f16", code) for x, y in packed.pair_values(e, code, source, 1)
+        )
+        return e.write(code.arguments[0], packed.joined(e, low, high, result), "b32")
     if source in ("f16", "bf16"):
         x, y = (f"value_{source}({e.read(a, 'b16')})" for a in code.arguments[1:3])
     else:
@@ -357,108 +292,12 @@ def _slct(e: Emitter, code: Instruction) -> None:
     e.write(code.arguments[0], f"np.where({z} >= 0, {x}, {y})", kind)
 
 
-# --------------------------------------------------------------------------- moves and conversions
-
-
-def _mov(e: Emitter, code: Instruction) -> None:
-    kind = code.modifiers[-1]
-    half = len(code.arguments) // 2
-    if half > 1:  # the pieces of a vector argument
-        for target, source in zip(code.arguments[:half], code.arguments[half:], strict=True):
-            e.write(target, e.read(source, kind), kind)
-        return
-    target, source = code.arguments[0], code.arguments[1]
-    if target.startswith("{"):
-        return _unpack(e, target, source, kind)
-    if source.startswith("{"):
-        parts = split_operands(source[1:-1])
-        each = f"b{type_size(kind) * 8 // len(parts)}"
-        values = ", ".join(e.read(part, each) for part in parts)
-        return e.write(target, f"pack(d_u{type_size(kind)}, {values})", f"b{type_size(kind) * 8}")
-    e.write(target, e.read(source, kind), kind)
-
-
-def _unpack(e: Emitter, target: str, source: str, kind: str) -> None:
-    vector = parse_operand(target)
-    assert isinstance(vector, VectorOperand)
-    size = type_size(kind) // len(vector.elements)
-    whole = e.fresh(e.read(source, f"b{type_size(kind) * 8}"))
-    for k, element in enumerate(vector.elements):
-        shift = e.constant_shift(whole, 8 * size * k, type_size(kind))
-        e.write(element, f"({shift}).astype(d_u{size})", f"b{8 * size}")
-
-
-def _cvt(e: Emitter, code: Instruction) -> None:
-    words = code.modifiers
-    if words[1] == "pack":
-        raise _refuse(code)
-    target, source = words[-2], words[-1]
-    flags = set(words[1:-2])
-    if target in ("f16x2", "bf16x2"):
-        high, low = (e.read(a, source) for a in code.arguments[1:3])
-        return e.write(code.arguments[0], f"to_{target}({low}, {high})", "b32")
-    if target == "tf32" and source == "f32":
-        mode = next((f for f in ("rna", "rn", "rz") if f in flags), None)
-        if mode is None or flags - {mode, "relu"}:
-            raise _refuse(code)
-        x = e.read(code.arguments[1], "f32")
-        x = f"fmax({x}, {e.read('0', 'f32')})" if "relu" in flags else x
-        return e.write(code.arguments[0], f"to_tf32({x}, {mode!r})", "b32")
-    if {target, source} & {"e4m3x2", "e5m2x2", "tf32"}:
-        raise _refuse(code)
-    raw = "b16" if source in ("f16", "bf16") else source
-    x = e.read(code.arguments[1], raw)
-    if source in ("f16", "bf16"):
-        x = f"value_{source}({x})"
-    if "ftz" in flags and source == "f32":
-        x = f"flush({x})"
-    e.write(
-        code.arguments[0],
-        _converted(x, target, source, flags, code),
-        "b16" if target in ("f16", "bf16") else target,
-    )
-
-
-def _converted(x: str, target: str, source: str, flags: set[str], code: Instruction) -> str:
-    integral = next((f for f in ("rni", "rzi", "rmi", "rpi") if f in flags), None)
-    rounding = next((f for f in ("rn", "rz", "rm", "rp") if f in flags), "rn")
-    if _is_float(source) and not _is_float(target):
-        return f"to_integer({x}, {numpy_name(target)!r}, {integral or 'rzi'!r})"
-    if not _is_float(source) and not _is_float(target):
-        if "sat" in flags:
-            return f"clamp_integer({x}, {numpy_name(target)!r})"
-        return f"({x}).astype(d_{numpy_name(target)})"
-    if integral:
-        x = f"to_integral({x}, {integral!r})"
-    if target == "bf16":
-        if rounding != "rn":
-            raise _refuse(code)
-        return f"to_bf16(({x}).astype(d_f4))"
-    if not _is_float(source) and rounding != "rn":
-        raise _refuse(code)
-    name = numpy_name(target)
-    narrows = _is_float(source) and type_size(target) < max(
-        type_size(source), 4 if source in ("f16", "bf16") else 0
-    )
-    result = (
-        f"narrow({x}, {name!r}, {rounding!r})" if narrows and rounding != "rn" else f"({x}).astype(d_{name})"
-    )
-    if "sat" in flags:
-        result = f"saturate({result})"
-    if "ftz" in flags and target == "f32":
-        result = f"flush({result})"
-    return f"({result}).view(d_u2)" if target == "f16" else result
-
-
 TABLE: Mapping[str, Emit] = {
     "add": _binary, "sub": _binary, "mul": _mul, "mad": _mad, "fma": _fma, "mul24": _mul24, "mad24": _mul24,
-    "addc": _carry, "subc": _carry, "madc": _carry,
-    "div": _div, "rem": _div, "neg": _unary, "abs": _unary, "not": _unary, "cnot": _unary, "min": _minmax,
-    "max": _minmax, "sad": _sad, "sqrt": _approximate, "rcp": _approximate, "rsqrt": _approximate,
-    "ex2": _approximate, "lg2": _approximate, "sin": _approximate, "cos": _approximate, "tanh": _approximate,
-    "copysign": _copysign, "testp": _testp, "and": _logic, "or": _logic, "xor": _logic, "shl": _shift,
-    "shr": _shift, "popc": _count, "clz": _count, "bfind": _count, "brev": _count, "bfe": _bitfield,
-    "fns": _fns, "bfi": _bitfield, "prmt": _prmt, "lop3": _lop3, "shf": _shf, "dp4a": _dp4a,
-    "setp": _setp, "set": _set,
-    "selp": _selp, "slct": _slct, "mov": _mov, "cvt": _cvt,
+    "addc": _carry, "subc": _carry, "madc": _carry, "div": _div, "rem": _div, "neg": _unary, "abs": _unary,
+    "not": _unary, "cnot": _unary, "min": _minmax, "max": _minmax, "sad": _sad, "sqrt": _approximate,
+    "rcp": _approximate, "rsqrt": _approximate, "ex2": _approximate, "lg2": _approximate, "sin": _approximate,
+    "cos": _approximate, "tanh": _approximate, "copysign": _copysign, "testp": _testp, "dp4a": packed.dot,
+    "dp2a": packed.dot, "vabsdiff2": packed.differences, "vabsdiff4": packed.differences, "setp": _setp,
+    "set": _set, "selp": _selp, "slct": _slct, **bits.TABLE, **conversions.TABLE,
 }  # fmt: skip

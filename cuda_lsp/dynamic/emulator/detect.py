@@ -13,13 +13,14 @@ Definitions: ``docs/semantics.md``.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from attrs import define, field
 
-from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.model import Mode
@@ -30,7 +31,8 @@ _MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
 _READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
-# Owners are agents' numbers + 1; 0: nobody; less: atomics, by their width.
+_LAST = 2**31 - 2
+_WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
@@ -110,6 +112,7 @@ class Detector:
     pending: list[Record] = field(factory=list[Record])
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
     owner: Array = None
+    numbers: int = 0
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
 
@@ -155,35 +158,50 @@ class Detector:
         if not any(r.mode != _READ for r in records):
             return
         if self.owner is None:
-            self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
-        owner = self.owner
-        touched: list[tuple[Record, Array, Array]] = []
-        for r in records:
-            words, threads = self._words(r)
-            touched.append((r, words, threads))
+            # Fresh pages are zero and cost nothing until they are touched; most of an arena never is.
+            pages = mmap.mmap(-1, 4 * ((len(self.memory.data) >> 2) + 4))
+            self.owner = np.frombuffer(pages, np.int32)
+        base = self._numbered()
+        records = sorted(records, key=lambda r: r.mode == _READ)  # writes first
+        touched = [(r, *self._words(r)) for r in records]
+        words = np.concatenate([w for _, w, _ in touched])
+        names = (agents + (base + _WIDTHS)).astype(np.int32)[np.concatenate([t for _, _, t in touched])]
+        end = written = 0
+        for r, mine, _ in touched:
+            start, end = end, end + len(mine)
             if r.mode != _READ:
-                owner[words] = -r.size if _is_atomic(r.mode, across) else agents[threads] + 1
-        suspects: list[Array] = []
-        for r, words, threads in touched:
-            there = owner[words]
-            mine = -r.size if _is_atomic(r.mode, across) else agents[threads] + 1
-            hit = (there != mine) & (there != 0)
-            if hit.any():
-                suspects.append(words[hit])
-        for r, words, _ in touched:
-            if r.mode != _READ:
-                owner[words] = 0
-        if suspects:
-            self._examine(touched, np.unique(np.concatenate(suspects)), across)
+                written = end
+                if _is_atomic(r.mode, across):
+                    names[start:end] = base + r.size.bit_length() - 1  # by width
+        self.owner[words[:written]] = names[:written]
+        there = self.owner[words]
+        hit = (there != names) & (there >= base)
+        if hit.any():
+            self._examine(touched, words[hit], across)
+
+    def _numbered(self) -> int:
+        """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
+
+        The first numbers stand for atomics of each width, the next ones for the agents.
+        """
+        self.numbers += self.lanes.count + _WIDTHS
+        if self.numbers > _LAST - self.lanes.count:
+            self.owner[:] = 0
+            self.numbers = 1
+        return self.numbers
 
     def _words(self, r: Record) -> tuple[Array, Array]:
-        """The words an access touches and by whom; accesses to local memory left out."""
+        """The words an access touches and by whom; accesses to local memory left out.
+
+        Local memory is left out to save time only, so that it is enough to look at one address.
+        """
         address, threads = r.address, self.lanes.thread_numbers
         if r.mask is not None:
-            address, threads = address[r.mask], threads[r.mask]
+            threads = np.flatnonzero(r.mask)
+            address = address[threads]
         low, high = self.memory.local
-        inside = (address < low) | (address >= high)
-        if not inside.all():
+        if len(address) and low <= address[0] < high:
+            inside = (address < low) | (address >= high)
             address, threads = address[inside], threads[inside]
         words = address >> 2
         if r.size > 4:
@@ -236,7 +254,7 @@ class Detector:
         together = a.sequence == b.sequence
         if apart.any() and not across:
             self.wide.add(self.interval)
-        for key in np.unique(keys).tolist():
+        for key in distinct(keys).tolist():
             rows = np.flatnonzero(keys == key)
             k = int(rows[0])
             x, y = (b, a) if swap[k] else (a, b)

@@ -4,7 +4,7 @@ PTX passes arguments through ``.param`` variables; after inlining the callee's p
 variable, so loads and stores of parameters become moves between slots. Each instruction remembers the
 function and index it came from, which is how sites are named. Source: PTX ISA, chapters 7.1 "Function
 declarations" and 9.7.12.5 "call". A call through a pointer tries the functions whose address is taken.
-Recursion deeper than ``MAX_DEPTH`` is refused.
+A function that calls itself is inlined ``MAX_DEPTH`` times; a thread that goes deeper ends the launch.
 """
 
 from __future__ import annotations
@@ -32,13 +32,19 @@ from cuda_lsp.dynamic.ptx_operands import SymbolOperand, parse_address
 
 _MAX_NESTING = 100
 MAX_DEPTH = 12  # calls of one function inside one another
-MAX_INSTRUCTIONS = 400_000
+_DEPTHS = (MAX_DEPTH, 6, 3)
+TOO_DEEP = "trap.recursion"  # no PTX: the thread would call the function once more
+MAX_INSTRUCTIONS = 100_000
 EXTERNAL = frozenset({"vprintf", "__assertfail", "malloc", "free"})
 _NAME = re.compile(r"%[\w$]+(?:\.[xyzw])?|[A-Za-z_$][\w$]*")
 
 
 class Untranslatable(Exception):
     """The kernel holds something that the emulator does not know; the message names it."""
+
+
+class _TooLarge(Exception):
+    """Inlining made more instructions than can be translated."""
 
 
 @frozen
@@ -82,7 +88,15 @@ def flatten(module: PtxModule, entry: str) -> FlatKernel:
         start = -(-kernel.param_bytes // param.alignment) * param.alignment
         kernel.params[param.name] = (start, size)
         kernel.param_bytes = start + size
-    _Inliner(module, kernel).body(function, {}, "", 0)
+    blank = kernel
+    for deepest in _DEPTHS:  # a function that calls itself twice doubles with every level
+        kernel = evolve(blank, instructions=[], labels={}, registers={}, variables={}, targets={})
+        try:
+            _Inliner(module, kernel, deepest).body(function, {}, "", 0)
+            break
+        except _TooLarge as problem:
+            if deepest == _DEPTHS[-1]:
+                raise Untranslatable(str(problem)) from problem
     kernel.instructions = [_slots(kernel, flat) for flat in kernel.instructions]
     if any("cc" in flat.code.modifiers for flat in kernel.instructions):
         kernel.registers["%cc"] = "pred"
@@ -115,6 +129,7 @@ def _slots(kernel: FlatKernel, flat: FlatInstruction) -> FlatInstruction:
 class _Inliner:
     module: PtxModule
     kernel: FlatKernel
+    deepest: int
     copies: int = 0
     pointed: tuple[PtxFunction, ...] | None = None  # functions whose address is taken, once asked for
     calls: tuple[tuple[str, int], ...] = ()
@@ -178,7 +193,7 @@ class _Inliner:
         depth: int,
     ) -> None:
         if len(self.kernel.instructions) > MAX_INSTRUCTIONS:
-            raise Untranslatable(f"{self.kernel.name} is too large once its calls are inlined")
+            raise _TooLarge(f"{self.kernel.name} is too large once its calls are inlined")
         if code.base == "call" and self._inline(code, function, index, names, tag, depth):
             return
         if code.base == "ret" and end:
@@ -226,8 +241,13 @@ class _Inliner:
             return True
         if callee is None or callee.body is None:
             raise Untranslatable(f"call of {callee_name.lstrip('%')}, which is not in the module")
-        if sum(name == callee_name for name, _ in self.calls) >= MAX_DEPTH or depth >= _MAX_NESTING:
-            raise Untranslatable(f"recursion of {callee_name} deeper than {MAX_DEPTH} calls")
+        if depth >= _MAX_NESTING:
+            raise Untranslatable(f"calls nested deeper than {_MAX_NESTING}")
+        if sum(name == callee_name for name, _ in self.calls) >= self.deepest:
+            guard = code.guard and ("!" if code.guard[0] == "!" else "") + names[code.guard.lstrip("!")]
+            stop = Instruction(TOO_DEEP, f"{callee_name}, {self.deepest}", guard, code.location)
+            self.kernel.instructions.append(FlatInstruction(stop, function, index, self.calls))
+            return True
         after = f"$after{self.copies}"
         outer = _passed(callee, returns, given, names)
         if code.guard:

@@ -1,8 +1,8 @@
 """Floating-point instructions that need more than one NumPy operator.
 
-Source: PTX ISA 9.7.3 and 9.7.4 "Floating point", 9.7.9.21 "cvt". ``fma`` rounds once: the product is exact
-in a wider type and the sum is rounded to odd before it is narrowed (Boldo and Melquiond, 2008). Approximate
-functions are computed in double precision and rounded, so they are more accurate than the hardware's.
+Source: PTX ISA 9.7.3 and 9.7.4 "Floating point", 9.7.9.21 "cvt". Rounding of all kinds is in
+``rounding.py``. Approximate functions are computed in double precision and rounded, so they are more
+accurate than the hardware's.
 """
 
 # NumPy's stubs leave views and mixed arithmetic unknown.
@@ -17,65 +17,17 @@ import numpy as np
 
 Array = Any
 
-_SPLIT = np.float64(134217729.0)  # 2**27 + 1, Veltkamp's constant
-
-
-def fma(x: Array, y: Array, z: Array) -> Array:
-    """x * y + z, rounded once for f16 and f32; for f64 within one unit in the last place."""
-    kind = np.result_type(x, y, z)
-    if kind == np.float64:
-        return _fma64(x, y, z)
-    wide = [np.asarray(v).astype(np.float64) for v in (x, y, z)]
-    product = wide[0] * wide[1]
-    total, error = two_sum(product, wide[2])
-    return _to_odd(total, error).astype(kind)
-
-
-def directed(operation: str, mode: str, x: Array, y: Array, z: Array | None = None) -> Array:
-    """An f32 operation rounded by ``mode`` (``rz``, ``rm``, ``rp``), from its exact value."""
-    a, b = (np.asarray(v).astype(np.float64) for v in (x, y))
-    if operation in ("mul", "fma"):
-        a, b = a * b, np.asarray(0.0 if z is None else z).astype(np.float64)
-    elif operation == "sub":
-        b = -b
-    return narrow(_to_odd(*two_sum(a, b)), "f4", mode)
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Knuth's exact sum: the rounded sum and what rounding lost."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def _to_odd(total: Array, error: Array) -> Array:
-    inexact = np.isfinite(total) & (error != 0)
-    bits = np.array(total, dtype=np.float64).view(np.int64)
-    even = inexact & (bits & 1 == 0)
-    step = np.where((error > 0) == (np.asarray(total) > 0), 1, -1)
-    return np.where(even, bits + step, bits).view(np.float64)
-
-
-def _fma64(x: Array, y: Array, z: Array) -> Array:
-    product = np.asarray(x * y)
-    parts = []
-    for v in (x, y):
-        big = _SPLIT * v
-        high = big - (big - v)
-        parts.append((high, v - high))
-    (a, b), (c, d) = parts
-    error = ((a * c - product) + a * d + b * c) + b * d
-    total, rest = two_sum(product, z)
-    exact = total + (rest + error)
-    return np.where(np.isfinite(exact), exact, total)
-
 
 def fmin(x: Array, y: Array, nan: bool = False) -> Array:
-    return np.minimum(x, y) if nan else np.fmin(x, y)
+    """The smaller one, the other one where one is a NaN (``nan``: then a NaN); -0 is below +0."""
+    chosen = np.minimum(x, y) if nan else np.fmin(x, y)
+    return np.where((x == y) & np.signbit(x), x, chosen)
 
 
 def fmax(x: Array, y: Array, nan: bool = False) -> Array:
-    return np.maximum(x, y) if nan else np.fmax(x, y)
+    """As ``fmin``, the larger one."""
+    chosen = np.maximum(x, y) if nan else np.fmax(x, y)
+    return np.where((x == y) & np.signbit(y), x, chosen)
 
 
 def flush(x: Array) -> Array:
@@ -94,8 +46,11 @@ _ROUND: Mapping[str, Callable[[Array], Array]] = {
 }  # fmt: skip
 
 
-def to_integer(x: Array, kind: str, mode: str) -> Array:
-    """Float to integer: rounded by ``mode`` (``rzi``…), clamped to the range; NaN gives 0."""
+def to_integer(x: Array, kind: str, mode: str, wide: bool = False) -> Array:
+    """Float to integer: rounded by ``mode`` (``rzi``…), clamped to the range.
+
+    NaN gives 0; only the top bit where the float or the integer has 64 bits (``wide``: the float has).
+    """
     target = np.dtype(kind)
     limits = np.iinfo(target)
     value = _ROUND[mode](np.asarray(x).astype(np.float64))
@@ -103,7 +58,11 @@ def to_integer(x: Array, kind: str, mode: str) -> Array:
     inside = np.where(np.isnan(value), 0.0, np.clip(value, low, high))
     # float64 cannot hold the largest 64-bit integers: what reaches the bound takes the exact one
     result = np.where(inside >= high, 0.0, inside).astype(target)
-    return np.where(inside >= high, target.type(limits.max), result)
+    result = np.where(inside >= high, target.type(limits.max), result)
+    if wide or target.itemsize == 8:
+        top = np.array([1 << target.itemsize * 8 - 1], f"u{target.itemsize}").view(target)[0]
+        result = np.where(np.isnan(value), top, result)
+    return result
 
 
 def to_integral(x: Array, mode: str) -> Array:
@@ -119,33 +78,19 @@ def clamp_integer(x: Array, kind: str) -> Array:
     return np.clip(x, x.dtype.type(low), x.dtype.type(high)).astype(kind)
 
 
-def narrow(x: Array, kind: str, mode: str) -> Array:
-    """Float to a narrower float with rounding ``rn``, ``rz``, ``rm`` or ``rp``."""
-    target = np.dtype(kind)
-    nearest = np.asarray(x).astype(target)
-    if mode == "rn":
-        return nearest
-    back = nearest.astype(np.float64)
-    exact = np.asarray(x).astype(np.float64)
-    zero = target.type(0)
-    towards = {"rz": zero, "rm": target.type(-np.inf), "rp": target.type(np.inf)}[mode]
-    beyond = {
-        "rz": np.abs(back) > np.abs(exact),
-        "rm": back > exact,
-        "rp": back < exact,
-    }[mode]
-    return np.where(beyond, np.nextafter(nearest, towards), nearest).astype(target)
-
-
 def from_bf16(x: Array) -> Array:
     """bf16 bits (u16) → f32."""
     return (np.asarray(x).astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def to_bf16(x: Array) -> Array:
-    """f32 → bf16 bits (u16), to nearest even; NaN stays a NaN."""
+def to_bf16(x: Array, mode: str = "rn") -> Array:
+    """f32 → bf16 bits (u16); NaN stays a NaN."""
     bits = np.array(x, dtype=np.float32).view(np.uint32)
-    rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16)
+    if mode == "rn":
+        rounded = bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16)
+    else:
+        away = {"rz": np.False_, "rm": np.signbit(x), "rp": ~np.signbit(x)}[mode]
+        rounded = (bits >> np.uint32(16)) + ((bits & np.uint32(0xFFFF) != 0) & np.isfinite(x) & away)
     return np.where(np.isnan(x), np.uint32(0x7FFF), rounded).astype(np.uint16)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
+from cuda_lsp.dynamic.emulator.lanes import distinct
 from cuda_lsp.dynamic.ptx import Instruction
 from cuda_lsp.dynamic.ptx_operands import split_operands
 
@@ -164,7 +165,7 @@ class Images:
         """The active threads by the image that they name."""
         handle = np.broadcast_to(np.asarray(handle), (self.services.threads,))
         lanes = np.arange(self.services.threads) if mask is None else np.flatnonzero(mask)
-        for one in np.unique(handle[lanes]).tolist():
+        for one in distinct(handle[lanes]).tolist():
             image = self.image(one)
             if image is None:
                 self.services.unbound(what)

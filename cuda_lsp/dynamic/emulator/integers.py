@@ -9,6 +9,7 @@ arrays or scalars of the instruction's type; results have that type unless said 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -209,11 +210,73 @@ def shf(low: Array, high: Array, amount: Array, left: bool, wrap: bool) -> Array
 
 def dot4(a: Array, b: Array, c: Array, signed: tuple[bool, bool]) -> Array:
     """dp4a: four products of bytes, added to ``c``."""
-    total = np.asarray(c).astype(np.int64)
-    for k in range(4):
-        parts = [
-            (np.asarray(v) >> np.uint32(8 * k) & np.uint32(0xFF)).astype(np.uint8) for v in (a, b)
-        ]  # fmt: skip
-        x, y = (p.view(np.int8) if s else p for p, s in zip(parts, signed, strict=True))
-        total = total + x.astype(np.int64) * y.astype(np.int64)
+    return _dot(zip(_parts(a, 8, signed[0]), _parts(b, 8, signed[1]), strict=True), c)
+
+
+def dot2_lo(a: Array, b: Array, c: Array, signed: tuple[bool, bool]) -> Array:
+    """dp2a: two 16-bit numbers times the low two bytes, added to ``c``."""
+    return _dot(zip(_parts(a, 16, signed[0]), _parts(b, 8, signed[1])[:2], strict=True), c)
+
+
+def dot2_hi(a: Array, b: Array, c: Array, signed: tuple[bool, bool]) -> Array:
+    return _dot(zip(_parts(a, 16, signed[0]), _parts(b, 8, signed[1])[2:], strict=True), c)
+
+
+def _parts(word: Array, bits: int, signed: bool) -> list[Array]:
+    """The numbers in a word, lowest first, i64."""
+    kind = np.dtype(f"{'i' if signed else 'u'}{bits // 8}")
+    return [
+        (np.asarray(word) >> np.uint32(at)).astype(f"u{bits // 8}").view(kind).astype(np.int64)
+        for at in range(0, 32, bits)
+    ]
+
+
+def _dot(pairs: Iterable[tuple[Array, Array]], c: Array) -> Array:
+    total: Array = np.asarray(c).astype(np.int64)
+    for x, y in pairs:
+        total = total + x * y
     return total.astype(np.uint32)
+
+
+def distances(a: Array, b: Array, c: Array, bits: int, signed: tuple[bool, bool], add: bool) -> Array:
+    """vabsdiff: of each part of two words; ``add``: their sum and ``c``, otherwise the parts of a word."""
+    found = [
+        np.abs(x - y) for x, y in zip(_parts(a, bits, signed[0]), _parts(b, bits, signed[1]), strict=True)
+    ]
+    if add:
+        return (sum(found) + np.asarray(c).astype(np.int64)).astype(np.uint32)
+    mask = (1 << bits) - 1
+    total: Array = np.int64(0)
+    for k, v in enumerate(found):
+        total = total | (v & mask) << bits * k
+    return total.astype(np.uint32)
+
+
+_BYTES: Mapping[str, tuple[int, int, int, int]] = {
+    "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
+    "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
+    "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
+    "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
+    "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
+    "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+}
+
+
+def byte_order(mode: str, selector: Array) -> Array:
+    """The selector that ``prmt`` with a mode stands for."""
+    return np.array(_BYTES[mode], np.uint32)[np.asarray(selector) & np.uint32(3)]
+
+
+def bmsk(at: Array, count: Array, wrap: bool) -> Array:
+    """A field of ones."""
+    start, n = (np.asarray(v).astype(np.uint64) for v in (at, count))
+    start, n = (v & np.uint64(31) if wrap else np.minimum(v, np.uint64(32)) for v in (start, n))
+    return ((_ones(n.astype(np.int64)) << start) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+def szext(x: Array, count: Array, wrap: bool) -> Array:
+    """The low bits, the last of them being the sign of a signed type."""
+    n = np.asarray(count).astype(np.int64)
+    n = n & 31 if wrap else np.minimum(n, 32)
+    zero, up = np.zeros_like(x), np.clip(32 - n, 0, 31).astype(x.dtype)
+    return np.where(n == 0, zero, x << up >> up)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cuda_lsp.dynamic.emulator import floats
+from cuda_lsp.dynamic.emulator import floats, rounding
 
 Array = Any
 
@@ -34,12 +34,13 @@ def value_f16(bits: Array) -> Array:
 
 
 def half_f16(function: Any, *bits: Array) -> Array:
-    """A function of f16 values, computed in f32."""
+    """A function of f16 values, computed in f32 or wider."""
     return np.asarray(function(*map(value_f16, bits)).astype(np.float16)).view(np.uint16)
 
 
 def half_bf16(function: Any, *bits: Array) -> Array:
-    return floats.to_bf16(function(*map(floats.from_bf16, bits)))
+    result = np.asarray(function(*map(floats.from_bf16, bits)))
+    return floats.to_bf16(rounding.odd_single(result) if result.dtype == np.float64 else result)
 
 
 def _split(function: Any, single: Any, bits: tuple[Array, ...]) -> Array:
@@ -56,13 +57,23 @@ def half_bf16x2(function: Any, *bits: Array) -> Array:
     return _split(function, half_bf16, bits)
 
 
-def to_f16x2(low: Array, high: Array) -> Array:
-    return floats.packed(low, high)
+def part_16(word: Array, k: int) -> Array:
+    """The low or the high half of a word, u16."""
+    return (np.asarray(word) >> np.uint32(16 * k) & np.uint32(0xFFFF)).astype(np.uint16)
 
 
-def to_bf16x2(low: Array, high: Array) -> Array:
-    a, b = (floats.to_bf16(v).astype(np.uint32) for v in (low, high))
-    return a | b << np.uint32(16)
+def words_16(function: Any, kind: Any, *words: Array) -> Array:
+    """A function of the 16-bit integers in some words."""
+    low, high = (np.asarray(function(*(part_16(w, k).view(kind) for w in words))) for k in range(2))
+    return pack(np.dtype(np.uint32), *(v.astype(kind).view(np.uint16) for v in (low, high)))
+
+
+def to_f16x2(low: Array, high: Array, mode: str) -> Array:
+    return pack(np.dtype(np.uint32), *(rounding.narrow(v, "f2", mode).view(np.uint16) for v in (low, high)))
+
+
+def to_bf16x2(low: Array, high: Array, mode: str) -> Array:
+    return pack(np.dtype(np.uint32), *(floats.to_bf16(v, mode) for v in (low, high)))
 
 
 def pack(kind: Any, *parts: Array) -> Array:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator import async_ops, images, matrix_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable, element_types
+from cuda_lsp.dynamic.emulator.flatten import TOO_DEEP, Untranslatable, element_types
 from cuda_lsp.dynamic.ptx import Instruction
 from cuda_lsp.dynamic.ptx_operands import RegisterOperand, SymbolOperand, parse_address
 
@@ -190,7 +190,11 @@ def _image(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
-    e.lines.append(f"S.trap({number}, {e.mask}, 'the kernel executed trap')")
+    why = "the kernel executed trap"
+    if code.opcode == TOO_DEEP:
+        name, deepest = code.arguments
+        why = f"recursion of {name} deeper than {deepest} calls, which the emulator does not follow"
+    e.lines.append(f"S.trap({number}, {e.mask}, {why!r})")
 
 
 TABLE: Mapping[str, Emit] = {

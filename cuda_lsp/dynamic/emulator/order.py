@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from cuda_lsp.dynamic.emulator.lanes import Lanes
+from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 
 Array = Any
 
@@ -87,9 +87,11 @@ class Order:
             whole = whole & lanes
         self.ticks = self.ticks + whole.astype(np.int32)
         partial = ~whole if lanes is None else lanes & ~whole
-        for warp in np.unique(self.lanes.warp[partial]).tolist():
+        if not partial.any():
+            return
+        for warp in distinct(self.lanes.warp[partial]).tolist():
             inside = (self.lanes.warp == warp) & partial
-            for bits in np.unique(named[inside]).tolist():
+            for bits in distinct(named[inside]).tolist():
                 group = inside & (bits >> self.lanes.lane.astype(np.int64) & 1 == 1)
                 self.events.append(Event(self.sequence, group, group))
 

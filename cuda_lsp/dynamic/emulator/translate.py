@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, warp_ops
+from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, rounding, warp_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
 from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
 from cuda_lsp.dynamic.emulator.matrix_ops import BASES as MATRIX_OPERATIONS
@@ -125,7 +125,7 @@ def translate(module: PtxModule, entry: str) -> Program:
 
 def _globals(kernel: FlatKernel) -> dict[str, Any]:
     names: dict[str, Any] = {"np": np, "value_bf16": floats.from_bf16}
-    for module in (integers, floats, masks):
+    for module in (integers, floats, rounding, masks):
         names |= {n: v for n, v in vars(module).items() if callable(v) and not n.startswith("_")}
     for kind in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "b1"):
         names[f"d_{kind}"] = np.dtype(kind)

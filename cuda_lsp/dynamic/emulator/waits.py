@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from cuda_lsp.dynamic.emulator.lanes import distinct
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block
 
@@ -132,7 +133,7 @@ class Waits:
         """Threads parked at a barrier of that identity."""
         parked = (self.at.parked == 1) & (self.lanes.block == key[0])
         found = np.zeros(self.threads, bool)
-        for number in np.unique(self.at.pc[parked]).tolist():
+        for number in distinct(self.at.pc[parked]).tolist():
             op = self.program.blocks[number].barrier
             if op is not None:
                 at = parked & (self.at.pc == number)
@@ -149,7 +150,7 @@ class Waits:
         count = np.broadcast_to(np.asarray(self._operand(op.count)), (self.threads,))
         expected = int(count[np.flatnonzero(both)[0]]) if both.any() else 0
         # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
-        warps = np.unique(self.lanes.warp[both])
+        warps = distinct(self.lanes.warp[both])
         if len(warps) * 32 < expected and int(both.sum()) < expected:
             return
         self.arrived.pop(key, None)
@@ -174,7 +175,7 @@ class Waits:
             living = mine & self.at.alive
             if not living.any() or not (self.at.parked[living] == 1).all():
                 continue
-            places = np.unique(self.at.pc[living])
+            places = distinct(self.at.pc[living])
             ops = [self.program.blocks[p].barrier for p in places.tolist()]
             if len({op.id for op in ops if op}) > 1 or any(op and op.count is not None for op in ops):
                 continue
@@ -201,7 +202,7 @@ class Waits:
 
     def _reduce(self, threads: Array) -> None:
         """The result of ``barrier.red`` for the threads that pass."""
-        for number in np.unique(self.at.pc[threads]).tolist():
+        for number in distinct(self.at.pc[threads]).tolist():
             op = self.program.blocks[number].barrier
             if op is None or op.reduce is None or op.predicate is None or op.result is None:
                 continue
@@ -210,7 +211,7 @@ class Waits:
             predicate = np.broadcast_to(np.asarray(held), (self.threads,)) ^ negated
             at = threads & (self.at.pc == number)
             slot = self.program.numbers[op.result]
-            for b in np.unique(self.lanes.block[at]).tolist():
+            for b in distinct(self.lanes.block[at]).tolist():
                 mine = at & (self.lanes.block == b)
                 votes = predicate[threads & (self.lanes.block == b)]
                 value: Any = {"popc": votes.sum(), "and": votes.all(), "or": votes.any()}[op.reduce]
@@ -220,15 +221,15 @@ class Waits:
     def exited_at(self, block: Block, living: Array) -> None:
         """A barrier opened although threads of the block have left, or wait at another one."""
         places = {block.last: living}
-        for number in np.unique(self.at.pc[living & (self.at.parked == 1)]).tolist():
+        for number in distinct(self.at.pc[living & (self.at.parked == 1)]).tolist():
             places[self.program.blocks[number].last] = living & (self.at.pc == number)
-        gone = ~self.at.alive & np.isin(self.lanes.block, np.unique(self.lanes.block[living]))
+        gone = ~self.at.alive & np.isin(self.lanes.block, distinct(self.lanes.block[living]))
         if not any(w.places.keys() == places.keys() for w in self.stuck):
             self.stuck.append(Waiting(places, gone))
 
     def stop(self) -> None:
         places = {
             self.program.blocks[number].last: self.at.alive & (self.at.pc == number)
-            for number in np.unique(self.at.pc[self.at.alive]).tolist()
+            for number in distinct(self.at.pc[self.at.alive]).tolist()
         }
         self.stuck.append(Waiting(places, ~self.at.alive))
