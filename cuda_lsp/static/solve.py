@@ -24,6 +24,7 @@ from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.digits import digits_of
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
+from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
@@ -40,6 +41,9 @@ UNROLL = 12
 
 MAX_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
+
+_RUNNING = 0.3
+"""Of the budget, for executions when the solver took all of it."""
 
 _EARLY = 3
 _ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
@@ -150,7 +154,11 @@ def _refine(
     stats = Stats()
     merged = _Attempt()
     for launch in launches[: budget.launches] or [LaunchConfig((256, 1, 1))]:
-        merged.absorb(_settle_launch(kernel, launch, gpu, budget, deadline, stats))
+        attempt = _settle_launch(kernel, launch, gpu, budget, deadline, stats)
+        _run_what_is_open(
+            kernel, launch, gpu, attempt, max(deadline, started + (1 + _RUNNING) * budget.kernel)
+        )
+        merged.absorb(attempt)
     every = False
     if merged.decided and (not launches or launches[0].assumed):
         every = _holds_for_every_launch(kernel, gpu, budget, deadline, stats)
@@ -158,6 +166,16 @@ def _refine(
     verdict, reasons = merged.verdict()
     findings = (*merged.findings.values(), *merged.others)
     return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions), merged.mixed)
+
+
+def _run_what_is_open(
+    kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, attempt: _Attempt, deadline: float
+) -> None:
+    """Pairs that a real schedule shows to race, of those that are not decided, become certain."""
+    unsure = [s for s, f in attempt.findings.items() if not solve_report.is_certain(f)]
+    for sites, finding in races_by_running(kernel, launch, gpu, [*attempt.doubts, *unsure], deadline).items():
+        attempt.doubts.pop(sites, None)
+        attempt.findings[sites] = finding
 
 
 def _settle_launch(

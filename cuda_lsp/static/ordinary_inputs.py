@@ -1,0 +1,96 @@
+"""Ordinary inputs for a real execution: sizes that fit together, and contents that arrays may well have.
+
+An array that bounds a loop's range holds row offsets, ascending; what addresses are made of are valid
+indices, of which some come twice; counters and locks start at zero, as hosts leave them. Nothing
+is chosen for flags that the kernel waits for, nor for memory that no host fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from cuda_lsp.ir.program import Array, Kernel
+from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.model import LaunchConfig, Space
+from cuda_lsp.static.assumed import free_scalars, sample
+from cuda_lsp.static.data_flow import DataFlow
+
+_ROW = 2
+"""Elements of a row."""
+
+
+@frozen
+class Filling:
+    """How arrays are filled: ``index`` those that addresses come from, ``value`` all others."""
+
+    index: str
+    value: str
+
+
+FILLINGS = (
+    Filling("zeros", "mixed"),
+    Filling("mixed", "mixed"),
+    Filling("previous", "mixed"),
+    Filling("zeros", "ones"),
+    Filling("pairs", "zeros"),
+    Filling("next", "ones"),
+)
+
+
+@frozen(eq=False)
+class Contents:
+    """What memory holds when the kernel starts, by the roles that its arrays have."""
+
+    flow: DataFlow
+    filling: Filling
+
+    def at(self, array: Array, offset: int, type: Type) -> int | None:
+        """The integer at a byte of an array; None: nobody knows."""
+        if array.space is not Space.GLOBAL or array in self.flow.awaited or not isinstance(type, Int):
+            return None
+        if array in self.flow.drawn or array in self.flow.slice.lock_arrays:
+            return 0
+        element = offset // max(type.size, 1)
+        if array in self.flow.rows:
+            return type.wrap(self._row(array, element))
+        how = self.filling.index if array in self.flow.indices else self.filling.value
+        return type.wrap(_element(how, element, array.id))
+
+    def _row(self, array: Array, element: int) -> int:
+        if array in self.flow.begins:
+            return _ROW * element
+        return _ROW * (element + 1) if self.flow.begins else _ROW
+
+
+def _element(how: str, element: int, array: int) -> int:
+    match how:
+        case "ones":
+            return 1
+        case "mixed":
+            return ((element + 1) * 2654435761 + array * 40503 >> 7) % 61
+        case "previous":
+            return max(element - 1, 0)
+        case "next":
+            return element + 1
+        case "pairs":
+            return element // 2
+        case _:
+            return 0
+
+
+def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Mapping[str, int]]:
+    """Values for the scalars that the launch leaves open, several ways; one when it leaves none open."""
+    free = free_scalars(kernel, launch)
+    if not free:
+        yield launch.arguments
+        return
+    threads = launch.threads
+    yield {**launch.arguments, **dict.fromkeys(free, threads)}
+    ample = sample(kernel, launch)
+    if ample is not None:
+        yield ample
+    yield {**launch.arguments, **{name: 2 * threads + 3 * i + 1 for i, name in enumerate(free)}}
+    yield {**launch.arguments, **dict.fromkeys(free, 16)}
+    yield {**launch.arguments, **{name: (3, 5, 2, 7)[i % 4] for i, name in enumerate(free)}}
