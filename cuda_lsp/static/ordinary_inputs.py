@@ -31,8 +31,8 @@ class Filling:
 
 FILLINGS = (
     Filling("zeros", "mixed"),
-    Filling("mixed", "mixed"),
     Filling("previous", "mixed"),
+    Filling("mixed", "mixed"),
     Filling("zeros", "ones"),
     Filling("pairs", "zeros"),
     Filling("next", "ones"),
@@ -93,4 +93,3 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Mapping[str,
         yield ample
     yield {**launch.arguments, **{name: 2 * threads + 3 * i + 1 for i, name in enumerate(free)}}
     yield {**launch.arguments, **dict.fromkeys(free, 16)}
-    yield {**launch.arguments, **{name: (3, 5, 2, 7)[i % 4] for i, name in enumerate(free)}}

@@ -12,14 +12,14 @@ import itertools
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
-from cuda_lsp.ir.program import Array, BarrierScope, Kernel
+from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRange, Space
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.ordinary_inputs import FILLINGS, Contents, Filling, argument_sets
-from cuda_lsp.static.schedule_code import Code, linear_code
+from cuda_lsp.static.schedule_code import Code, Touch, linear_code
 from cuda_lsp.static.schedules import (
     Choice,
     Excluded,
@@ -27,17 +27,23 @@ from cuda_lsp.static.schedules import (
     Pending,
     Runner,
     Schedule,
+    Standing,
     Unfinished,
     runners_of,
+    threads_of,
 )
 
 Sites = tuple[SourceRange, SourceRange]
+Places = tuple[SourceRange, ...]
+"""Where accesses are watched, and counted."""
 
 _CANDIDATES = 3  # pairs of accesses shown for one pair of places and one input
 _KEPT = 6  # accesses of one warp remembered for one place and one word of memory
 _MOST_TOUCHES = 60_000  # remembered accesses of one run
-_RUN = 0.6  # seconds of one run
+_RUN = 0.3  # seconds of one run
+_SEVERAL = 8  # threads at a place, for its races to be expected
 _WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
+_LANES = 10  # of these warps, where not even they wait
 
 
 @frozen(eq=False)
@@ -74,6 +80,18 @@ class _Seen:
     scope: Scope | None
 
 
+_Words = dict[tuple[object, int], list[_Seen]]
+"""Accesses by object and word of memory."""
+
+
+@frozen(eq=False)
+class _Log:
+    """The accesses of a run at the places that were watched."""
+
+    places: Places
+    words: dict[SourceRange, _Words]
+
+
 class _Met(Exception):
     def __init__(self, first: Pending, second: Pending) -> None:
         self.first, self.second = first, second
@@ -90,6 +108,7 @@ class Search:
     flow: DataFlow
     code: Code
     lock_step: bool = False
+    standing: dict[bool, tuple[list[Standing], bool]] = field(factory=dict[bool, tuple[list[Standing], bool]])
     passed_over: bool = False  # some run met a condition that nobody knows
 
     @staticmethod
@@ -120,17 +139,19 @@ class Search:
         self, pair: Sites, shown: Shown, sets: Sequence[Mapping[str, int]], choice: bool | None
     ) -> bool:
         """Other values of the open scalars show it too, wherever they let threads come to both places."""
-        if not free_scalars(self.kernel, self.launch):
-            return True
+        free = set(free_scalars(self.kernel, self.launch))
+        sources = (x for place in pair for access in self.flow.at(place) for x in access.address)
+        if not any(isinstance(x, Var) and x.name in free for x in sources):
+            return True  # they may only decide who comes there
         again = 0
         for arguments in sets:
             if arguments is shown.arguments or time.perf_counter() > self.deadline:
                 continue
             try:
-                seen = self._log(frozenset(pair), arguments, shown.filling, choice)
+                seen = self._log(pair, arguments, shown.filling, choice)
             except (Excluded, Unfinished):
                 continue
-            if all(len({x.runner for x in _all(seen.get(place, {}))}) > 1 for place in pair):
+            if all(len({x.runner for x in _all(seen.words[place])}) >= _SEVERAL for place in pair):
                 if not self._shows(pair, seen, arguments, shown.filling, choice):
                     return False
                 again += 1
@@ -149,7 +170,7 @@ class Search:
     ) -> dict[Sites, Shown]:
         pairs = list(wanted)
         try:
-            seen = self._log(frozenset(itertools.chain(*pairs)), arguments, filling, choice)
+            seen = self._log(tuple(itertools.chain(*pairs)), arguments, filling, choice)
         except (Excluded, Unfinished):
             return {}
         found: dict[Sites, Shown] = {}
@@ -165,7 +186,7 @@ class Search:
         for first, second in itertools.islice(self._candidates(pair, seen), _CANDIDATES):
             if time.perf_counter() > self.deadline:
                 return None
-            shown = self._show(pair, first, second, arguments, filling, choice)
+            shown = self._show(pair, first, second, seen.places, arguments, filling, choice)
             if shown is not None and _one_choice(shown):
                 return shown
         return None
@@ -173,23 +194,28 @@ class Search:
     # -- runs
 
     def _schedule(
-        self, watched: frozenset[SourceRange], arguments: Mapping[str, int], filling: Filling,
-        choice: bool | None,
-    ) -> Schedule:  # fmt: skip
-        grid, places, whole = self._places(watched)
-        runners = runners_of(self.code, self.launch, grid, places, arguments, self.gpu.warp_size)
+        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None
+    ) -> Schedule:
+        ranges = frozenset(places)
+        watched = frozenset(
+            i for i in self.code.instructions if isinstance(i, Touch) and i.site.range in ranges
+        )
+        arrays = [a for place in ranges for x in self.flow.at(place) for a in x.arrays]
+        several = any(a.space is Space.GLOBAL for a in arrays)
+        if several not in self.standing:
+            self.standing[several] = self._places(several)
+        threads, whole = self.standing[several]
+        runners = runners_of(self.code, threads, arguments)
         until = min(self.deadline, time.perf_counter() + _RUN)
         memory = Memory(Contents(self.flow, filling).at)
         return Schedule(
             self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole
         )
 
-    def _places(self, watched: frozenset[SourceRange]) -> tuple[Dim3, list[tuple[Dim3, Dim3]], bool]:
-        """The grid, the threads that are run, and whether these are all blocks."""
-        arrays = [a for place in watched for x in self.flow.at(place) for a in x.arrays]
-        several = any(a.space is Space.GLOBAL for a in arrays) or any(
-            b.scope in (BarrierScope.GRID, BarrierScope.CLUSTER) for b in self.code.barriers
-        )
+    def _places(self, several: bool) -> tuple[list[Standing], bool]:
+        """The threads that are run, of several blocks if wanted, and whether these are all blocks."""
+        wide = (BarrierScope.GRID, BarrierScope.CLUSTER)
+        several = several or any(b.scope in wide for b in self.code.barriers)
         grid = self.launch.grid or _few_blocks(self.launch.grid_axes)
         gx, gy, gz = grid
         blocks: list[Dim3] = [(0, 0, 0)]
@@ -202,14 +228,15 @@ class Search:
             size = self.gpu.warp_size
             last = (len(threads) - 1) // size
             kept = {*_WARPS, last}
-            threads = [t for i, t in enumerate(threads) if i // size in kept]
-        return grid, [(b, t) for b in blocks for t in threads], gx * gy * gz == len(blocks)
+            lanes = size if self.code.barriers else _LANES
+            threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
+        pairs = [(b, t) for b in blocks for t in threads]
+        return threads_of(self.launch, grid, pairs, self.gpu.warp_size), gx * gy * gz == len(blocks)
 
     def _log(
-        self, watched: frozenset[SourceRange], arguments: Mapping[str, int], filling: Filling,
-        choice: bool | None,
-    ) -> _Log:  # fmt: skip
-        seen: _Log = {place: {} for place in watched}
+        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None
+    ) -> _Log:
+        seen = _Log(places, {place: {} for place in places})
         left = [_MOST_TOUCHES]
         size = self.gpu.warp_size
 
@@ -217,7 +244,7 @@ class Search:
             left[0] -= 1
             if left[0] < 0:
                 return False
-            words = seen[p.touch.site.range]
+            words = seen.words[p.touch.site.range]
             t = p.runner
             entry = _Seen(
                 t.number, t.block, t.thread.linear // size, t.passed, p.number, p.start, p.stop,
@@ -229,7 +256,7 @@ class Search:
                     here.append(entry)
             return False
 
-        schedule = self._schedule(watched, arguments, filling, choice)
+        schedule = self._schedule(places, arguments, filling, choice)
         schedule.watch = remember
         try:
             schedule.run()
@@ -239,7 +266,7 @@ class Search:
 
     def _candidates(self, pair: Sites, seen: _Log) -> Iterator[tuple[_Seen, _Seen]]:
         """Pairs that may race, those most telling first; one for each pair of threads."""
-        one, other = seen.get(pair[0], {}), seen.get(pair[1], {})
+        one, other = seen.words[pair[0]], seen.words[pair[1]]
         found: dict[tuple[int, int], tuple[int, _Seen, _Seen]] = {}
         for word in one.keys() & other.keys():
             for a, b in itertools.product(one[word], other[word]):
@@ -263,8 +290,8 @@ class Search:
         return meets and conflicting(a.mode, b.mode, a.scope, b.scope, same_block)
 
     def _show(
-        self, pair: Sites, first: _Seen, second: _Seen, arguments: Mapping[str, int], filling: Filling,
-        choice: bool | None,
+        self, pair: Sites, first: _Seen, second: _Seen, places: Places, arguments: Mapping[str, int],
+        filling: Filling, choice: bool | None,
     ) -> Shown | None:  # fmt: skip
         """The two accesses when the first thread stays before its own and the others go on."""
         frozen_at: list[Pending] = []
@@ -282,7 +309,7 @@ class Search:
                 raise _Met(frozen_at[0], p)
             return False
 
-        schedule = self._schedule(frozenset(pair), arguments, filling, choice)
+        schedule = self._schedule(places, arguments, filling, choice)
         schedule.watch = watch
         try:
             schedule.run()
@@ -306,10 +333,6 @@ class Search:
             return False
         meets = a.start < b.stop and b.start < a.stop
         return meets and conflicting(a.touch.mode, b.touch.mode, a.touch.scope, b.touch.scope, same_block)
-
-
-_Words = dict[tuple[object, int], list[_Seen]]
-_Log = dict[SourceRange, _Words]
 
 
 def _all(words: _Words) -> Iterator[_Seen]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
 
 from attrs import define, field, frozen
 
@@ -38,7 +37,8 @@ from cuda_lsp.static.witness import Thread, memory_base
 MAX_STEPS = 1_500_000
 """Instructions of one run, all threads together."""
 
-_ALONE = 30_000  # instructions of one thread until others have their turn; enough to know that it only waits
+_TURN = 4_000  # instructions of one thread until others have their turn
+_TURNS = 3  # without a barrier: a thread that takes more is not waited for
 
 Choice = tuple[Site, bool]
 
@@ -77,6 +77,7 @@ class Runner:
     local: Memory | None = None
     chosen: list[tuple[Region, Choice]] = field(factory=list[tuple[Region, Choice]])
     passed: int = 0  # barriers of the block
+    turns: int = 0  # since the last wait
     grouped: bool = False  # passed a barrier of lanes that nobody knows
     touches: int = 0  # watched accesses
     asked: dict[tuple[Array, int], int] = field(factory=dict[tuple[Array, int], int])
@@ -150,13 +151,13 @@ class Schedule:
     """Threads of some blocks, run one after another from wait to wait, in the order given.
 
     ``choice``: the outcome of every ``if`` whose condition nobody knows; None: such an ``if`` is passed
-    over. ``watched``: ranges of the accesses that ``watch`` is told of. ``whole``: these are all blocks.
+    over. ``watched``: the accesses that ``watch`` is told of. ``whole``: these are all blocks.
     """
 
     code: Code
     runners: list[Runner]
     memory: Memory
-    watched: frozenset[Any]
+    watched: frozenset[Touch]
     watch: Watch
     choice: bool | None = None
     until: float = float("inf")
@@ -185,7 +186,10 @@ class Schedule:
         end, steps = len(code), 0
         while t.pc < end:
             steps += 1
-            if steps > _ALONE:
+            if steps > _TURN:
+                t.turns += 1
+                if t.turns >= _TURNS:
+                    t.status = Status.STUCK
                 break
             i = code[t.pc]
             if isinstance(i, Touch):
@@ -275,7 +279,7 @@ class Schedule:
             return True
         offset += shift
         value = i.value(t) if i.value is not None else None
-        if i.site.range in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
+        if i in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
             t.touches += 1
             pending = Pending(t, i, array, base, offset, offset + size, t.touches, value)
             if self.watch(pending):
@@ -353,6 +357,7 @@ class Schedule:
         for t in waiting:
             t.status, t.wait, t.offers = Status.READY, None, offers
             t.passed += wide
+            t.turns = 0
         return True
 
     def _expected(self, t: Runner, first: Runner, wait: Wait) -> bool:
@@ -407,11 +412,12 @@ def _updated(op: str, old: Value, operands: Sequence[Value], type: Type) -> Valu
     return type.wrap(new)
 
 
-def runners_of(
-    code: Code, launch: LaunchConfig, grid: Dim3, places: Sequence[tuple[Dim3, Dim3]],
-    arguments: Mapping[str, int], warp_size: int,
-) -> list[Runner]:  # fmt: skip
-    """Threads (block, thread index) at the kernel's first statement."""
+Standing = tuple[Thread, Mapping[Axis, int]]
+"""A thread and its built-in variables."""
+
+
+def runners_of(code: Code, places: Sequence[Standing], arguments: Mapping[str, int]) -> list[Runner]:
+    """Threads at the kernel's first statement."""
     pointees = {array.param: array for array in code.kernel.arrays if array.param is not None}
     initial: list[Value] = [None] * code.slots
     for var, slot in code.params:
@@ -421,9 +427,15 @@ def runners_of(
             initial[slot] = var.type.wrap(arguments[var.name])
     blocks: dict[Dim3, int] = {}
     runners: list[Runner] = []
-    for bid, tid in places:
-        thread = Thread(tid, bid, launch.block, grid, warp_size)
-        axes = {axis: thread.axis(axis) for axis in Axis}
-        number = blocks.setdefault(bid, len(blocks))
+    for thread, axes in places:
+        number = blocks.setdefault(thread.bid, len(blocks))
         runners.append(Runner(thread, len(runners), number, list(initial), axes))
     return runners
+
+
+def threads_of(
+    launch: LaunchConfig, grid: Dim3, places: Sequence[tuple[Dim3, Dim3]], warp_size: int
+) -> list[Standing]:
+    """Threads by block and thread index, with the built-in variables as numbers."""
+    threads = (Thread(tid, bid, launch.block, grid, warp_size) for bid, tid in places)
+    return [(thread, {axis: thread.axis(axis) for axis in Axis}) for thread in threads]

@@ -21,6 +21,9 @@ from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 _LEAST_SHARE = 0.2
 """Of the budget, for the other launches together when the first took all of it."""
 
+_RUNNING = 0.1
+"""Of the budget, for executions of each of them."""
+
 _RACE = "race"
 Place = tuple[Code | str, tuple[SourceRange, ...]]
 """A diagnosis and its places in the text; of a race both, however near its threads are to one another."""
@@ -38,7 +41,7 @@ def refine_with_second_opinion(
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / len(others))
     for other in others:
-        shown = _shown(kernel, other, gpu, again, share.kernel)
+        shown = _shown(kernel, other, gpu, again, max(share.kernel, _RUNNING * budget.kernel))
         if again - shown:
             answer = refine_kernel(kernel, (other,), gpu, share)
             shown |= {_place(f) for f in answer.findings if _certain(f)}

@@ -42,8 +42,8 @@ UNROLL = 12
 MAX_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
 
-_RUNNING = 0.3
-"""Of the budget, for executions when the solver took all of it."""
+_RUNNING = 0.15
+"""Of the budget, for executions of a launch when the solver took all of it."""
 
 _EARLY = 3
 _ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
@@ -154,11 +154,7 @@ def _refine(
     stats = Stats()
     merged = _Attempt()
     for launch in launches[: budget.launches] or [LaunchConfig((256, 1, 1))]:
-        attempt = _settle_launch(kernel, launch, gpu, budget, deadline, stats)
-        _run_what_is_open(
-            kernel, launch, gpu, attempt, max(deadline, started + (1 + _RUNNING) * budget.kernel)
-        )
-        merged.absorb(attempt)
+        merged.absorb(_settle_launch(kernel, launch, gpu, budget, deadline, stats))
     every = False
     if merged.decided and (not launches or launches[0].assumed):
         every = _holds_for_every_launch(kernel, gpu, budget, deadline, stats)
@@ -181,8 +177,10 @@ def _run_what_is_open(
 def _settle_launch(
     kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, budget: Budget, deadline: float, stats: Stats
 ) -> _Attempt:
-    """Closed-form loops first; when that leaves doubts, loops with barriers round by round."""
+    """Closed-form loops first; what that leaves open is executed; then loops with barriers round by round."""
     parametric = _attempt(kernel, launch, gpu, budget, deadline, stats, 0)
+    least = min(time.perf_counter() + _RUNNING * budget.kernel, deadline + _RUNNING * budget.kernel)
+    _run_what_is_open(kernel, launch, gpu, parametric, max(deadline, least))
     certain = {s for s, f in parametric.findings.items() if solve_report.is_certain(f)}
     if not parametric.doubts and len(certain) == len(parametric.findings):
         return parametric
