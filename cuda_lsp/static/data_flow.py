@@ -8,6 +8,7 @@ the array it was loaded from, not from what led there: in ``d[list[j]]`` the lis
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from attrs import define, field, frozen
 
@@ -74,6 +75,10 @@ class DataFlow:
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
 
+    def within_rows(self, a: SourceRange, b: SourceRange) -> bool:
+        """Row offsets are part of both addresses: as they ascend, the ranges of a loop are disjoint."""
+        return all(any(self.arrays_in(x.address) & self.rows for x in self.at(place)) for place in (a, b))
+
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
         found: set[Array] = set()
@@ -91,6 +96,7 @@ class DataFlow:
         return frozenset(found)
 
 
+@lru_cache(maxsize=8)
 def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
     flow = DataFlow(slice_kernel(kernel), frozenset(p for p in kernel.params if isinstance(p.type, Int)))
