@@ -17,8 +17,8 @@ from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static.assumed import free_scalars, sample
 from cuda_lsp.static.data_flow import DataFlow
 
-_ROW = 2
-"""Elements of a row."""
+_ROW = 2  # elements of a row
+_FEW = 16
 
 
 @frozen
@@ -80,16 +80,24 @@ def _element(how: str, element: int, array: int) -> int:
             return 0
 
 
-def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Mapping[str, int]]:
+@frozen(eq=False)
+class Arguments:
+    """Values for scalars. ``equal``: all that were open are the same: extents and pitches agree."""
+
+    values: Mapping[str, int]
+    equal: bool
+
+
+def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
     """Values for the scalars that the launch leaves open, several ways; one when it leaves none open."""
     free = free_scalars(kernel, launch)
     if not free:
-        yield launch.arguments
+        yield Arguments(launch.arguments, equal=True)
         return
-    threads = launch.threads
-    yield {**launch.arguments, **dict.fromkeys(free, threads)}
+    for size in (launch.threads, _FEW):
+        yield Arguments({**launch.arguments, **dict.fromkeys(free, size)}, equal=True)
     ample = sample(kernel, launch)
     if ample is not None:
-        yield ample
-    yield {**launch.arguments, **{name: 2 * threads + 3 * i + 1 for i, name in enumerate(free)}}
-    yield {**launch.arguments, **dict.fromkeys(free, 16)}
+        yield Arguments(ample, equal=False)
+    odd = {name: 2 * launch.threads + 3 * i + 1 for i, name in enumerate(free)}
+    yield Arguments({**launch.arguments, **odd}, equal=False)

@@ -53,8 +53,6 @@ def races_by_running(
     wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
     found: dict[Sites, Finding] = {}
     for pair, shown in search.shown(wanted).items():
-        if not shown.same_block and launch.assumed:
-            continue  # the grid may be one block
         if _meant(search.flow, shown, kernel, launch):
             found[pair] = _finding(search, shown)
     return found

@@ -18,7 +18,7 @@ from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRange, Space
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
-from cuda_lsp.static.ordinary_inputs import FILLINGS, Contents, Filling, argument_sets
+from cuda_lsp.static.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
 from cuda_lsp.static.schedule_code import Code, Touch, linear_code
 from cuda_lsp.static.schedules import (
     Choice,
@@ -122,52 +122,59 @@ class Search:
         found: dict[Sites, Shown] = {}
         refuted: set[Sites] = set()
         sets = list(argument_sets(self.kernel, self.launch))
-        for choice, arguments, filling in itertools.product((None, True, False), sets, FILLINGS):
+        across = not self.launch.assumed  # else the grid may be one block
+        for choice, given, filling in itertools.product((None, True, False), sets, FILLINGS):
             if choice is not None and not self.passed_over:
                 break
             left = [pair for pair in wanted if pair not in found and pair not in refuted]
             if not left or time.perf_counter() > self.deadline:
                 break
-            for pair, shown in self._under(left, arguments, filling, choice).items():
+            for pair, shown in self._under(left, given.values, filling, choice, across).items():
                 if self._holds_for(pair, shown, sets, choice):
                     found[pair] = shown
                 else:
                     refuted.add(pair)
         return found
 
-    def _holds_for(
-        self, pair: Sites, shown: Shown, sets: Sequence[Mapping[str, int]], choice: bool | None
-    ) -> bool:
-        """Other values of the open scalars show it too, wherever they let threads come to both places."""
+    def _holds_for(self, pair: Sites, shown: Shown, sets: Sequence[Arguments], choice: bool | None) -> bool:
+        """Other values of the open scalars show it too.
+
+        All that agree with one another do, where they let threads come to both places; and some others.
+        """
         free = set(free_scalars(self.kernel, self.launch))
         sources = (x for place in pair for access in self.flow.at(place) for x in access.address)
         if not any(isinstance(x, Var) and x.name in free for x in sources):
             return True  # they may only decide who comes there
         again = 0
-        for arguments in sets:
-            if arguments is shown.arguments or time.perf_counter() > self.deadline:
+        for given in sets:
+            if given.values is shown.arguments or time.perf_counter() > self.deadline:
                 continue
+            if again and not given.equal:
+                break
             try:
-                seen = self._log(pair, arguments, shown.filling, choice)
+                seen = self._log(pair, given.values, shown.filling, choice)
             except (Excluded, Unfinished):
                 continue
-            if all(len({x.runner for x in _all(seen.words[place])}) >= _SEVERAL for place in pair):
-                if not self._shows(pair, seen, arguments, shown.filling, choice):
-                    return False
+            if any(len({x.runner for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
+                continue
+            if self._shows(pair, seen, given.values, shown.filling, choice):
                 again += 1
+            elif given.equal:
+                return False
         return again > 0
 
     def _shows(
         self, pair: Sites, seen: _Log, arguments: Mapping[str, int], filling: Filling, choice: bool | None
     ) -> bool:
-        if self._among(pair, seen, arguments, filling, choice) is not None:
+        if self._among(pair, seen, arguments, filling, choice, across=True) is not None:
             return True
         others = [f for f in FILLINGS if f != filling] if self.flow.deciding else []
-        return any(self._under((pair,), arguments, other, choice) for other in others)
+        return any(self._under((pair,), arguments, other, choice, across=True) for other in others)
 
     def _under(
-        self, wanted: Iterable[Sites], arguments: Mapping[str, int], filling: Filling, choice: bool | None
-    ) -> dict[Sites, Shown]:
+        self, wanted: Iterable[Sites], arguments: Mapping[str, int], filling: Filling, choice: bool | None,
+        across: bool,
+    ) -> dict[Sites, Shown]:  # fmt: skip
         pairs = list(wanted)
         try:
             seen = self._log(tuple(itertools.chain(*pairs)), arguments, filling, choice)
@@ -175,15 +182,16 @@ class Search:
             return {}
         found: dict[Sites, Shown] = {}
         for pair in pairs:
-            shown = self._among(pair, seen, arguments, filling, choice)
+            shown = self._among(pair, seen, arguments, filling, choice, across)
             if shown is not None:
                 found[pair] = shown
         return found
 
     def _among(
-        self, pair: Sites, seen: _Log, arguments: Mapping[str, int], filling: Filling, choice: bool | None
-    ) -> Shown | None:
-        for first, second in itertools.islice(self._candidates(pair, seen), _CANDIDATES):
+        self, pair: Sites, seen: _Log, arguments: Mapping[str, int], filling: Filling, choice: bool | None,
+        across: bool,
+    ) -> Shown | None:  # fmt: skip
+        for first, second in itertools.islice(self._candidates(pair, seen, across), _CANDIDATES):
             if time.perf_counter() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, arguments, filling, choice)
@@ -264,14 +272,19 @@ class Search:
             self.passed_over |= schedule.passed_over
         return seen
 
-    def _candidates(self, pair: Sites, seen: _Log) -> Iterator[tuple[_Seen, _Seen]]:
-        """Pairs that may race, those most telling first; one for each pair of threads."""
+    def _candidates(self, pair: Sites, seen: _Log, across: bool) -> Iterator[tuple[_Seen, _Seen]]:
+        """Pairs that may race, those most telling first; one for each pair of threads.
+
+        ``across``: also threads of different blocks.
+        """
         one, other = seen.words[pair[0]], seen.words[pair[1]]
         found: dict[tuple[int, int], tuple[int, _Seen, _Seen]] = {}
         for word in one.keys() & other.keys():
             for a, b in itertools.product(one[word], other[word]):
                 first, second = (a, b) if a.runner < b.runner else (b, a)
                 if not self._may_race(first, second) or (first.runner, second.runner) in found:
+                    continue
+                if first.block != second.block and not across:
                     continue
                 rank = 2 if first.block != second.block else int(first.warp == second.warp)
                 found[first.runner, second.runner] = (rank, first, second)
