@@ -18,7 +18,7 @@ from cuda_lsp.static.assumed import free_scalars, sample
 from cuda_lsp.static.data_flow import DataFlow
 
 _ROW = 2  # elements of a row
-_FEW = 16
+_FEW = (16, 40)  # sizes that loops soon get over with
 
 
 @frozen
@@ -94,7 +94,7 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
     if not free:
         yield Arguments(launch.arguments, equal=True)
         return
-    for size in (launch.threads, _FEW):
+    for size in (launch.threads, *_FEW):
         yield Arguments({**launch.arguments, **dict.fromkeys(free, size)}, equal=True)
     ample = sample(kernel, launch)
     if ample is not None:

@@ -8,7 +8,7 @@ is not known may be passed over when neither arm holds a barrier or a jump: what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import define, field, frozen
@@ -17,7 +17,8 @@ from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, Stmt
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
-from cuda_lsp.model import Mode, Scope, Site
+from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
 
 Where = tuple[Array, int | None]
 """An address: the object, and the byte in it when that is known."""
@@ -116,9 +117,12 @@ class Code:
         return tuple(i.barrier for i in self.instructions if isinstance(i, Wait))
 
 
-def linear_code(kernel: ir.Kernel) -> Code:
-    """The kernel as instructions. Raises ``RecursionError`` when expressions nest too deeply."""
-    writer = _Writer()
+def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
+    """The kernel as instructions, without what decides neither addresses nor ways.
+
+    Raises ``RecursionError`` when expressions nest too deeply.
+    """
+    writer = _Writer(facts, _needed(facts))
     for param in kernel.params:
         writer.slot(param)
     writer.block(kernel.body)
@@ -127,8 +131,50 @@ def linear_code(kernel: ir.Kernel) -> Code:
     return Code(kernel, tuple(writer.code), len(writer.slots), params, demands)
 
 
+def _needed(facts: Slice) -> set[int]:
+    """Variables that reach an address, a condition or a barrier, also by way of memory."""
+    needed = {v.id for s in facts.statements if not isinstance(s, ir.Assign) for v in _decides(facts, s)}
+    needed |= {v.id for e in facts.kernel.directives.assumptions for v in variables(e)}
+    held: set[Array] = set()
+    size = -1
+    while size != len(needed) + len(held):
+        size = len(needed) + len(held)
+        for s in facts.statements:
+            wanted = (var := assigned(s)) is not None and var.id in needed
+            if isinstance(s, ir.Assign) and wanted:
+                needed |= {v.id for v in variables(s.value)}
+            elif isinstance(s, ir.Load | ir.Atomic) and wanted:
+                held |= facts.roots(s.pointer)
+                needed |= {v.id for v in variables(s.pointer)}
+            if isinstance(s, ir.Store | ir.Atomic) and facts.roots(s.pointer) & held:
+                values = (s.value,) if isinstance(s, ir.Store) else s.operands
+                needed |= {v.id for e in values for v in variables(e)}
+    return needed
+
+
+def _decides(facts: Slice, s: Stmt) -> Iterator[ir.Var]:
+    """What a statement's addresses and conditions are made of; none of values, nor of what nobody writes."""
+    if isinstance(s, ir.Load | ir.Store | ir.Atomic | ir.Copy):
+        for pointer in pointers(s):
+            if _matters(facts, pointer):
+                yield from variables(pointer)
+        if isinstance(s, ir.Copy):
+            yield from variables(s.size)
+        return
+    for e in used(s):
+        yield from variables(e)
+
+
+def _matters(facts: Slice, pointer: ir.Expr) -> bool:
+    """It may point to memory that races."""
+    roots = facts.roots(pointer)
+    return not roots or any(tracked(facts, a) or a.space is Space.LOCAL for a in roots)
+
+
 @define(eq=False)
 class _Writer:
+    facts: Slice
+    needed: set[int]
     code: list[Instruction] = field(factory=list[Instruction])
     slots: dict[ir.Var, int] = field(factory=dict[ir.Var, int])
     labels: dict[int, list[int]] = field(factory=dict[int, list[int]])
@@ -146,7 +192,10 @@ class _Writer:
     def statement(self, s: Stmt, following: Stmt | None) -> None:
         match s:
             case ir.Assign():
-                self.code.append(Assign(self.slot(s.var), self.expression(s.value)))
+                if s.var.id in self.needed:
+                    self.code.append(Assign(self.slot(s.var), self.expression(s.value)))
+            case ir.Loop() if self.computes_only(s):
+                pass
             case ir.Load() | ir.Store() | ir.Atomic() | ir.Copy():
                 self.access(s)
             case ir.Barrier():
@@ -187,15 +236,18 @@ class _Writer:
             self.code.append(Touch(self.expression(s.source), size, Mode.READ, s.site))
             self.code.append(Touch(self.expression(s.destination), size, Mode.WRITE, s.site))
             return
+        wanted = isinstance(s, ir.Load | ir.Atomic) and s.var is not None and s.var.id in self.needed
+        if isinstance(s, ir.Load) and not wanted and not _matters(self.facts, s.pointer):
+            return
         pointer, size = self.expression(s.pointer), s.type.size
         if isinstance(s, ir.Load):
-            slot = self.slot(s.var) if s.var is not None else None
+            slot = self.slot(s.var) if wanted and s.var is not None else None
             self.code.append(Touch(pointer, size, Mode.READ, s.site, s.type, slot))
         elif isinstance(s, ir.Store):
             value, constant = self.expression(s.value), isinstance(s.value, ir.Const)
             self.code.append(Touch(pointer, size, Mode.WRITE, s.site, s.type, value=value, constant=constant))
         else:
-            slot = self.slot(s.var) if s.var is not None else None
+            slot = self.slot(s.var) if wanted and s.var is not None else None
             operands = tuple(self.expression(o) for o in s.operands)
             self.code.append(
                 Touch(
@@ -203,6 +255,23 @@ class _Writer:
                     scope=s.scope,
                 )
             )  # fmt: skip
+
+    def computes_only(self, s: ir.Loop) -> bool:
+        """The loop touches nothing that races, and nothing that it computes decides anything behind it."""
+        inside = list(walk((*s.test, *s.body, *s.step)))
+        for x in inside:
+            if isinstance(x, ir.Load) and not _matters(self.facts, x.pointer):
+                continue
+            if isinstance(x, ir.Leave) and x.label in (s.label, s.continue_label):
+                continue
+            if isinstance(x, ir.Incomplete) and x.harmless:
+                continue
+            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block):
+                return False
+        own = {id(s), *map(id, inside)}
+        changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
+        others = (x for x in self.facts.statements if id(x) not in own)
+        return not changed or not any(v.id in changed for x in others for e in used(x) for v in variables(e))
 
     def region(self, statements: Sequence[Stmt], site: Site) -> Region:
         slots: set[int] = set()

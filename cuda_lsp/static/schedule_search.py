@@ -43,6 +43,7 @@ _MOST_TOUCHES = 60_000  # remembered accesses of one run
 _RUN = 0.3  # seconds of one run
 _SEVERAL = 8  # threads at a place, for its races to be expected
 _WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
+_MOST_CHOICES = 2  # conditions that nobody knows, one inside the other
 _LANES = 10  # of these warps, where not even they wait
 
 
@@ -115,7 +116,8 @@ class Search:
     def of(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float) -> Search:
         """Raises ``RecursionError`` when the kernel's expressions nest too deeply."""
         lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
-        return Search(kernel, launch, gpu, deadline, data_flow(kernel), linear_code(kernel), lock_step)
+        flow = data_flow(kernel)
+        return Search(kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice), lock_step)
 
     def shown(self, wanted: Collection[Sites]) -> dict[Sites, Shown]:
         """Races among the wanted pairs, each under inputs that do not single it out."""
@@ -153,7 +155,7 @@ class Search:
                 break
             try:
                 seen = self._log(pair, given.values, shown.filling, choice)
-            except (Excluded, Unfinished):
+            except Excluded:
                 continue
             if any(len({x.runner for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
                 continue
@@ -178,7 +180,7 @@ class Search:
         pairs = list(wanted)
         try:
             seen = self._log(tuple(itertools.chain(*pairs)), arguments, filling, choice)
-        except (Excluded, Unfinished):
+        except Excluded:
             return {}
         found: dict[Sites, Shown] = {}
         for pair in pairs:
@@ -268,6 +270,8 @@ class Search:
         schedule.watch = remember
         try:
             schedule.run()
+        except Unfinished:
+            pass  # what was seen so far is real
         finally:
             self.passed_over |= schedule.passed_over
         return seen
@@ -366,7 +370,7 @@ def _outside(p: Pending) -> bool:
 
 
 def _one_choice(shown: Shown) -> bool:
-    """At most one of the two accesses hangs on a condition that nobody knows.
+    """At most one of the two accesses hangs on conditions that nobody knows, and on few.
 
     Then nothing in the program can make the two exclude each other; in shared memory, where this
     kernel alone says what happens.
@@ -374,7 +378,7 @@ def _one_choice(shown: Shown) -> bool:
     if not shown.choices:
         return True
     both = shown.first.runner.choices and shown.second.runner.choices
-    return not both and len(shown.choices) == 1 and shown.first.array.space is Space.SHARED
+    return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= _MOST_CHOICES
 
 
 def _nearness(a: Runner, b: Runner, warp_size: int) -> int:

@@ -150,8 +150,9 @@ class Memory:
 class Schedule:
     """Threads of some blocks, run one after another from wait to wait, in the order given.
 
-    ``choice``: the outcome of every ``if`` whose condition nobody knows; None: such an ``if`` is passed
-    over. ``watched``: the accesses that ``watch`` is told of. ``whole``: these are all blocks.
+    ``choice``: the outcome of every ``if`` whose condition nobody knows, True also: one round of such loops;
+    None: they are passed over. ``watched``: the accesses that ``watch`` is told of. ``whole``: there are no
+    other blocks.
     """
 
     code: Code
@@ -193,6 +194,9 @@ class Schedule:
                 break
             i = code[t.pc]
             if isinstance(i, Touch):
+                if i.mode is Mode.READ and i.slot is None and i not in self.watched:
+                    t.pc += 1
+                    continue
                 if not self._touch(t, i):
                     break
             elif isinstance(i, Assign):
@@ -232,7 +236,10 @@ class Schedule:
                 t.status = Status.STUCK
                 return False
             self.passed_over = True
-            if self.choice is None or not i.chosen:
+            again = bool(t.chosen) and t.chosen[-1][0] is i.region
+            if self.choice is None or again or not (i.chosen or self.choice):
+                if again:
+                    t.chosen.pop()
                 self._forget(t, i.region)
                 t.pc = i.region.end[0]
                 return True
