@@ -1,8 +1,9 @@
 """What values come from: for each access, which arrays' contents and which parameters decide it.
 
-Flow-insensitive: a variable comes from all that is ever assigned to it. A value that was loaded comes from
-the array it was loaded from, not from what led there: in ``d[list[j]]`` the list decides the address, and
-``first[v]``, where ``j`` began, does not. Shared arrays pass on what was stored in them.
+Flow-insensitive: a variable comes from all that is ever assigned to it, and from what chose between that.
+A value that was loaded comes from the array it was loaded from, not from what led there: in ``d[list[j]]``
+the list decides the address, and ``first[v]``, where ``j`` began, does not. Shared arrays pass on what was
+stored in them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Mode, Site, SourceRange, Space
-from cuda_lsp.static.slicing import Slice, assigned, operands, slice_kernel, used, variables, walk
+from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_kernel, used, variables, walk
 
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
@@ -108,6 +109,7 @@ def data_flow(kernel: ir.Kernel) -> DataFlow:
 
 def _values(flow: DataFlow) -> None:
     rounds = {id(s): loop for loop in _loops(flow) for s in walk((*loop.test, *loop.body, *loop.step))}
+    ways = _ways(flow)
     changed = True
     while changed:
         changed = False
@@ -121,9 +123,34 @@ def _values(flow: DataFlow) -> None:
                 loop = rounds.get(id(s))
                 if loop is not None and any(v is s.var for v in variables(s.value)):
                     found |= flow.of(loop.condition)  # how many rounds there are decides it too
+                found |= frozenset(x for e in ways.get(id(s), ()) for x in flow.of(e))
                 changed |= _grow(flow, s.var, found)
             elif isinstance(s, ir.Load | ir.Atomic) and s.var is not None:
                 changed |= _grow(flow, s.var, _loaded(flow, s.pointer))
+
+
+def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
+    """For assignments to variables that have several: the conditions that choose between them."""
+    around: dict[int, list[tuple[Stmt, tuple[Expr, ...]]]] = {}
+
+    def visit(statements: Sequence[Stmt], conditions: tuple[Expr, ...]) -> None:
+        for s in statements:
+            var = assigned(s)
+            if var is not None:
+                around.setdefault(var.id, []).append((s, conditions))
+            inside = (*conditions, s.condition) if isinstance(s, ir.If) else conditions
+            for part in children(s):
+                visit(part, inside)
+
+    visit(flow.slice.kernel.body, ())
+    found: dict[int, tuple[Expr, ...]] = {}
+    for assignments in around.values():
+        common = {id(e) for e in assignments[0][1]}
+        for _, conditions in assignments[1:]:
+            common &= {id(e) for e in conditions}
+        for s, conditions in assignments:
+            found[id(s)] = tuple(e for e in conditions if id(e) not in common)
+    return found
 
 
 def _loaded(flow: DataFlow, pointer: Expr) -> frozenset[Source]:

@@ -9,6 +9,7 @@ is not known may be passed over when neither arm holds a barrier or a jump: what
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 from attrs import define, field, frozen
@@ -117,6 +118,7 @@ class Code:
         return tuple(i.barrier for i in self.instructions if isinstance(i, Wait))
 
 
+@lru_cache(maxsize=4)
 def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
     """The kernel as instructions, without what decides neither addresses nor ways.
 

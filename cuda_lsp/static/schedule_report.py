@@ -15,7 +15,7 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cuda_lsp.ir.program import Array, Axis, Kernel, Var
 from cuda_lsp.model import (
@@ -41,9 +41,13 @@ _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 
 
 def races_by_running(
-    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float
-) -> dict[Sites, Finding]:
-    """Certain findings for those of the wanted pairs of places that a real schedule shows to race."""
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float, *,
+    glance: bool = False,
+) -> dict[Sites, Finding]:  # fmt: skip
+    """Certain findings for those of the wanted pairs of places that a real schedule shows to race.
+
+    ``glance``: a few inputs only, which takes milliseconds.
+    """
     if not wanted or unlike(kernel, launch) or time.perf_counter() > deadline:
         return {}
     try:
@@ -52,7 +56,7 @@ def races_by_running(
         return {}
     wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
     found: dict[Sites, Finding] = {}
-    for pair, shown in search.shown(wanted).items():
+    for pair, shown in search.shown(wanted, glance=glance).items():
         if _meant(search.flow, shown, kernel, launch):
             found[pair] = _finding(search, shown)
     return found
@@ -186,6 +190,8 @@ def _conditions(search: Search, shown: Shown) -> Iterator[str]:
     cells = {cell: v for cell, v in shown.asked().items() if cell[0] in flow.arrays_in(decide)}
     if cells:
         yield _contents(cells)
+    elif shown.arrays:
+        yield _certain_values(shown.arrays & flow.arrays_in(decide) or shown.arrays)
     for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
         yield f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
     free = set(free_scalars(search.kernel, search.launch))
@@ -205,5 +211,10 @@ def _contents(cells: Mapping[tuple[Array, int], int]) -> str:
         return "for example " + " and ".join(
             f"`{messages.subscript(array, offset)}` == {value}" for (array, offset), value in ordered
         )
-    names = dict.fromkeys(f"`{array.name}`" for array, _ in cells)
+    return _certain_values({array for array, _ in cells})
+
+
+def _certain_values(arrays: Collection[Array]) -> str:
+    ordered = sorted(arrays, key=lambda array: array.id)
+    names = dict.fromkeys(f"`{array.name}`" for array in ordered)
     return f"{' and '.join(names)} {'holds' if len(names) == 1 else 'hold'} certain values"

@@ -41,6 +41,7 @@ _CANDIDATES = 3  # pairs of accesses shown for one pair of places and one input
 _KEPT = 6  # accesses of one warp remembered for one place and one word of memory
 _MOST_TOUCHES = 60_000  # remembered accesses of one run
 _RUN = 0.3  # seconds of one run
+_GLANCE = 3  # inputs
 _SEVERAL = 8  # threads at a place, for its races to be expected
 _WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
 _MOST_CHOICES = 2  # conditions that nobody knows, one inside the other
@@ -56,6 +57,7 @@ class Shown:
     arguments: Mapping[str, int]
     filling: Filling
     choices: frozenset[Choice]
+    arrays: frozenset[Array]  # whose contents some thread wanted to know
 
     @property
     def same_block(self) -> bool:
@@ -119,13 +121,17 @@ class Search:
         flow = data_flow(kernel)
         return Search(kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice), lock_step)
 
-    def shown(self, wanted: Collection[Sites]) -> dict[Sites, Shown]:
-        """Races among the wanted pairs, each under inputs that do not single it out."""
+    def shown(self, wanted: Collection[Sites], *, glance: bool = False) -> dict[Sites, Shown]:
+        """Races among the wanted pairs, each under inputs that do not single it out.
+
+        ``glance``: a few inputs only.
+        """
         found: dict[Sites, Shown] = {}
         refuted: set[Sites] = set()
         sets = list(argument_sets(self.kernel, self.launch))
         across = not self.launch.assumed  # else the grid may be one block
-        for choice, given, filling in itertools.product((None, True, False), sets, FILLINGS):
+        inputs = itertools.product((None, True, False), sets, FILLINGS)
+        for choice, given, filling in itertools.islice(inputs, _GLANCE if glance else None):
             if choice is not None and not self.passed_over:
                 break
             left = [pair for pair in wanted if pair not in found and pair not in refuted]
@@ -332,7 +338,8 @@ class Search:
             schedule.run()
         except _Met as met:
             choices = frozenset((*met.first.runner.choices, *met.second.runner.choices))
-            return Shown(met.first, met.second, arguments, filling, choices)
+            asked = frozenset(schedule.memory.asked)
+            return Shown(met.first, met.second, arguments, filling, choices, asked)
         except (Excluded, Unfinished):
             return None
         return None

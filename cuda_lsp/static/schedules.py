@@ -119,6 +119,7 @@ class Memory:
     lost: set[Hashable] = field(factory=set[Hashable])
     initially: set[tuple[Hashable, int]] = field(factory=set[tuple[Hashable, int]])
     """Cells that nobody wrote since the kernel started."""
+    asked: set[Array] = field(factory=set[Array])  # whose first contents some thread wanted to know
 
     def _regular(self, base: Hashable, offset: int, size: int) -> bool:
         if self.sizes.setdefault(base, size) != size or offset % size:
@@ -132,6 +133,7 @@ class Memory:
         if offset not in cells and self.initial is not None:
             cells[offset] = self.initial(array, offset, type)
             self.initially.add((base, offset))
+            self.asked.add(array)
         value = cells.get(offset)
         return type.wrap(value) if isinstance(value, int) and isinstance(type, Int) else (
             value if isinstance(type, Pointer) else None

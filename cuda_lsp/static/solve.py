@@ -42,6 +42,9 @@ UNROLL = 12
 MAX_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
 
+_GLANCE = 0.05
+"""Of the budget, for executions before the solver is asked."""
+
 _RUNNING = 0.15
 """Of the budget, for executions of a launch when the solver took all of it."""
 
@@ -216,6 +219,11 @@ def _attempt(
     query = Query(kernel, where, summary, budget.query, deadline, stats)
     if _contradicted(query):
         attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
+    if not unroll:
+        until = min(deadline, time.perf_counter() + _GLANCE * budget.kernel)
+        wanted = {_sites(p.pair): None for p, _ in problems if solve_report.data_dependence(p, query)}
+        found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
+        attempt.findings.update(found)  # the solver need not look for these
     for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
