@@ -86,12 +86,19 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
-    others = [block for block in blocks if block != launch.block] if z == 1 else [(x, y, 1)]
+    others = [block for block in blocks if block != launch.block] if z == 1 else _of_depths(kernel, x, y, z)
     asserted = asserted_extents(kernel)
     if asserted:
         fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
         others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
     return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in others)
+
+
+def _of_depths(kernel: Kernel, x: int, y: int, z: int) -> list[Dim3]:
+    """Blocks of other depths; flat ones only for a kernel that does not ask for ``threadIdx.z``."""
+    if Axis.TID_Z not in axes_of(kernel):
+        return [(x, y, 1)]
+    return [(x, y, depth) for depth in (z // 2, 2 * z) if depth > 1 and x * y * depth <= 1024]
 
 
 def block_of_collectives(kernel: Kernel) -> Dim3 | None:

@@ -7,17 +7,26 @@ solver finds under such a launch is asked for again under others; what does not 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Collection, Sequence
 
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static.assumed import ASSUMED, alternatives
+from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
 _LEAST_SHARE = 0.2
 """Of the budget, for the other launches together when the first took all of it."""
+
+_RUNNING = 0.1
+"""Of the budget, for executions of each of them."""
+
+_RACE = "race"
+Place = tuple[Code | str, tuple[SourceRange, ...]]
+"""A diagnosis and its places in the text; of a race both, however near its threads are to one another."""
 
 
 def refine_with_second_opinion(
@@ -32,22 +41,33 @@ def refine_with_second_opinion(
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / len(others))
     for other in others:
-        if again:
+        shown = _shown(kernel, other, gpu, again, max(share.kernel, _RUNNING * budget.kernel))
+        if again - shown:
             answer = refine_kernel(kernel, (other,), gpu, share)
-            again &= {_place(f) for f in answer.findings if _certain(f)}
+            shown |= {_place(f) for f in answer.findings if _certain(f)}
+        again &= shown
     findings = tuple(f if not _certain(f) or _place(f) in again else _demoted(f) for f in first.findings)
     if first.verdict is not Verdict.RACY or any(_certain(f) and f.kind for f in findings):
         return evolve(first, findings=findings)
     return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
 
 
+def _shown(
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, places: Collection[Place], seconds: float
+) -> set[Place]:
+    """The places that executions under the launch show to race, which costs less than to ask the solver."""
+    wanted = [(ranges[0], ranges[-1]) for what, ranges in places if what is _RACE]
+    found = races_by_running(kernel, launch, gpu, wanted, time.perf_counter() + seconds)
+    return {_place(finding) for finding in found.values()}
+
+
 def _certain(finding: Finding) -> bool:
     return finding.status in (Status.PROVED, Status.CONDITIONAL)
 
 
-def _place(finding: Finding) -> tuple[object, ...]:
-    ranges: list[SourceRange] = [finding.site.range, *(r.site.range for r in finding.related[:1])]
-    return (finding.code, *sorted(ranges))
+def _place(finding: Finding) -> Place:
+    others = [related.site.range for related in finding.related[:1]]
+    return (_RACE if finding.kind else finding.code, tuple(sorted([finding.site.range, *others])))
 
 
 def _demoted(finding: Finding) -> Finding:

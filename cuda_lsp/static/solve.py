@@ -23,6 +23,7 @@ from cuda_lsp.static.affine import Problem, problem, refuted
 from cuda_lsp.static.digits import digits_of
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
+from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
@@ -47,6 +48,12 @@ UNROLL = 12
 
 MAX_DOUBTS = 4
 """Undecided pairs told one by one; the rest is counted."""
+
+_GLANCE = 0.05
+"""Of the budget, for executions before the solver is asked."""
+
+_RUNNING = 0.15
+"""Of the budget, for executions of a launch when the solver took all of it."""
 
 _EARLY = 3
 _ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
@@ -166,11 +173,23 @@ def _refine(
     return SolverResult(verdict, reasons, findings, stats, every, tuple(merged.assumptions), merged.mixed)
 
 
+def _run_what_is_open(
+    kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, attempt: _Attempt, deadline: float
+) -> None:
+    """Pairs that a real schedule shows to race, of those that are not decided, become certain."""
+    unsure = [s for s, f in attempt.findings.items() if not solve_report.is_certain(f)]
+    for sites, finding in races_by_running(kernel, launch, gpu, [*attempt.doubts, *unsure], deadline).items():
+        attempt.doubts.pop(sites, None)
+        attempt.findings[sites] = finding
+
+
 def _settle_launch(
     kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, budget: Budget, deadline: float, stats: Stats
 ) -> _Attempt:
-    """Closed-form loops first; when that leaves doubts, loops with barriers round by round."""
+    """Closed-form loops first; what that leaves open is executed; then loops with barriers round by round."""
     parametric = _attempt(kernel, launch, gpu, budget, deadline, stats, 0)
+    least = min(time.perf_counter() + _RUNNING * budget.kernel, deadline + _RUNNING * budget.kernel)
+    _run_what_is_open(kernel, launch, gpu, parametric, max(deadline, least))
     certain = {s for s, f in parametric.findings.items() if solve_report.is_certain(f)}
     if not parametric.doubts and len(certain) == len(parametric.findings):
         return parametric
@@ -207,6 +226,11 @@ def _attempt(
     query = Query(kernel, where, summary, budget.query, deadline, stats)
     if _contradicted(query):
         attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
+    if not unroll:
+        until = min(deadline, time.perf_counter() + _GLANCE * budget.kernel)
+        wanted = {_sites(p.pair): None for p, _ in problems if solve_report.data_dependence(p, query)}
+        found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
+        attempt.findings.update(found)  # the solver need not look for these
     for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))

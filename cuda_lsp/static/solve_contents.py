@@ -7,7 +7,8 @@ contents. What comes out is *conditional* where nothing in the source excludes i
 - the address is data and the access is one half of an update that is not atomic (``bins[data[i]]++``),
 - in shared memory, one of the two addresses alone is data.
 
-A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation.
+A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does what
+walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem
+from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.solve_query import Answer, Query
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
@@ -153,6 +155,8 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if not any(data):
         return True
     if all(data):
+        if data_flow(query.kernel).within_rows(first.site.range, second.site.range):
+            return False
         return _is_update(first, query) and _alike(first, second)
     return first.array.space is Space.SHARED
 

@@ -65,7 +65,7 @@ def race_finding(
     values = answer.values or {}
     threads = model_threads(values, query, p.pair.relation)
     arguments = argument_values(query, values, launch)
-    doubt = _data_dependence(p, query)
+    doubt = data_dependence(p, query)
     if query.summary.locks:
         doubt = query.summary.locks
     met: tuple[ThreadAccess, ThreadAccess] | None = None
@@ -161,7 +161,7 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def _data_dependence(p: Problem, query: Query) -> str | None:
+def data_dependence(p: Problem, query: Query) -> str | None:
     """What unknown value the pair's formula mentions, for people; None: none."""
     for part in t.subterms(p.formula):
         if part.op not in (Op.APPLY, Op.TEST):

@@ -20,7 +20,7 @@ from attrs import define, field, frozen
 
 from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure, serve
 
-GRACE = 1.0
+GRACE = 1.5
 """Seconds beyond its own budget after which work is stopped."""
 
 START_LIMIT = 30.0

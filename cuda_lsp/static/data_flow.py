@@ -1,0 +1,252 @@
+"""What values come from: for each access, which arrays' contents and which parameters decide it.
+
+Flow-insensitive: a variable comes from all that is ever assigned to it, and from what chose between that.
+A value that was loaded comes from the array it was loaded from, not from what led there: in ``d[list[j]]``
+the list decides the address, and ``first[v]``, where ``j`` began, does not. Shared arrays pass on what was
+stored in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Stmt, Var
+from cuda_lsp.ir.types import Int
+from cuda_lsp.model import Mode, Site, SourceRange, Space
+from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_kernel, used, variables, walk
+
+Source = Array | Var | Axis
+"""An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
+
+_ORDER = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
+_NOTHING: frozenset[Source] = frozenset()
+
+
+@frozen(eq=False)
+class Accessed:
+    """An access: what its address and the conditions around it come from."""
+
+    site: Site
+    mode: Mode
+    arrays: frozenset[Array]
+    address: frozenset[Source]
+    guard: frozenset[Source]
+
+
+@define(eq=False)
+class DataFlow:
+    """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics."""
+
+    slice: Slice
+    params: frozenset[Var] = frozenset()
+    known: dict[Var | Array, frozenset[Source]] = field(factory=dict[Var | Array, frozenset[Source]])
+    accesses: list[Accessed] = field(factory=list[Accessed])
+    rows: frozenset[Array] = frozenset()
+    begins: frozenset[Array] = frozenset()
+    drawn: frozenset[Array] = frozenset()
+    awaited: frozenset[Array] = frozenset()
+
+    def of(self, e: Expr) -> frozenset[Source]:
+        found: set[Source] = set()
+        stack: list[Expr] = [e]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, Var):
+                found |= self.known.get(node, {node} if node in self.params else _NOTHING)
+            elif isinstance(node, ir.Builtin):
+                found.add(node.axis)
+            else:
+                stack.extend(operands(node))
+        return frozenset(found)
+
+    @property
+    def deciding(self) -> frozenset[Array]:
+        """Arrays whose contents reach some address or condition."""
+        return frozenset(x for a in self.accesses for x in a.address | a.guard if isinstance(x, Array))
+
+    @property
+    def indices(self) -> frozenset[Array]:
+        """Arrays whose contents reach some address."""
+        return frozenset(x for a in self.accesses for x in a.address if isinstance(x, Array))
+
+    def at(self, place: SourceRange) -> list[Accessed]:
+        return [a for a in self.accesses if a.site.range == place]
+
+    def within_rows(self, a: SourceRange, b: SourceRange) -> bool:
+        """Row offsets are part of both addresses: as they ascend, the ranges of a loop are disjoint."""
+        return all(any(self.arrays_in(x.address) & self.rows for x in self.at(place)) for place in (a, b))
+
+    def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
+        """The arrays among the sources, shared ones replaced by what is stored in them."""
+        found: set[Array] = set()
+        pending = [x for x in sources if isinstance(x, Array)]
+        seen: set[Array] = set()
+        while pending:
+            array = pending.pop()
+            if array in seen:
+                continue
+            seen.add(array)
+            if array.space is Space.SHARED:
+                pending += [x for x in self.known.get(array, _NOTHING) if isinstance(x, Array)]
+            else:
+                found.add(array)
+        return frozenset(found)
+
+
+@lru_cache(maxsize=8)
+def data_flow(kernel: ir.Kernel) -> DataFlow:
+    """What the kernel's accesses depend on."""
+    flow = DataFlow(slice_kernel(kernel), frozenset(p for p in kernel.params if isinstance(p.type, Int)))
+    _values(flow)
+    _accesses(flow, kernel.body, _NOTHING)
+    _roles(flow)
+    return flow
+
+
+def _values(flow: DataFlow) -> None:
+    rounds = {id(s): loop for loop in _loops(flow) for s in walk((*loop.test, *loop.body, *loop.step))}
+    ways = _ways(flow)
+    changed = True
+    while changed:
+        changed = False
+        for s in flow.slice.statements:
+            if isinstance(s, ir.Store | ir.Atomic):
+                stored = (s.value,) if isinstance(s, ir.Store) else s.operands
+                kept = [a for a in flow.slice.roots(s.pointer) if a.space in (Space.SHARED, Space.LOCAL)]
+                changed |= any(_grow(flow, a, flow.of(e)) for a in kept for e in stored)
+            if isinstance(s, ir.Assign):
+                found = flow.of(s.value)
+                loop = rounds.get(id(s))
+                if loop is not None and any(v is s.var for v in variables(s.value)):
+                    found |= flow.of(loop.condition)  # how many rounds there are decides it too
+                found |= frozenset(x for e in ways.get(id(s), ()) for x in flow.of(e))
+                changed |= _grow(flow, s.var, found)
+            elif isinstance(s, ir.Load | ir.Atomic) and s.var is not None:
+                changed |= _grow(flow, s.var, _loaded(flow, s.pointer))
+
+
+def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
+    """For assignments to variables that have several: the conditions that choose between them."""
+    around: dict[int, list[tuple[Stmt, tuple[Expr, ...]]]] = {}
+
+    def visit(statements: Sequence[Stmt], conditions: tuple[Expr, ...]) -> None:
+        for s in statements:
+            var = assigned(s)
+            if var is not None:
+                around.setdefault(var.id, []).append((s, conditions))
+            inside = (*conditions, s.condition) if isinstance(s, ir.If) else conditions
+            for part in children(s):
+                visit(part, inside)
+
+    visit(flow.slice.kernel.body, ())
+    found: dict[int, tuple[Expr, ...]] = {}
+    for assignments in around.values():
+        common = {id(e) for e in assignments[0][1]}
+        for _, conditions in assignments[1:]:
+            common &= {id(e) for e in conditions}
+        for s, conditions in assignments:
+            found[id(s)] = tuple(e for e in conditions if id(e) not in common)
+    return found
+
+
+def _loaded(flow: DataFlow, pointer: Expr) -> frozenset[Source]:
+    found: set[Source] = set()
+    for array in flow.slice.roots(pointer):
+        found |= flow.known.get(array, _NOTHING) if array.space is Space.LOCAL else {array}
+    return frozenset(found)
+
+
+def _grow(flow: DataFlow, key: Var | Array, more: frozenset[Source]) -> bool:
+    known = flow.known.get(key)
+    flow.known[key] = more if known is None else known | more
+    return known is None or not more <= known
+
+
+def _loops(flow: DataFlow) -> Iterator[ir.Loop]:
+    return (s for s in flow.slice.statements if isinstance(s, ir.Loop))
+
+
+def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Source]) -> frozenset[Source]:
+    """Lists the accesses; returns what decides whether what follows is reached."""
+    for s in statements:
+        match s:
+            case ir.Load():
+                _add(flow, s.pointer, s.site, Mode.READ, guard)
+            case ir.Store():
+                _add(flow, s.pointer, s.site, Mode.WRITE, guard)
+            case ir.Atomic():
+                _add(flow, s.pointer, s.site, Mode.ATOMIC, guard)
+            case ir.Copy():
+                _add(flow, s.source, s.site, Mode.READ, guard)
+                _add(flow, s.destination, s.site, Mode.WRITE, guard)
+            case ir.If():
+                inside = guard | flow.of(s.condition)
+                _accesses(flow, s.then, inside)
+                _accesses(flow, s.otherwise, inside)
+                if any(isinstance(x, ir.Leave) for x in walk((s,))):
+                    guard = inside
+            case ir.Loop():
+                inside = guard | flow.of(s.condition)
+                _accesses(flow, (*s.test, *s.body, *s.step), inside)
+                left = {x.label for x in walk((s,)) if isinstance(x, ir.Leave)}
+                if left - {s.label, s.continue_label}:
+                    guard = inside
+            case ir.Block():
+                inside = _accesses(flow, s.body, guard)
+                left = {x.label for x in walk(s.body) if isinstance(x, ir.Leave)}
+                if left - {s.label}:
+                    guard = inside
+            case _:
+                pass
+    return guard
+
+
+def _add(flow: DataFlow, pointer: Expr, site: Site, mode: Mode, guard: frozenset[Source]) -> None:
+    arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
+    flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard))
+
+
+def _roles(flow: DataFlow) -> None:
+    rows: set[Array] = set()
+    begins: set[Array] = set()
+    for loop in _loops(flow):
+        condition = loop.condition
+        if not isinstance(condition, ir.Binary) or condition.op not in _ORDER:
+            continue
+        inside = {v.id for s in walk((*loop.body, *loop.step)) if (v := assigned(s)) is not None}
+        for side in (condition.left, condition.right):
+            arrays = flow.arrays_in(flow.of(side))
+            rows |= arrays
+            counters = [v for v in variables(side) if v.id in inside]
+            if counters:
+                begins |= _initial(flow, counters, loop)
+    flow.rows, flow.begins = frozenset(rows), frozenset(begins)
+    atomics = (s for s in flow.slice.statements if isinstance(s, ir.Atomic))
+    flow.drawn = frozenset(a for s in atomics for a in flow.slice.roots(s.pointer))
+    waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
+    flow.awaited = frozenset(
+        a
+        for loop in waiting
+        for s in walk((*loop.test, *loop.body, *loop.step))
+        if isinstance(s, ir.Load)
+        for a in flow.slice.roots(s.pointer)
+    )
+
+
+def _initial(flow: DataFlow, counters: Sequence[Var], loop: ir.Loop) -> set[Array]:
+    """The arrays that say where a counter begins: what it is given outside its loop."""
+    ids = {v.id for v in counters}
+    inside = {id(s) for s in walk((*loop.test, *loop.body, *loop.step))}
+    found: set[Array] = set()
+    for s in flow.slice.statements:
+        var = assigned(s)
+        if var is not None and var.id in ids and id(s) not in inside:
+            values = used(s) if isinstance(s, ir.Assign) else ()
+            found |= {a for e in values for a in flow.arrays_in(flow.of(e))}
+            if isinstance(s, ir.Load):
+                found |= flow.slice.roots(s.pointer)
+    return found
