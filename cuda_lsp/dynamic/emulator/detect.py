@@ -185,7 +185,7 @@ class Detector:
         The first numbers stand for atomics of each width, the next ones for the agents.
         """
         self.numbers += self.lanes.count + _WIDTHS
-        if self.numbers > _LAST - self.lanes.count:
+        if self.numbers > _LAST - self.lanes.count - _WIDTHS:
             self.owner[:] = 0
             self.numbers = 1
         return self.numbers
