@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 # ---------------------------------------------------------------------------------------- source
 
@@ -319,7 +319,7 @@ class Finding:
 
     ``site`` carries the squiggle. ``condition`` is what a conditional finding needs, readable
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
-    it was found under. ``version`` is the document version it was computed from. ``missed``: a run saw it
+    it was found under. ``missed``: a run saw it
     and the static analysis had not found it, which is a mistake of ours.
     """
 
@@ -338,7 +338,6 @@ class Finding:
     launch: LaunchConfig | None = None
     observation: Observation | None = None
     severity: Severity | None = None  # None: by severity_of; settings may override
-    version: int | None = None
     missed: bool = False
 
     @property
@@ -349,9 +348,6 @@ class Finding:
         if self.same_value:  # one step lower, never below a hint
             severity = Severity(min(severity + 1, Severity.HINT))
         return severity
-
-    def with_version(self, version: int | None) -> Finding:
-        return evolve(self, version=version)
 
 
 # --------------------------------------------------------------------------------------- verdicts

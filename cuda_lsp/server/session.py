@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
@@ -245,7 +245,7 @@ class Session:
             known = self._open.get(uri)
             if known is None or known.version != report.version:
                 return
-            if known.report == report:
+            if known.report is not None and evolve(report, seconds=known.report.seconds) == known.report:
                 return
             known.report = report
             self._condition.notify_all()

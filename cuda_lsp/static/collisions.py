@@ -110,7 +110,7 @@ def _by_site_pairs(
             alike = len(widths[p] | widths[q]) == 1
             if {kinds[p], kinds[q]} == {0} or ({kinds[p], kinds[q]} == {2} and alike):
                 continue
-            if time.perf_counter() > group.deadline:
+            if time.thread_time() > group.deadline:
                 raise TooManyPairs("comparing all pairs of sites takes too long")
             first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
             found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
@@ -129,7 +129,7 @@ def _join(
     edges = np.cumsum(count)
     total = int(edges[-1]) if len(edges) else 0
     done, best = 0, None
-    while done < min(total, _MAX_PAIRS) and time.perf_counter() < group.deadline:
+    while done < min(total, _MAX_PAIRS) and time.thread_time() < group.deadline:
         # small stretches first: one pair of different warps is enough
         begin = int(np.searchsorted(edges, done, "right"))
         size = _FIRST_PAIRS if done == 0 else _PAIRS

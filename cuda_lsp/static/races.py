@@ -53,7 +53,7 @@ def find_races(
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
     for lack of time (``milliseconds``), is added to ``trace.undecided``.
     """
-    deadline = time.perf_counter() + milliseconds / 1000
+    deadline = time.thread_time() + milliseconds / 1000
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
@@ -168,7 +168,7 @@ def _within_block(
         if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
-        if time.perf_counter() > deadline:
+        if time.thread_time() > deadline:
             trace.not_decided(f"array {distinct[0].array.name}: comparing all accesses takes too long")
             return
         known = [a for a in distinct if not isinstance(a.offset, Data)]
@@ -238,7 +238,7 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
             continue
         if critical_steps.one_lock(a, b, between):
             continue
-        if time.perf_counter() > group.deadline:
+        if time.thread_time() > group.deadline:
             trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
             return
         if group.phases is not None and _all_ordered(group.phases, a, b, group):

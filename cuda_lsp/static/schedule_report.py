@@ -14,7 +14,6 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from cuda_lsp.ir.program import Array, Axis, Kernel, Var
@@ -30,7 +29,7 @@ from cuda_lsp.model import (
     Status,
     Witness,
 )
-from cuda_lsp.static import messages
+from cuda_lsp.static import messages, work
 from cuda_lsp.static.assumed import free_scalars, unlike
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.schedule_search import Search, Shown, Sites
@@ -48,7 +47,7 @@ def races_by_running(
 
     ``glance``: a few inputs only, which takes milliseconds.
     """
-    if not wanted or unlike(kernel, launch) or time.perf_counter() > deadline:
+    if not wanted or unlike(kernel, launch) or work.now() > deadline:
         return {}
     try:
         search = Search.of(kernel, launch, gpu, deadline)

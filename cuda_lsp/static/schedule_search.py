@@ -9,13 +9,13 @@ no barrier, lock or counter stood between them. Bounded search: what it does not
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRange, Space
+from cuda_lsp.static import work
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
@@ -40,7 +40,7 @@ Places = tuple[SourceRange, ...]
 _CANDIDATES = 3  # pairs of accesses shown for one pair of places and one input
 _KEPT = 6  # accesses of one warp remembered for one place and one word of memory
 _MOST_TOUCHES = 60_000  # remembered accesses of one run
-_RUN = 0.3  # seconds of one run
+_RUN = 0.3  # seconds of ``work`` for one run
 _GLANCE = 3  # inputs
 _SEVERAL = 8  # threads at a place, for its races to be expected
 _WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
@@ -102,7 +102,7 @@ class _Met(Exception):
 
 @define(eq=False)
 class Search:
-    """Looks for the wanted pairs of places under one launch, until ``deadline`` (``perf_counter``)."""
+    """Looks for the wanted pairs of places under one launch, until ``deadline`` (``work.now``)."""
 
     kernel: Kernel
     launch: LaunchConfig
@@ -135,7 +135,7 @@ class Search:
             if choice is not None and not self.passed_over:
                 break
             left = [pair for pair in wanted if pair not in found and pair not in refuted]
-            if not left or time.perf_counter() > self.deadline:
+            if not left or work.now() > self.deadline:
                 break
             for pair, shown in self._under(left, given.values, filling, choice, across).items():
                 if self._holds_for(pair, shown, sets, choice):
@@ -155,7 +155,7 @@ class Search:
             return True  # they may only decide who comes there
         again = 0
         for given in sets:
-            if given.values is shown.arguments or time.perf_counter() > self.deadline:
+            if given.values is shown.arguments or work.now() > self.deadline:
                 continue
             if again and not given.equal:
                 break
@@ -200,7 +200,7 @@ class Search:
         across: bool,
     ) -> Shown | None:  # fmt: skip
         for first, second in itertools.islice(self._candidates(pair, seen, across), _CANDIDATES):
-            if time.perf_counter() > self.deadline:
+            if work.now() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, arguments, filling, choice)
             if shown is not None and _one_choice(shown):
@@ -222,7 +222,7 @@ class Search:
             self.standing[several] = self._places(several)
         threads, whole = self.standing[several]
         runners = runners_of(self.code, threads, arguments)
-        until = min(self.deadline, time.perf_counter() + _RUN)
+        until = min(self.deadline, work.now() + _RUN)
         memory = Memory(Contents(self.flow, filling).at)
         return Schedule(
             self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole

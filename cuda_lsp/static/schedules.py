@@ -12,7 +12,6 @@ sequentially consistent execution are a data race (Netzer and Miller 1992, "What
 from __future__ import annotations
 
 import enum
-import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -20,6 +19,7 @@ from attrs import define, field, frozen
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
 from cuda_lsp.ir.types import Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Site, Space
+from cuda_lsp.static import work
 from cuda_lsp.static.schedule_code import (
     Assign,
     Branch,
@@ -228,7 +228,8 @@ class Schedule:
         else:
             t.status = Status.DONE
         self.steps += steps
-        if self.steps > MAX_STEPS or time.perf_counter() > self.until:
+        work.DONE.steps += steps
+        if self.steps > MAX_STEPS or work.now() > self.until:
             raise Unfinished
 
     def _branch(self, t: Runner, i: Branch) -> bool:

@@ -7,13 +7,13 @@ solver finds under such a launch is asked for again under others; what does not 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Sequence
 
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.static import work
 from cuda_lsp.static.assumed import ASSUMED, alternatives
 from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
@@ -57,7 +57,7 @@ def _shown(
 ) -> set[Place]:
     """The places that executions under the launch show to race, which costs less than to ask the solver."""
     wanted = [(ranges[0], ranges[-1]) for what, ranges in places if what is _RACE]
-    found = races_by_running(kernel, launch, gpu, wanted, time.perf_counter() + seconds)
+    found = races_by_running(kernel, launch, gpu, wanted, work.begin(seconds))
     return {_place(finding) for finding in found.values()}
 
 

@@ -188,7 +188,7 @@ def _settle_launch(
 ) -> _Attempt:
     """Closed-form loops first; what that leaves open is executed; then loops with barriers round by round."""
     parametric = _attempt(kernel, launch, gpu, budget, deadline, stats, 0)
-    least = min(time.perf_counter() + _RUNNING * budget.kernel, deadline + _RUNNING * budget.kernel)
+    least = min(work.now() + _RUNNING * budget.kernel, deadline + _RUNNING * budget.kernel)
     _run_what_is_open(kernel, launch, gpu, parametric, max(deadline, least))
     certain = {s for s, f in parametric.findings.items() if solve_report.is_certain(f)}
     if not parametric.doubts and len(certain) == len(parametric.findings):
@@ -227,7 +227,7 @@ def _attempt(
     if _contradicted(query):
         attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
     if not unroll:
-        until = min(deadline, time.perf_counter() + _GLANCE * budget.kernel)
+        until = min(deadline, work.now() + _GLANCE * budget.kernel)
         wanted = {_sites(p.pair): None for p, _ in problems if solve_report.data_dependence(p, query)}
         found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
         attempt.findings.update(found)  # the solver need not look for these
