@@ -76,10 +76,6 @@ class DataFlow:
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
 
-    def within_rows(self, a: SourceRange, b: SourceRange) -> bool:
-        """Row offsets are part of both addresses: as they ascend, the ranges of a loop are disjoint."""
-        return all(any(self.arrays_in(x.address) & self.rows for x in self.at(place)) for place in (a, b))
-
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
         found: set[Array] = set()

@@ -23,7 +23,6 @@ from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem
-from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.solve_query import Answer, Query
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
@@ -155,8 +154,6 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if not any(data):
         return True
     if all(data):
-        if data_flow(query.kernel).within_rows(first.site.range, second.site.range):
-            return False
         return _is_update(first, query) and _alike(first, second)
     return first.array.space is Space.SHARED
 
