@@ -5,6 +5,7 @@ barrier is removed and put back. For each: time to the first publish of that ver
 refinement. Run ``.venv/bin/python benchmarks/latency.py``; prints a table, writes ``latency.json`` beside it.
 With folders as arguments: files with kernels of them instead, spread evenly, into ``latency-corpora.json``.
 ``--every 80``: a letter every 80 ms at least, while what earlier ones started in the background goes on.
+``--actions``: after each edit the client asks for the code actions of the kernel's findings, as editors do.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def edits(text: str, kernels: int) -> list[tuple[tuple[int, int], tuple[int, int
 
 
 def measure(
-    client: Client, name: str, text: str, kernels: int, every: float
+    client: Client, name: str, text: str, kernels: int, every: float, actions: bool
 ) -> tuple[list[float], list[float]]:
     """Milliseconds to the first publish of each edit, and to the end of refinement of each pause."""
     client.open(name, text)
@@ -68,6 +69,8 @@ def measure(
     for start, end, new, settle in edits(text, kernels):
         began = time.perf_counter()
         version = client.edit(name, start, end, new)
+        if actions:
+            client.ask_actions(name, start[0], start[0] + 8)
         first.append(1e3 * (client.published(name, version)[0] - began))
         if settle:
             refined.append(1e3 * (client.settled(name, version, 60)[0] - began))
@@ -91,17 +94,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", nargs="*")
     parser.add_argument("--every", type=float, default=0.0, help="milliseconds between letters")
+    parser.add_argument("--actions", action="store_true", help="ask for code actions after each edit")
     arguments = parser.parse_args()
     every = arguments.every / 1000
+    suffix = "-actions.json" if arguments.actions else ".json"
     if arguments.folders:
-        target = Path(__file__).with_name("latency-corpora.json")
-        return report(of_folders(arguments.folders, 60), target, every)
+        target = Path(__file__).with_name(f"latency-corpora{suffix}")
+        return report(of_folders(arguments.folders, 60), target, every, arguments.actions)
     files = [(path.name, path.read_text(), 2) for path in sorted((ROOT / "fixtures").glob("*.cu"))]
     files += [("500 lines", large_file(500), 6), ("3000 lines", large_file(3000), 6)]
-    report(files, Path(__file__).with_suffix(".json"), every)
+    report(files, Path(__file__).with_name(f"latency{suffix}"), every, arguments.actions)
 
 
-def report(files: list[tuple[str, str, int]], target: Path, every: float) -> None:
+def report(files: list[tuple[str, str, int]], target: Path, every: float, actions: bool) -> None:
     """Measure, print, write."""
     table = Table(title="keystroke latency, ms")
     for title in ("file", "edits", "first median", "first p99", "refined median", "refined p95"):
@@ -111,7 +116,8 @@ def report(files: list[tuple[str, str, int]], target: Path, every: float) -> Non
     with tempfile.TemporaryDirectory() as folder:
         client = Client(Path(folder))
         for number, (name, text, kernels) in enumerate(files):
-            first, refined = measure(client, f"{number}-{name.replace(' ', '_')}.cu", text, kernels, every)
+            place = f"{number}-{name.replace(' ', '_')}.cu"
+            first, refined = measure(client, place, text, kernels, every, actions)
             everything[0].extend(first)
             everything[1].extend(refined)
             rows.append(row(name, first, refined))

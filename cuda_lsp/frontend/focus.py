@@ -86,7 +86,7 @@ class Surroundings:
 
     def moved(self, edit: Edit) -> Surroundings:
         """The same after an edit inside one of the bodies."""
-        return evolve(self, bodies=tuple(_moved(body, edit) for body in self.bodies))
+        return evolve(self, bodies=tuple(b if b.end < edit.start else _moved(b, edit) for b in self.bodies))
 
 
 def _moved(body: Body, edit: Edit) -> Body:

@@ -127,8 +127,8 @@ def kernel_errors(
     """The first few errors inside each kernel's text, as clang words them."""
     errors: list[ToolError] = []
     for start, end in sorted({k.offsets for k in kernels}):
-        name = next(k.base_name for k in kernels if k.offsets == (start, end))
         inside = list(dict.fromkeys((p.message, p.offset) for p in problems if start <= p.offset < end))
+        name = next(k.base_name for k in kernels if k.offsets == (start, end)) if inside else ""
         for message, offset in inside[:_PER_KERNEL]:
             errors.append(
                 ToolError(f"in kernel '{name}', not understood: {message}", source.range(offset, offset + 1))

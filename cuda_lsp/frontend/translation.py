@@ -232,7 +232,7 @@ class Translation:
             self._digest()
         else:
             self._digest(focus.offsets, environment)
-        self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
+        self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
         self._host_key = self._host_text()
         return True
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 
-TERM, STEP, Z3_UNIT, QUERY = 1e-5, 3e-6, 4e-7, 3.5e-3
+TERM, STEP, Z3_UNIT, QUERY = 1e-5, 5e-6, 3.6e-7, 3.5e-3
 """Seconds: to make a term (or find it made), for a statement of a replay, one of Z3's units, one question."""
 
 SAFETY = 2.5

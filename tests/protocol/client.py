@@ -71,6 +71,17 @@ class Client:
         self.notify("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
         return self.versions[name]
 
+    def ask_actions(self, name: str, first: int, last: int) -> None:
+        """Ask for code actions of these lines and leave the answer unread."""
+        self.number += 1
+        extent = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+        params = {
+            "textDocument": {"uri": self.uri(name)},
+            "range": extent,
+            "context": {"diagnostics": []},
+        }
+        self._send({"id": self.number, "method": "textDocument/codeAction", "params": params})
+
     def diagnostics(self, name: str, version: int, timeout: float = 20.0) -> list[Json]:
         """The first diagnostics published for this version."""
         return self.published(name, version, timeout)[1]
