@@ -353,8 +353,6 @@ class Search:
         same_warp = same_block and a.runner.thread.linear // size == b.runner.thread.linear // size
         if same_warp and (self.lock_step or a.runner.grouped or b.runner.grouped):
             return False
-        if _outside(a) or _outside(b):
-            return False
         meets = a.start < b.stop and b.start < a.stop
         return meets and conflicting(a.touch.mode, b.touch.mode, a.touch.scope, b.touch.scope, same_block)
 
@@ -368,12 +366,6 @@ def conflicting(a: Mode, b: Mode, scope_a: Scope | None, scope_b: Scope | None, 
     if a is Mode.ATOMIC and b is Mode.ATOMIC:
         return not same_block and Scope.BLOCK in (scope_a, scope_b)
     return a.writes or b.writes
-
-
-def _outside(p: Pending) -> bool:
-    """Out of an array's bounds: another mistake, told elsewhere."""
-    size = p.array.size
-    return size is not None and not p.array.dynamic and not 0 <= p.start < p.stop <= size
 
 
 def _one_choice(shown: Shown) -> bool:

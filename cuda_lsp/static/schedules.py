@@ -52,7 +52,7 @@ class Status(enum.Enum):
 
 
 class Excluded(Exception):
-    """The run violates what the kernel states as a fact."""
+    """The run violates what the kernel states as a fact, or leaves an array."""
 
 
 class Unfinished(Exception):
@@ -286,6 +286,8 @@ class Schedule:
             if i.slot is not None:
                 t.held[i.slot] = None
             return True
+        if offset < 0 or (array.size is not None and not array.dynamic and offset + size > array.size):
+            raise Excluded  # out of bounds: inputs that nobody means
         offset += shift
         value = i.value(t) if i.value is not None else None
         if i in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
@@ -299,9 +301,8 @@ class Schedule:
             if i.mode.writes:
                 memory.forget(base)
         elif i.mode is Mode.READ:
-            loaded = memory.load(base, array, offset, i.type)
             if i.slot is not None:
-                t.held[i.slot] = loaded
+                loaded = t.held[i.slot] = memory.load(base, array, offset, i.type)
                 if isinstance(loaded, int) and (base, offset) in memory.initially:
                     t.asked[array, offset] = loaded
         elif i.mode is Mode.WRITE:
