@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
@@ -261,6 +261,8 @@ class _Writer:
     def computes_only(self, s: ir.Loop) -> bool:
         """The loop touches nothing that races, and nothing that it computes decides anything behind it."""
         inside = list(walk((*s.test, *s.body, *s.step)))
+        if id(s) in self.facts.waiting:
+            return False
         for x in inside:
             if isinstance(x, ir.Load) and not _matters(self.facts, x.pointer):
                 continue
@@ -268,7 +270,7 @@ class _Writer:
                 continue
             if isinstance(x, ir.Incomplete) and x.harmless:
                 continue
-            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block):
+            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in self.facts.waiting:
                 return False
         own = {id(s), *map(id, inside)}
         changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
@@ -324,6 +326,8 @@ class _Writer:
     def loop(self, s: ir.Loop) -> None:
         test, step, body = [0], [0], [0]
         region = self.region((*s.test, *s.body, *s.step), s.site)
+        if id(s) in self.facts.waiting:  # it ends when another thread says so
+            region = evolve(region, passable=False)
         end = self.labels[s.label] = [0]
         self.labels[s.continue_label] = step
         if not s.tests_first:
