@@ -20,6 +20,7 @@ from attrs import define, field, frozen
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
 from cuda_lsp.ir.types import Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Site, Space
+from cuda_lsp.static.exact_values import Value
 from cuda_lsp.static.schedule_code import (
     Assign,
     Branch,
@@ -29,7 +30,6 @@ from cuda_lsp.static.schedule_code import (
     Jump,
     Region,
     Touch,
-    Value,
     Wait,
 )
 from cuda_lsp.static.witness import Thread, memory_base
