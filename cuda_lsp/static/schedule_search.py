@@ -19,11 +19,11 @@ from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRang
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
+from cuda_lsp.static.real_memory import Memory
 from cuda_lsp.static.schedule_code import Code, Touch, linear_code
 from cuda_lsp.static.schedules import (
     Choice,
     Excluded,
-    Memory,
     Pending,
     Runner,
     Schedule,
