@@ -53,7 +53,7 @@ class Status(enum.Enum):
 
 
 class Excluded(Exception):
-    """The run violates what the kernel states as a fact, or leaves an array."""
+    """The run violates what the kernel states as a fact."""
 
 
 class Unfinished(Exception):
@@ -246,7 +246,8 @@ class Schedule:
                 t.held[i.slot] = None
             return True
         if offset < 0 or (array.size is not None and not array.dynamic and offset + size > array.size):
-            raise Excluded  # out of bounds: inputs that nobody means
+            t.status = Status.STUCK  # out of bounds is told elsewhere; what others do before it is real
+            return False
         offset += shift
         value = i.value(t) if i.value is not None else None
         if i in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
