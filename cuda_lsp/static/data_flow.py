@@ -17,6 +17,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Mode, Site, SourceRange, Space
+from cuda_lsp.static import waiting
 from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_kernel, used, variables, walk
 
 Source = Array | Var | Axis
@@ -96,7 +97,9 @@ class DataFlow:
 @lru_cache(maxsize=8)
 def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
-    flow = DataFlow(slice_kernel(kernel), frozenset(p for p in kernel.params if isinstance(p.type, Int)))
+    facts = slice_kernel(kernel)
+    waiting.find(facts)
+    flow = DataFlow(facts, frozenset(p for p in kernel.params if isinstance(p.type, Int)))
     _values(flow)
     _accesses(flow, kernel.body, _NOTHING)
     _roles(flow)

@@ -8,25 +8,17 @@ is not known may be passed over when neither arm holds a barrier or a jump: what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
-from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, Axis, Stmt
-from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.program import Array, Stmt
+from cuda_lsp.ir.types import Type
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static.exact_values import OFFERED, Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
-
-Where = tuple[Array, int | None]
-"""An address: the object, and the byte in it when that is known."""
-
-Value = int | Where | None
-Evaluate = Callable[[Any], Value]
-"""A value for one thread, which has ``held`` (variables by slot), ``axes``, and ``offers`` (of its warp)."""
 
 
 @frozen(eq=False)
@@ -225,10 +217,10 @@ class _Writer:
         if s.phase is not ir.BarrierPhase.SYNC or (s.scope is ir.BarrierScope.NAMED and s.count is not None):
             self.code.append(Stuck("a barrier of some threads"))
             return
-        exchanges = _exchanges(following.value) if isinstance(following, ir.Assign) else []
+        lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:
-            exchanges = [e for e in exchanges if e.name.startswith("__shfl")]  # votes count from its lane 0
-        offered = tuple(self.expression(e.operands[_OFFERED.get(e.name, 0)]) for e in exchanges[:1])
+            lanes = [e for e in lanes if e.name.startswith("__shfl")]  # votes count from its lane 0
+        offered = tuple(self.expression(e.operands[OFFERED.get(e.name, 0)]) for e in lanes[:1])
         mask = self.expression(s.mask) if s.mask is not None else None
         self.code.append(Wait(s, mask, offered))
 
@@ -261,6 +253,8 @@ class _Writer:
     def computes_only(self, s: ir.Loop) -> bool:
         """The loop touches nothing that races, and nothing that it computes decides anything behind it."""
         inside = list(walk((*s.test, *s.body, *s.step)))
+        if id(s) in self.facts.waiting:
+            return False
         for x in inside:
             if isinstance(x, ir.Load) and not _matters(self.facts, x.pointer):
                 continue
@@ -268,7 +262,7 @@ class _Writer:
                 continue
             if isinstance(x, ir.Incomplete) and x.harmless:
                 continue
-            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block):
+            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in self.facts.waiting:
                 return False
         own = {id(s), *map(id, inside)}
         changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
@@ -324,6 +318,8 @@ class _Writer:
     def loop(self, s: ir.Loop) -> None:
         test, step, body = [0], [0], [0]
         region = self.region((*s.test, *s.body, *s.step), s.site)
+        if id(s) in self.facts.waiting:  # it ends when another thread says so
+            region = evolve(region, passable=False)
         end = self.labels[s.label] = [0]
         self.labels[s.continue_label] = step
         if not s.tests_first:
@@ -339,170 +335,11 @@ class _Writer:
         self.here(end)
         self.here(region.end)
 
-    # -- expressions
-
     def expression(self, e: ir.Expr) -> Evaluate:
-        match e:
-            case ir.Const():
-                value = e.value if isinstance(e.value, int) and isinstance(e.type, Int) else None
-                return lambda t: value
-            case ir.Var():
-                slot = self.slot(e)
-                return lambda t: t.held[slot]
-            case ir.Builtin():
-                axis: Axis = e.axis
-                return lambda t: t.axes[axis]
-            case ir.AddressOf():
-                where = (e.array, 0)
-                return lambda t: where
-            case ir.Offset():
-                return _offset(self.expression(e.pointer), self.expression(e.bytes))
-            case ir.Select():
-                return _select(*(self.expression(x) for x in (e.condition, e.then, e.otherwise)))
-            case ir.Cast():
-                return _cast(self.expression(e.operand), e.type)
-            case ir.Unary():
-                return _unary(self.expression(e.operand), e)
-            case ir.Binary():
-                return _binary(self.expression(e.left), self.expression(e.right), e)
-            case ir.Intrinsic():
-                return _intrinsic(tuple(self.expression(o) for o in e.operands), e)
-            case ir.Unknown():
-                return lambda t: None
+        return evaluator(e, self.slot)
 
 
 def _root(pointer: ir.Expr) -> ir.Expr:
     while isinstance(pointer, ir.Offset | ir.Cast):
         pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
     return pointer
-
-
-def _offset(pointer: Evaluate, bytes: Evaluate) -> Evaluate:
-    def moved(t: Any) -> Value:
-        base = pointer(t)
-        if not isinstance(base, tuple):
-            return None
-        by = bytes(t)
-        return (base[0], base[1] + by) if isinstance(by, int) and base[1] is not None else (base[0], None)
-
-    return moved
-
-
-def _select(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
-    def selected(t: Any) -> Value:
-        which = condition(t)
-        if which is None:
-            return None
-        return then(t) if which else otherwise(t)
-
-    return selected
-
-
-def _cast(operand: Evaluate, type: Type) -> Evaluate:
-    def converted(t: Any) -> Value:
-        value = operand(t)
-        if isinstance(value, tuple):
-            return value if isinstance(type, Pointer) else None
-        return type.wrap(value) if value is not None and isinstance(type, Int) else None
-
-    return converted
-
-
-def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
-    python, type = ops.UNARY[e.op].python, e.operand.type
-
-    def result(t: Any) -> Value:
-        value = operand(t)
-        return python(value, type) if isinstance(value, int) and isinstance(type, Int) else None
-
-    return result
-
-
-def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
-    python, type, op = ops.BINARY[e.op].python, e.left.type, e.op
-
-    def result(t: Any) -> Value:
-        a, b = left(t), right(t)
-        if isinstance(a, int) and isinstance(b, int) and isinstance(type, Int):
-            return python(a, b, type)
-        if op is ir.BinaryOp.AND and (a == 0 or b == 0):
-            return 0
-        if op is ir.BinaryOp.OR and ((isinstance(a, int) and a) or (isinstance(b, int) and b)):
-            return 1
-        if not isinstance(a, tuple) or not isinstance(b, tuple) or a[0] is not b[0]:
-            return None
-        return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
-
-    return result
-
-
-# Lane exchanges: which operand lanes offer to one another, and what comes out.
-
-_OFFERED = {
-    "__shfl_sync": 1, "__shfl_up_sync": 1, "__shfl_down_sync": 1, "__shfl_xor_sync": 1,
-    "__ballot_sync": 1, "__any_sync": 1, "__all_sync": 1,
-    "__syncthreads_count": 0, "__syncthreads_and": 0, "__syncthreads_or": 0,
-}  # fmt: skip
-
-
-def _exchanges(e: Any) -> list[ir.Intrinsic]:
-    if isinstance(e, ir.Intrinsic):
-        return [e] if e.name in _OFFERED else [x for o in e.operands for x in _exchanges(o)]
-    parts = [
-        getattr(e, name, None) for name in ("operand", "left", "right", "condition", "then", "otherwise")
-    ]
-    return [x for part in parts if part is not None for x in _exchanges(part)]
-
-
-def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
-    type = e.operands[0].type if e.operands else None
-    if e.name in _OFFERED:
-        return _exchange(operands, e)
-    if not isinstance(type, Int):
-        return lambda t: None
-    extreme = {"min": min, "umin": min, "max": max, "umax": max}.get(e.name)
-    function = ops.INTRINSICS.get(e.name)
-    if function is None and extreme is None:
-        return lambda t: None
-
-    def result(t: Any) -> Value:
-        values = tuple(operand(t) for operand in operands)
-        known = [v for v in values if isinstance(v, int)]
-        if len(known) != len(values):
-            return None
-        return extreme(known) if extreme is not None else function(known, type) if function else None
-
-    return result
-
-
-def _exchange(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
-    name = e.name
-
-    def vote(t: Any) -> Value:
-        offers: dict[int, Value] = t.offers
-        if not offers or any(not isinstance(v, int) for v in offers.values()):
-            return None
-        if name == "__ballot_sync":
-            return sum(1 << lane for lane, v in offers.items() if v)
-        if name.endswith("count"):
-            return sum(1 for v in offers.values() if v)
-        return int((all if name in ("__all_sync", "__syncthreads_and") else any)(offers.values()))
-
-    def shuffle(t: Any) -> Value:
-        by = operands[2](t)
-        width = operands[3](t) if len(operands) > 3 else 32
-        if not isinstance(by, int) or not isinstance(width, int) or width not in (1, 2, 4, 8, 16, 32):
-            return None
-        lane: int = t.axes[Axis.LANE]
-        first = lane // width * width
-        source = {
-            "__shfl_sync": first + by % width,
-            "__shfl_up_sync": lane - by,
-            "__shfl_down_sync": lane + by,
-            "__shfl_xor_sync": lane ^ by,
-        }[name]
-        if not first <= source < first + width:
-            source = lane
-        return t.offers.get(source)
-
-    return shuffle if name.startswith("__shfl") else vote

@@ -96,6 +96,8 @@ def _meant(flow: DataFlow, shown: Shown, kernel: Kernel, launch: LaunchConfig) -
 
 
 def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig) -> bool:
+    if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
+        return False  # what orders others
     data = [flow.arrays_in(x.address) for x in (a, b)]
     if not any(data):
         return True

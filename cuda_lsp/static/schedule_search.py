@@ -19,11 +19,11 @@ from cuda_lsp.static import work
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
+from cuda_lsp.static.real_memory import Memory
 from cuda_lsp.static.schedule_code import Code, Touch, linear_code
 from cuda_lsp.static.schedules import (
     Choice,
     Excluded,
-    Memory,
     Pending,
     Runner,
     Schedule,
@@ -95,6 +95,10 @@ class _Log:
     words: dict[SourceRange, _Words]
 
 
+_Threads = tuple[list[Standing], bool]
+"""Those that are run, and whether these are all blocks."""
+
+
 class _Met(Exception):
     def __init__(self, first: Pending, second: Pending) -> None:
         self.first, self.second = first, second
@@ -111,7 +115,7 @@ class Search:
     flow: DataFlow
     code: Code
     lock_step: bool = False
-    standing: dict[bool, tuple[list[Standing], bool]] = field(factory=dict[bool, tuple[list[Standing], bool]])
+    standing: dict[frozenset[Space], _Threads] = field(factory=dict[frozenset[Space], _Threads])
     passed_over: bool = False  # some run met a condition that nobody knows
 
     @staticmethod
@@ -217,10 +221,10 @@ class Search:
             i for i in self.code.instructions if isinstance(i, Touch) and i.site.range in ranges
         )
         arrays = [a for place in ranges for x in self.flow.at(place) for a in x.arrays]
-        several = any(a.space is Space.GLOBAL for a in arrays)
-        if several not in self.standing:
-            self.standing[several] = self._places(several)
-        threads, whole = self.standing[several]
+        spaces = frozenset(a.space for a in arrays)
+        if spaces not in self.standing:
+            self.standing[spaces] = self._places(spaces)
+        threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, arguments)
         until = min(self.deadline, work.now() + _RUN)
         memory = Memory(Contents(self.flow, filling).at)
@@ -228,10 +232,10 @@ class Search:
             self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole
         )
 
-    def _places(self, several: bool) -> tuple[list[Standing], bool]:
-        """The threads that are run, of several blocks if wanted, and whether these are all blocks."""
+    def _places(self, spaces: frozenset[Space]) -> _Threads:
+        """The threads that are run when memory of these kinds is watched, and whether there are no others."""
         wide = (BarrierScope.GRID, BarrierScope.CLUSTER)
-        several = several or any(b.scope in wide for b in self.code.barriers)
+        several = Space.GLOBAL in spaces or any(b.scope in wide for b in self.code.barriers)
         grid = self.launch.grid or _few_blocks(self.launch.grid_axes)
         gx, gy, gz = grid
         blocks: list[Dim3] = [(0, 0, 0)]
@@ -244,7 +248,7 @@ class Search:
             size = self.gpu.warp_size
             last = (len(threads) - 1) // size
             kept = {*_WARPS, last}
-            lanes = size if self.code.barriers else _LANES
+            lanes = size if self.code.barriers or Space.SHARED in spaces else _LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
         pairs = [(b, t) for b in blocks for t in threads]
         return threads_of(self.launch, grid, pairs, self.gpu.warp_size), gx * gy * gz == len(blocks)
@@ -353,8 +357,6 @@ class Search:
         same_warp = same_block and a.runner.thread.linear // size == b.runner.thread.linear // size
         if same_warp and (self.lock_step or a.runner.grouped or b.runner.grouped):
             return False
-        if _outside(a) or _outside(b):
-            return False
         meets = a.start < b.stop and b.start < a.stop
         return meets and conflicting(a.touch.mode, b.touch.mode, a.touch.scope, b.touch.scope, same_block)
 
@@ -368,12 +370,6 @@ def conflicting(a: Mode, b: Mode, scope_a: Scope | None, scope_b: Scope | None, 
     if a is Mode.ATOMIC and b is Mode.ATOMIC:
         return not same_block and Scope.BLOCK in (scope_a, scope_b)
     return a.writes or b.writes
-
-
-def _outside(p: Pending) -> bool:
-    """Out of an array's bounds: another mistake, told elsewhere."""
-    size = p.array.size
-    return size is not None and not p.array.dynamic and not 0 <= p.start < p.stop <= size
 
 
 def _one_choice(shown: Shown) -> bool:

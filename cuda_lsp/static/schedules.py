@@ -17,9 +17,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
-from cuda_lsp.ir.types import Int, Pointer, Type
+from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Site, Space
 from cuda_lsp.static import work
+from cuda_lsp.static.exact_values import Value
+from cuda_lsp.static.real_memory import Memory, updated
 from cuda_lsp.static.schedule_code import (
     Assign,
     Branch,
@@ -29,7 +31,6 @@ from cuda_lsp.static.schedule_code import (
     Jump,
     Region,
     Touch,
-    Value,
     Wait,
 )
 from cuda_lsp.static.witness import Thread, memory_base
@@ -104,48 +105,6 @@ class Pending:
 
 Watch = Callable[[Pending], bool]
 """Told of each access at a watched place before it happens; True: the thread stops there."""
-
-Initial = Callable[[Array, int, Type], int | None]
-"""What global memory holds when the kernel starts: array, byte, type."""
-
-
-@define(eq=False)
-class Memory:
-    """Bytes of one space by object; each object is read in one size, or not known at all."""
-
-    initial: Initial | None = None
-    cells: dict[Hashable, dict[int, Value]] = field(factory=dict[Hashable, dict[int, Value]])
-    sizes: dict[Hashable, int] = field(factory=dict[Hashable, int])
-    lost: set[Hashable] = field(factory=set[Hashable])
-    initially: set[tuple[Hashable, int]] = field(factory=set[tuple[Hashable, int]])
-    """Cells that nobody wrote since the kernel started."""
-    asked: set[Array] = field(factory=set[Array])  # whose first contents some thread wanted to know
-
-    def _regular(self, base: Hashable, offset: int, size: int) -> bool:
-        if self.sizes.setdefault(base, size) != size or offset % size:
-            self.lost.add(base)
-        return base not in self.lost
-
-    def load(self, base: Hashable, array: Array, offset: int, type: Type) -> Value:
-        if not self._regular(base, offset, max(type.size, 1)):
-            return None
-        cells = self.cells.setdefault(base, {})
-        if offset not in cells and self.initial is not None:
-            cells[offset] = self.initial(array, offset, type)
-            self.initially.add((base, offset))
-            self.asked.add(array)
-        value = cells.get(offset)
-        return type.wrap(value) if isinstance(value, int) and isinstance(type, Int) else (
-            value if isinstance(type, Pointer) else None
-        )  # fmt: skip
-
-    def store(self, base: Hashable, offset: int, size: int, value: Value) -> None:
-        if self._regular(base, offset, max(size, 1)):
-            self.cells.setdefault(base, {})[offset] = value
-            self.initially.discard((base, offset))
-
-    def forget(self, base: Hashable) -> None:
-        self.lost.add(base)
 
 
 @define(eq=False)
@@ -287,6 +246,9 @@ class Schedule:
             if i.slot is not None:
                 t.held[i.slot] = None
             return True
+        if offset < 0 or (array.size is not None and not array.dynamic and offset + size > array.size):
+            t.status = Status.STUCK  # out of bounds is told elsewhere; what others do before it is real
+            return False
         offset += shift
         value = i.value(t) if i.value is not None else None
         if i in self.watched and array.space in (Space.SHARED, Space.GLOBAL) and size > 0:
@@ -300,9 +262,8 @@ class Schedule:
             if i.mode.writes:
                 memory.forget(base)
         elif i.mode is Mode.READ:
-            loaded = memory.load(base, array, offset, i.type)
             if i.slot is not None:
-                t.held[i.slot] = loaded
+                loaded = t.held[i.slot] = memory.load(base, array, offset, i.type)
                 if isinstance(loaded, int) and (base, offset) in memory.initially:
                     t.asked[array, offset] = loaded
         elif i.mode is Mode.WRITE:
@@ -310,7 +271,7 @@ class Schedule:
         else:
             old = memory.load(base, array, offset, i.type)
             operands = [operand(t) for operand in i.operands]
-            new = None if t.chosen else _updated(i.op, old, operands, i.type)
+            new = None if t.chosen else updated(i.op, old, operands, i.type)
             memory.store(base, offset, size, new)
             if i.slot is not None:
                 t.held[i.slot] = old
@@ -385,41 +346,6 @@ class Schedule:
         if t.thread.linear // size != first.thread.linear // size:
             return False
         return first.mask is None or bool(first.mask >> t.axes[Axis.LANE] & 1)
-
-
-def _updated(op: str, old: Value, operands: Sequence[Value], type: Type) -> Value:
-    known = [v for v in operands if isinstance(v, int)]
-    if op in ("exch", "store"):
-        return type.wrap(known[0]) if known and isinstance(type, Int) else None
-    if not isinstance(old, int) or not isinstance(type, Int) or len(known) != len(operands):
-        return None
-    if op == "load" or not known:
-        return old if op == "load" else None
-    a = known[0]
-    match op:
-        case "add":
-            new = old + a
-        case "sub":
-            new = old - a
-        case "min":
-            new = min(old, a)
-        case "max":
-            new = max(old, a)
-        case "inc":
-            new = 0 if old >= a else old + 1
-        case "dec":
-            new = a if old == 0 or old > a else old - 1
-        case "and":
-            new = old & a
-        case "or":
-            new = old | a
-        case "xor":
-            new = old ^ a
-        case "cas":
-            new = known[1] if old == a and len(known) > 1 else old
-        case _:
-            return None
-    return type.wrap(new)
 
 
 Standing = tuple[Thread, Mapping[Axis, int]]
