@@ -234,6 +234,8 @@ class SplitBarriers:
 
     def settle(self, machine: Machine) -> None:
         """All threads meet, or the kernel ends: replay what they did since they last met."""
+        if not self.active:
+            return
         for b, block in enumerate(self.blocks):
             if block.operations and not block.lost:
                 replay = Replay(self.phases, block.operations, block.label, block.base)
