@@ -77,6 +77,7 @@ def _kernel(kernel: Any, seconds: float, root: Path) -> Row:
         "seconds": round(seconds, 4),
         "launch": f"{launch.block} x {launch.grid or 'any grid'}, {launch.source.value}" if launch else None,
         "reasons": list(kernel.reasons),
+        "assumptions": list(kernel.assumptions),
         "findings": [_finding(f, root) for f in kernel.findings if f.code.value not in _PERFORMANCE],
     }
 

@@ -367,6 +367,7 @@ class KernelReport:
 
     ``reasons`` say why it is undecided (or what was left out). ``refined``: the solver has finished
     with it (False: first tier only, more may come). ``launches`` are those analysed, first one shown.
+    ``assumptions``: what a race-free verdict takes for granted of the kernel's arguments, for people.
     """
 
     name: str
@@ -377,6 +378,7 @@ class KernelReport:
     findings: tuple[Finding, ...] = ()
     refined: bool = False
     key: str = ""  # identifies the analysed text and settings; equal key, equal report
+    assumptions: tuple[str, ...] = ()
 
 
 @frozen

@@ -38,6 +38,7 @@ from cuda_lsp.model import Scope
 
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 _INSTRUCTION = re.compile(r"^(?:@!?%?\w+\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
+_LABEL = re.compile(r"^[A-Za-z_$%][\w$]*\s*:(?!:)\s*")
 _SPECIAL = {"%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.y": Builtin(Axis.TID_Y),
             "%tid.z": Builtin(Axis.TID_Z), "%ctaid.x": Builtin(Axis.BID_X), "%ctaid.y": Builtin(Axis.BID_Y),
             "%ctaid.z": Builtin(Axis.BID_Z), "%ntid.x": Builtin(Axis.BDIM_X), "%ntid.y": Builtin(Axis.BDIM_Y),
@@ -104,7 +105,7 @@ def lower(low: Lowering, node: Node) -> None:
     ]
     given: dict[int, Expr] = {}
     for line in instructions:
-        line = line.replace("<", "{").replace(">", "}")
+        line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
         match = _INSTRUCTION.match(line)
         if match is not None:
             _instruction(low, node, match.group(1), match.group(2), assembly, outputs, values, given)
@@ -212,6 +213,8 @@ def _instruction(
         if "group" in name and not is_expr(number):
             raise Untranslatable(f"asm {name}", "how many groups it leaves open could not be read", node)
         low.emit(AwaitCopies(number if is_expr(number) else None, site))
+    elif name.startswith(("mbarrier.", "cp.async.mbarrier.arrive")):
+        _barrier_object(low, node, name, rest, assembly, values)
     elif name.startswith("ldmatrix"):
         low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
     elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:
@@ -247,6 +250,42 @@ def _barrier(
         low.emit(Barrier(BarrierScope.BLOCK, low.site(node)))
     else:
         low.emit(Barrier(BarrierScope.NAMED, low.site(node), phase, id=identity, count=count))  # type: ignore[arg-type]
+
+
+_COUNTS_OTHERWISE = ("expect_tx", "noComplete", "cluster", "complete_tx", "pending_count")
+
+
+def _barrier_object(
+    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
+) -> None:
+    """``mbarrier.init``, ``.arrive``, and the waits that a loop in the same statement repeats."""
+    loops = re.search(r"\bbra\b", assembly.template) is not None
+    waits = "test_wait" in name or "try_wait" in name
+    if any(word in name for word in _COUNTS_OTHERWISE) or (waits and not loops):
+        low.incomplete(f"asm {name}", "this form of it is not modelled", node, synchronises=True)
+        return
+    site, at = low.site(node), _address(low, rest, assembly, values, node)
+    behind = [part.strip() for part in rest[rest.rfind("]") + 1 :].split(",") if part.strip()]
+    operand = _operand(behind[0], assembly, values) if behind else None
+    given = cast(operand, UINT32) if is_expr(operand) else None
+    word = Int(64, signed=False)
+    if ".init" in name or ".inval" in name:
+        low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
+    else:
+        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site))
+    if ".init" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.INIT, count=given, object=at))
+    elif waits:
+        parity = given if ".parity" in name else None
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.WAIT, object=at, parity=parity))
+    elif name.startswith("cp.async"):
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.BIND, object=at))
+        if ".noinc" in name:  # counted as one of the arrivals, when the copies are done
+            low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.ARRIVE, object=at))
+    elif "arrive_drop" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.DROP, count=given, object=at))
+    elif ".arrive" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.ARRIVE, count=given, object=at))
 
 
 def _load(

@@ -52,6 +52,7 @@ def _kernel(kernel: KernelReport) -> Json:
         "range": _range(kernel.range),
         "verdict": kernel.verdict.value,
         "reasons": list(kernel.reasons),
+        "assumptions": list(kernel.assumptions),
         "launch": _launch(kernel.launches[0]) if kernel.launches else None,
     }
 

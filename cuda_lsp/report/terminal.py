@@ -148,6 +148,8 @@ def _verdict_line(path: Path, kernel: KernelReport) -> Text:
     if kernel.verdict is Verdict.UNDECIDED:
         for reason in kernel.reasons:
             line.append(f"\n      {reason}", "yellow")
+    for assumption in kernel.assumptions:
+        line.append(f"\n      taken for granted: {assumption}", "dim")
     return line
 
 

@@ -87,6 +87,7 @@ def _bank(bank: BankReport) -> Iterator[str]:
 def _kernel(kernel: KernelReport) -> str:
     lines = [f"**{kernel.name}** is **{kernel.verdict.value}**"]
     lines += [f"- {reason}" for reason in kernel.reasons]
+    lines += [f"- taken for granted: {assumption}" for assumption in kernel.assumptions]
     lines += [f"*{launch_text(launch)}*" for launch in kernel.launches]
     return "\n\n".join(lines)
 

@@ -26,13 +26,14 @@ class Order:
 
     ``of``: class of each thread, ``(threads,)``. For each class: the ``times`` (sequences) of its waits, and
     what it knows from each on: ``known`` up to which sequence of each class, ``(classes,)``, and the phases
-    that are ``complete``.
+    that are ``complete``. ``ends``: sequences at which classes wait for ever.
     """
 
     of: Ints
     times: list[list[int]]
     known: list[list[Ints]]
     complete: list[list[frozenset[int]]]
+    ends: dict[int, int]
 
     def knowledge(self, late: int, at: int) -> tuple[Ints, frozenset[int]]:
         """What class ``late`` knows at sequence ``at``."""
@@ -75,7 +76,9 @@ class Replay:
                     moved = True
 
     def order(self) -> Order:
-        return Order(self.of, self.times, self.knowledge, self.completed)
+        waiting = (c for c in range(self.classes) if self.at[c] < len(self.todo[c]))
+        ends = {c: self.todo[c][self.at[c]].sequence for c in waiting}
+        return Order(self.of, self.times, self.knowledge, self.completed, ends)
 
     def stuck(self) -> tuple[int, Operation, int] | None:
         """A thread that waits in vain: thread, operation, phase."""
@@ -165,11 +168,16 @@ def orders(path: Path, a: Access, b: Access, lanes_a: Lanes, lanes_b: Lanes, thr
     if not len(lanes_a):
         return found
     block = int(lanes_a[0]) // threads
+    if a.clock[block] > path.ended.get(block, a.clock[block]):
+        return ~found  # it never comes to that
     order = path.orders.get((block, a.clock[block]))
     if order is None or a.clock[block] != b.clock[block]:
         return found
     for x, of_x, y, of_y in ((a, lanes_a, b, lanes_b), (b, lanes_b, a, lanes_a)):
         early, late = order.of[of_x % threads], order.of[of_y % threads]
+        for c, end in order.ends.items():
+            if x.sequence > end:
+                found |= early == c
         finishes = None if x.finishes is None else x.finishes[of_x]
         for c in distinct(late):
             known, complete = order.knowledge(int(c), y.sequence)
@@ -185,6 +193,8 @@ def orders(path: Path, a: Access, b: Access, lanes_a: Lanes, lanes_b: Lanes, thr
 def order_all(path: Path, a: Access, b: Access, block: int, threads: int) -> bool:
     """Whether every two threads are ordered there."""
     order = path.orders.get((block, a.clock[block]))
+    if a.clock[block] > path.ended.get(block, a.clock[block]):
+        return True
     if order is None or a.clock[block] != b.clock[block]:
         return False
     here = slice(block * threads, (block + 1) * threads)

@@ -199,9 +199,9 @@ def _best(
 def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
     """The threads of a group that copies together share out the bytes: they do not meet in one copy."""
     base = group.lanes.start or 0
-    copies = {id(a.team): a.team for a in group.accesses if a.team is not None}
-    if not copies:
+    if not len(i) or group.accesses[int(rows.access[i[0]])].team is None:
         return
+    copies = {id(a.team): a.team for a in group.accesses if a.team is not None}
     of = np.array([id(a.team) if a.team is not None else 0 for a in group.accesses])
     for name, team in copies.items():
         one = (of[rows.access[i]] == name) & (of[rows.access[j]] == name)
@@ -211,9 +211,10 @@ def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> No
 
 def _excuse_atomics(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
     """Atomics of one width are atomic to each other."""
+    ends = [group.accesses[int(rows.access[k[0]])] for k in (i, j) if len(k)]
+    if not ends or any(effect(a, group.between_blocks) != 2 for a in ends):
+        return  # all rows are of two sites
     atomic = np.array([effect(a, group.between_blocks) == 2 for a in group.accesses])
-    if not atomic.any():
-        return
     first, second = rows.access[i], rows.access[j]
     width = np.array([a.size for a in group.accesses])
     vector = np.array([a.elementwise for a in group.accesses])

@@ -19,7 +19,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
 from cuda_lsp.static import solve_report, work
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.affine import Problem, problem, refuted
+from cuda_lsp.static.affine import Problem, copy_of, problem, refuted, shared_level
 from cuda_lsp.static.digits import digits_of
 from cuda_lsp.static.enumerate import execute
 from cuda_lsp.static.races import find_races
@@ -28,10 +28,12 @@ from cuda_lsp.static.solve_bounds import out_of_bounds
 from cuda_lsp.static.solve_exits import missed_by_leavers_only
 from cuda_lsp.static.solve_query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solve_rows import Pitch, mask_cases, meetings_in_a_row, pitches_of
-from cuda_lsp.static.symbolic_encode import base_name
+from cuda_lsp.static.symbolic_encode import base_name, closure
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_intervals import (
+    OwnCopy,
     Pair,
+    Relation,
     Ticketed,
     TooManyPairs,
     barriers,
@@ -214,8 +216,8 @@ def _attempt(
     where = setting(kernel, launch, gpu)
     try:
         summary = summarise(kernel, where.axes, where.arguments, unroll, deadline)
+        attempt.reasons.update(dict.fromkeys(summary.reasons))
         own = unfinished_copies(summary, gpu.warp_size)
-        attempt.reasons.update(dict.fromkeys((*summary.reasons, *([own] if own else []))))
         problems = _problems(kernel, summary, where, gpu, stats, deadline, _ticketed(kernel, launch, gpu))
     except (TooLarge, TooManyPairs) as error:
         attempt.reasons[str(error)] = None
@@ -224,6 +226,7 @@ def _attempt(
         attempt.reasons["the kernel's expressions nest too deeply for the solver"] = None
         return attempt
     query = Query(kernel, where, summary, budget.query, deadline, stats)
+    attempt.reasons.update(dict.fromkeys(_own_copies(own, query)))
     if _contradicted(query):
         attempt.reasons[f"its assertions do not hold when the block is {launch.block}: no thread runs"] = None
     if not unroll:
@@ -260,7 +263,7 @@ def _holds_for_every_launch(
     except (TooLarge, TooManyPairs, RecursionError):
         return False
     query = Query(kernel, where, summary, budget.query, deadline, stats)
-    if unfinished_copies(summary, gpu.warp_size) is not None:
+    if unfinished_copies(summary, gpu.warp_size):
         return False
     return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
 
@@ -275,6 +278,20 @@ def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | N
     if digits.refuted or query.ask_case(p, facts, t.and_(p.guards, digits.equal)):
         return digits.positive
     return None
+
+
+def _own_copies(found: Iterable[OwnCopy], query: Query) -> Iterator[str]:
+    """Where a thread may touch what its own copy is moving, each place once."""
+    relation = Relation()
+    facts, shared = related(query.where, relation), shared_level(relation)
+    told: set[str] = set()
+    for copy in found:
+        if copy.text in told:
+            continue
+        formula = t.and_(facts, copy_of(copy.formula, 1, shared, {}))
+        if query.solve(closure(formula, query.summary, shared)).outcome is not Outcome.REFUTED:
+            told.add(copy.text)
+            yield copy.text
 
 
 def _refutable(p: Problem, facts: Term, query: Query) -> bool:

@@ -45,6 +45,7 @@ class SplitBarriers:
     active: bool
     phases: Phases
     own: list[tuple[Access, Access]] = field(factory=list[tuple[Access, Access]])
+    meetings: set[int] = field(factory=set[int])  # barriers that stand for one meeting of lanes
     idle: bool = False
     """The last operation was a barrier of the whole block."""
 
@@ -69,7 +70,8 @@ class SplitBarriers:
         lanes = mask.may.shape
         counts: Ints = np.broadcast_to(np.asarray(1 if count is None else count, np.int64), lanes)
         parities = None if parity is None else np.broadcast_to(np.asarray(parity, np.int64), lanes)
-        if s.phase is BarrierPhase.SYNC and self._of_everybody(keys, mask):
+        plain = s.phase is BarrierPhase.SYNC and s.scope is BarrierScope.OBJECT
+        if plain and self._of_everybody(keys, mask):
             self.idle = True
             return True
         for b, block in enumerate(self.blocks):
@@ -95,6 +97,7 @@ class SplitBarriers:
                 key = self.phases.barrier(b, (machine.sequence, int(name)))
                 self.phases.states[key].counts = [(0, int(members.sum()))]
                 keys[members] = key
+                self.meetings.add(key)
             if here.any():
                 self._append(machine, block, barrier, keys, np.ones(self.threads, np.int64), None)
 
@@ -224,20 +227,24 @@ class SplitBarriers:
             return ()
         if not active.may.all():
             return (sum(len(b.operations) for b in self.blocks), len(self.phases.places))
-        counts = [s.arrivals - (s.arrivals.min() // 2 * 2) for s in self.phases.states if len(s.counts)]
-        return tuple(c.tobytes() for c in counts)
+        lasting = [s for i, s in enumerate(self.phases.states) if i not in self.meetings]
+        return tuple((s.arrivals - (s.arrivals.min() // 2 * 2)).tobytes() for s in lasting)
 
     # --------------------------------------------------------------------------------- replay
 
     def settle(self, machine: Machine) -> None:
         """All threads meet, or the kernel ends: replay what they did since they last met."""
+        if not self.active:
+            return
         for b, block in enumerate(self.blocks):
             if block.operations and not block.lost:
                 replay = Replay(self.phases, block.operations, block.label, block.base)
                 replay.run()
                 block.lost = replay.lost
                 interval = machine.clock[b]
-                machine.path.orders[b, interval] = replay.order()
+                machine.path.orders[b, interval] = order = replay.order()
+                if order.ends:
+                    machine.path.ended.setdefault(b, interval)
                 self._judge(machine, b, block, replay)
             if block.lost:
                 machine.trace.not_decided(block.lost)
@@ -279,7 +286,6 @@ class SplitBarriers:
         )
         why += "one comes" if arrived == 1 else f"{arrived or 'none'} come"
         lane = b * self.threads + thread
-        machine.path.blurred = why  # what stands behind it never happens
         machine.path.divergences.append(Divergence(operation.barrier, lane, lane, False, None, why))
 
     def _check_own(self, machine: Machine, b: int, block: _Block) -> None:

@@ -127,10 +127,18 @@ def pairs(
     return pairing.found
 
 
-def unfinished_copies(summary: Summary, warp_size: int) -> str | None:
-    """What a thread may do with bytes that its own copies are moving, for people. Raises ``TooManyPairs``."""
+@frozen(eq=False)
+class OwnCopy:
+    """A thread touches bytes that its own copy may be moving, when ``formula``. ``text``: for people."""
+
+    formula: Term
+    text: str
+
+
+def unfinished_copies(summary: Summary, warp_size: int) -> list[OwnCopy]:
+    """What a thread may do with bytes that its own copies are moving. Raises ``TooManyPairs``."""
     if not any(a.copying for a in _accesses(summary.events)):
-        return None
+        return []
     pairing = _Pairing(Relation(), warp_size, summary.tainted, lambda a, b: False)
     pairing.process(summary.events, {}, [], True)
     return pairing.own
@@ -163,7 +171,7 @@ class _Pairing:
     ticketed: Ticketed
     found: list[Pair] = field(factory=list[Pair])
     renamed: int = 0
-    own: str | None = None
+    own: list[OwnCopy] = field(factory=list[OwnCopy])
 
     def process(
         self, events: Sequence[Event], mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
@@ -218,7 +226,14 @@ class _Pairing:
         if gap.lo >= copy.size.hi or gap.hi <= -mine.size.hi:
             return
         lines = f"line {mine.site.range.start.line} and the copy of line {copy.site.range.start.line}"
-        self.own = self.own or f"{lines} may touch the same bytes of {copy.array.name} in one thread"
+        text = f"{lines} may touch the same bytes of {copy.array.name} in one thread"
+        meet = (
+            t.lt(mine.offset, t.add(copy.offset, copy.size)),
+            t.lt(copy.offset, t.add(mine.offset, mine.size)),
+        )
+        self.own.append(OwnCopy(t.and_(copy.guard, mine.guard, *meet), text))
+        if len(self.own) > MAX_PAIRS:
+            raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
 
     def _pair(self, entry: _Open, later: Access) -> None:
         earlier = entry.access
@@ -301,13 +316,14 @@ class _Pairing:
     ) -> list[_Open]:  # fmt: skip
         k, c = loop.iterator, self._iterator(loop, Level.GRID)
         exit_round = t.substitute(loop.exit, mapping)
-        before = [_when(e, t.eq(c, t.ZERO)) for e in opened]
+        runs = t.substitute(loop.runs, {**mapping, k: c})
+        before = [_when(_while(e, runs), t.eq(c, t.ZERO)) for e in opened]
         end = self.process(loop.events, {**mapping, k: c}, before, emit_new, condition)
 
         following = {**mapping, k: t.add(c, t.ONE)}
-        aged = [evolve(e, old=e.old or emit_new) for e in end]
-        after_next = self.process(loop.events, following, list(aged), False, condition)
         next_runs = t.substitute(loop.runs, following)
+        aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in end]
+        after_next = self.process(loop.events, following, list(aged), False, condition)
         survivors = [e for e in after_next if _is_from(e, aged) and not _surely_closed(e, next_runs)]
         if survivors:  # some round may pass no barrier: they meet every later round as well
             later = self._iterator(loop, Level.GRID)
@@ -333,6 +349,11 @@ class _Pairing:
         young = [evolve(e, old=False) for e in opened]
         found = self.process(loop.events, mapping, young, False, condition)
         return [evolve(e, old=id(e.access) in old) for e in found]
+
+
+def _while(entry: _Open, runs: Term) -> _Open:
+    """A copy that is under way as a round begins: what that round does to it, it does when it runs."""
+    return entry if entry.groups is None else _when(entry, runs)
 
 
 def _copied(entry: _Open, event: CopyEvent, guard: Term) -> _Open:

@@ -294,6 +294,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         else (),
         findings=shown(findings.values(), settings),
         refined=True,
+        assumptions=answer.assumptions if verdict is Verdict.RACE_FREE and not first.decided else (),
     )
 
 

@@ -197,6 +197,8 @@ class Path:
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
     orders: dict[tuple[int, int], Order] = field(factory=dict[tuple[int, int], "Order"])
     """What barriers of some threads order, by block and interval."""
+    ended: dict[int, int] = field(factory=dict[int, int])
+    """Blocks in which somebody waits for ever, and in which interval: later ones are never reached."""
     blurred: str | None = None
     """Why nobody knows what orders the threads of a block."""
     locks: list[LockEvent] = field(factory=list[LockEvent])

@@ -40,20 +40,22 @@ def accesses(chance: random.Random, scale: int) -> list[Access]:
     return found
 
 
-def touched(group: list[Access]) -> dict[int, set[tuple[int, Mode]]]:
-    """Byte → who touches it, and how."""
-    result: dict[int, set[tuple[int, Mode]]] = {}
+def touched(group: list[Access]) -> dict[int, set[tuple[int, Mode, int]]]:
+    """Byte → who touches it, how, and by how wide an access."""
+    result: dict[int, set[tuple[int, Mode, int]]] = {}
     for a in group:
         offset = np.broadcast_to(a.offset, a.may.shape)
         for at in zip(*np.nonzero(a.may), strict=True):
             for byte in range(a.size):
-                result.setdefault(int(offset[at]) + byte, set()).add((int(at[-1]), a.mode))
+                result.setdefault(int(offset[at]) + byte, set()).add((int(at[-1]), a.mode, a.size))
     return result
 
 
-def conflicts(a: tuple[int, Mode], b: tuple[int, Mode]) -> bool:
+def conflicts(a: tuple[int, Mode, int], b: tuple[int, Mode, int]) -> bool:
+    """Atomics are atomic to each other when they are of one width."""
     modes = {a[1], b[1]}
-    return a[0] != b[0] and modes not in ({Mode.READ}, {Mode.ATOMIC})
+    alike = modes == {Mode.READ} or (modes == {Mode.ATOMIC} and a[2] == b[2])
+    return a[0] != b[0] and not alike
 
 
 @pytest.mark.parametrize("scale", [1, 4, 6, 1 << 30])

@@ -1,0 +1,52 @@
+"""What a race-free verdict takes for granted is told; what guards imply is not assumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.config import Settings
+from cuda_lsp.model import KernelReport, Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def report(body: str, parameters: str = "float* a, int n") -> KernelReport:
+    names = ", ".join(p.split()[-1].lstrip("*") for p in parameters.split(","))
+    text = f"""
+__global__ void k({parameters}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}
+int main(int n, char** v) {{ float* a; int w = n + 1; k<<<n, 256>>>({names}); }}
+"""
+    (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
+    return kernel
+
+
+def test_rows_of_free_width_are_told() -> None:
+    kernel = report("a[blockIdx.x * w + threadIdx.x] = 1;", "float* a, int w")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ("rows of `w` elements do not overlap",)
+
+
+def test_guards_that_imply_it_leave_nothing_to_assume() -> None:
+    kernel = report(
+        "for (int c = threadIdx.x; c < w; c += blockDim.x) a[blockIdx.x * w + c] = 1;", "float* a, int w"
+    )
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ()
+
+
+def test_a_guard_keeps_the_second_half_apart() -> None:
+    kernel = report("if (i < n) a[i] = a[i + n];")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert not any("rows" in assumption for assumption in kernel.assumptions)
+
+
+@pytest.mark.parametrize("body", ["a[i] = a[i + n];", "if (i < n + 1) a[i] = a[i + n];"])
+def test_a_load_that_nothing_keeps_apart_is_a_conditional_race(body: str) -> None:
+    kernel = report(body)
+    assert kernel.verdict is Verdict.RACY
+    assert any(f.condition and "`n`" in f.condition for f in kernel.findings), kernel.findings
+
+
+def test_a_racy_kernel_tells_no_assumptions() -> None:
+    assert report("a[0] = i; a[blockIdx.x * n + threadIdx.x] = 1;").assumptions == ()
