@@ -187,6 +187,29 @@ def test_state_survives_functions_that_are_not_inlined(engine: GpuEngine, tmp_pa
         assert outcome_of(engine, bad).races
 
 
+POINTERS = """typedef void (*Put)(int*, int);
+__device__ __noinline__ void straight(int* s, int t) {{ s[t] = t; }}
+__device__ __noinline__ void shifted(int* s, int t) {{ s[(t + 1) % 64] = t; {sync} }}
+{table}
+__global__ void k(int* out) {{ __shared__ int s[64]; {choice}
+calls[threadIdx.x / 32](s, threadIdx.x); __syncthreads(); out[threadIdx.x] = s[threadIdx.x]; }}"""
+TABLE = "{}Put calls[2] = {{straight, shifted}};"
+
+
+@pytest.mark.parametrize("level", [Level.O0, Level.O3])
+@pytest.mark.parametrize("where", ["table", "choice"])
+def test_code_behind_a_pointer_is_watched(
+    engine: GpuEngine, tmp_path: Path, where: str, level: Level
+) -> None:
+    fill = {"table": "", "choice": "", "sync": "", where: TABLE.format("__device__ " * (where == "table"))}
+    run = run_of(tmp_path, POINTERS.format(**fill), OUT, level=level)
+    outcome = outcome_of(engine, run)
+    assert [(r.place.offset, r.threads) for r in outcome.races] in ([(0, (0, 63))], [(0, (63, 0))])
+    assert not any("pointer" in sentence for sentence in outcome.not_covered)
+    sampled = outcome_of(engine, run_of(tmp_path, POINTERS.format(**fill), OUT, grid=2, blocks=(0,)))
+    assert any("pointer" in sentence for sentence in sampled.not_covered)
+
+
 def test_blocks_that_write_one_element_race(engine: GpuEngine, tmp_path: Path) -> None:
     text = "__global__ void k(int* out) { out[threadIdx.x] = blockIdx.x; }"
     (race,) = outcome_of(engine, run_of(tmp_path, text, OUT, grid=4)).races
@@ -474,7 +497,13 @@ def test_printf_and_device_variables(engine: GpuEngine, tmp_path: Path) -> None:
     assert outcome.races == () and outcome.faults == ()
 
 
+def only_on_a_card(engine: GpuEngine) -> None:
+    if engine.card.name == "emulated card":
+        pytest.skip("too many steps for an emulated card")
+
+
 def test_many_warp_synchronisations_are_not_taken_for_one(engine: GpuEngine, tmp_path: Path) -> None:
+    only_on_a_card(engine)
     text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
     for (int i = 0; i < 5000; ++i) { s[t] = i; __syncwarp(); out[t] = s[t ^ 1]; __syncwarp(); } }"""
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
@@ -483,6 +512,7 @@ def test_many_warp_synchronisations_are_not_taken_for_one(engine: GpuEngine, tmp
 
 
 def test_epochs_do_not_wrap_into_false_alarms(engine: GpuEngine, tmp_path: Path) -> None:
+    only_on_a_card(engine)
     text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
     if (t == 0) s[5] = 1; for (int i = 0; i < 65535; ++i) __syncthreads(); out[t] = s[5]; __syncthreads();
     for (int i = 0; i < 10; ++i) { s[t] = i; __syncthreads(); out[t] += s[63 - t]; __syncthreads(); } }"""
@@ -493,8 +523,10 @@ HANGING = """__global__ void k(int* out) { volatile int* flag = out; int t = thr
 if (t < 32) { while (flag[99] == 0) {} } __syncthreads(); out[t] = 1; }"""
 
 
-def test_a_kernel_that_hangs_says_who_waits(engine: GpuEngine, tmp_path: Path) -> None:
-    run = run_of(tmp_path, HANGING, OUT, deadline=1.0)
+def outcome_apart(engine: GpuEngine, run: KernelRun) -> RunOutcome:
+    """In a process of its own, where the device is real: it cannot be used afterwards."""
+    if engine.card.name == "emulated card":
+        return engine.run(run, lambda stage: None)
     script = """import os, pickle, sys
 from cuda_lsp.dynamic.gpu import open_engine
 outcome = open_engine().run(pickle.load(sys.stdin.buffer), lambda stage: None)
@@ -502,7 +534,11 @@ sys.stdout.buffer.write(pickle.dumps(outcome)); sys.stdout.flush(); os._exit(0)"
     done = subprocess.run(
         [sys.executable, "-c", script], input=pickle.dumps(run), capture_output=True, timeout=60, cwd=ROOT
     )
-    outcome: RunOutcome = pickle.loads(done.stdout)
+    return pickle.loads(done.stdout)
+
+
+def test_a_kernel_that_hangs_says_who_waits(engine: GpuEngine, tmp_path: Path) -> None:
+    outcome = outcome_apart(engine, run_of(tmp_path, HANGING, OUT, deadline=3.0))
     assert outcome.failure is not None
     (stuck,) = outcome.stuck
     assert stuck.spinning
