@@ -68,7 +68,9 @@ class BothEngines:
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         x, y, z = request.launch.grid or (1, 1, 1)
         blocks = request.blocks or tuple(range(x * y * z))
-        request = self.change(evolve(request, blocks=blocks[:MOST_BLOCKS], deadline=100.0))
+        if not self.emulator.translated(request.ptx, request.entry).grid_wide:
+            blocks = blocks[:MOST_BLOCKS]
+        request = self.change(evolve(request, blocks=blocks, deadline=100.0))
         mine, theirs = self.emulator.run(request, progress), on_card(request)
         assert theirs.failure is None, theirs.failure
         races = {race.sites: race for race in theirs.races}
