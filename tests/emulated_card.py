@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import weakref
 from functools import lru_cache
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 from attrs import define, field
@@ -57,9 +59,14 @@ class EmulatedCard:
     heap: Heap = field(factory=Heap)
     instructions: int = 0
 
+    context: Any = field(factory=MagicMock)  # pushed and popped around a program's launches
+
     @property
     def name(self) -> str:
         return "emulated card"
+
+    def wait(self) -> None:
+        """Nothing is ever under way."""
 
     @property
     def error(self) -> type[Exception]:
