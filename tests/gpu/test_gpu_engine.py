@@ -281,6 +281,7 @@ def test_a_grid_that_synchronises_is_launched_together(
 ) -> None:
     outcome = outcome_of(engine, run_of(tmp_path, GRID % between, OUT, grid=4))
     assert bool(outcome.races) == racy
+    assert outcome.faults == ()
     assert outcome.results["out"].view(np.int32)[1024] == 4 * 64 - 1 or racy
 
 
@@ -330,6 +331,31 @@ def test_copies_end_with_the_wait_for_them(
         outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=level))
         assert bool(outcome.races) == racy
         assert outcome.faults == ()
+
+
+MANY_COPIES = """#include <cuda_pipeline.h>
+__global__ void k(int* out, int* in) {{ __shared__ int s[64]; int t = threadIdx.x;
+for (int i = 0; i < 1500; ++i) __pipeline_commit();
+{first} __pipeline_memcpy_async(&s[t], &in[t], 4); __pipeline_commit(); {wait} __syncthreads();
+out[t] = s[63 - t]; }}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "wait", "racy"),
+    [
+        ("", "__pipeline_wait_prior(0);", False),
+        ("__pipeline_wait_prior(0);", "__pipeline_wait_prior(0);", False),
+        ("__pipeline_wait_prior(0);", "", True),
+        ("", "__pipeline_wait_prior(1);", True),
+    ],
+)
+def test_copies_of_late_groups_are_told_from_early_ones(
+    engine: GpuEngine, tmp_path: Path, first: str, wait: str, racy: bool
+) -> None:
+    text = MANY_COPIES.format(first=first, wait=wait)
+    buffers = {**OUT, "in": np.zeros(64, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=Level.O3))
+    assert bool(outcome.races) == racy
 
 
 MBARRIER = """#include <cuda/barrier>
@@ -495,6 +521,15 @@ def test_printf_and_device_variables(engine: GpuEngine, tmp_path: Path) -> None:
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
     assert outcome.output == "hello 2\n"
     assert outcome.races == () and outcome.faults == ()
+
+
+def test_memory_that_the_kernel_allocates_is_let_be(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { int* mine = (int*)malloc(8); mine[1] = threadIdx.x;
+    out[threadIdx.x] = mine[1]; free(mine); }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    assert outcome.faults == () and outcome.races == ()
+    assert outcome.results["out"].view(np.int32)[:64].tolist() == list(range(64))
+    assert any("allocates on the device" in sentence for sentence in outcome.not_covered)
 
 
 def only_on_a_card(engine: GpuEngine) -> None:
