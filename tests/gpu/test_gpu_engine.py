@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_card import emulated_engine
+from emulated_card import EmulatedCard, emulated_engine
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu_launch import Launch
+from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import find_toolkit
@@ -283,6 +285,15 @@ def test_a_grid_that_synchronises_is_launched_together(
     assert bool(outcome.races) == racy
     assert outcome.faults == ()
     assert outcome.results["out"].view(np.int32)[1024] == 4 * 64 - 1 or racy
+
+
+@pytest.mark.parametrize(("shared", "elsewhere"), [(0, False), (4096, True)])
+def test_a_grid_that_meets_is_assembled_so_that_it_fits(tmp_path: Path, shared: int, elsewhere: bool) -> None:
+    run = run_of(tmp_path, GRID % "cooperative_groups::this_grid().sync();", OUT, grid=48, shared=shared)
+    launch = Launch(EmulatedCard(multiprocessors=2), find_toolkit(), run, read_module(run.ptx))
+    launch.prepare()
+    assert launch.made is not None and ".minnctapersm 24\n" in launch.made.text
+    assert launch.layout.in_global is elsewhere  # the shadow of shared memory
 
 
 def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:
