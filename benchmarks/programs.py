@@ -3,7 +3,8 @@
 ``programs.py prepare FOLDER JOBS.pkl [NAME…]`` reads the programs of a folder of CMake projects, laid out as
 CUDA's samples are (those that need further libraries are left out), and analyses their kernels;
 ``programs.py run JOBS.pkl RESULTS.json ENGINE [SECONDS [ALL]]`` builds and runs each, and tells its exit
-status and the races that were seen. Preparing needs libclang, running only what the dynamic check needs.
+status and the races that were seen; those that RESULTS.json has already are not run again. Preparing needs
+libclang, running only what the dynamic check needs.
 """
 
 from __future__ import annotations
@@ -113,11 +114,15 @@ def main() -> None:
     jobs: dict[str, ProgramJob] = pickle.loads(Path(sys.argv[2]).read_bytes())
     engine = EngineKind(sys.argv[4])
     seconds = float(sys.argv[5]) if len(sys.argv) > 5 else 120.0
-    target, rows, limit = Path(sys.argv[3]), {}, float(sys.argv[6]) if len(sys.argv) > 6 else 1e9
+    target, limit = Path(sys.argv[3]), float(sys.argv[6]) if len(sys.argv) > 6 else 1e9
+    rows = json.loads(target.read_text()) if target.exists() else {}
     started = time.monotonic()
     for name, job in jobs.items():
+        if name in rows:
+            continue
         if time.monotonic() - started > limit:
-            break
+            print("out of time: call again for the others")
+            sys.exit(1)
         rows[name] = row(run(job, engine, seconds))
         told = {k: v for k, v in rows[name].items() if k != "output"}
         print(name, json.dumps(told)[:400], flush=True)

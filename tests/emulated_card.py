@@ -2,13 +2,15 @@
 
 The instrumented PTX, the detector and all that surrounds a launch are those of a real GPU; only what
 ``gpu_device.Device`` names is done here. The emulator's own checks are off, and an access outside all memory
-fails the launch, as it does on a GPU. Time is counted in instructions that threads executed.
+fails the launch, as it does on a GPU.
 """
 
 from __future__ import annotations
 
 import weakref
 from functools import lru_cache
+from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 from attrs import define, field
@@ -44,10 +46,7 @@ class Allocation:
 
 @define(eq=False, slots=False)
 class EmulatedCard:
-    """``backwards``: warps run in the opposite order. ``only``: the blocks that run; None: all.
-
-    ``instructions``: executed by threads, over all launches.
-    """
+    """``backwards``: warps run in the opposite order. ``only``: the blocks that run; None: all."""
 
     backwards: bool = False
     only: tuple[int, ...] | None = None
@@ -55,11 +54,15 @@ class EmulatedCard:
     shared_limit: int = 227 * 1024
     multiprocessors: int = 132
     heap: Heap = field(factory=Heap)
-    instructions: int = 0
+
+    context: Any = field(factory=MagicMock)  # pushed and popped around a program's launches
 
     @property
     def name(self) -> str:
         return "emulated card"
+
+    def wait(self) -> None:
+        """Nothing is ever under way."""
 
     @property
     def error(self) -> type[Exception]:
@@ -125,7 +128,6 @@ class EmulatedCode:
             )
 
         launch = Launch(program, request, self.card.backwards, lay, len(blocks))
-        self.card.instructions += _counted(launch)
         outcome = launch.outcome()
         if (fault := next(iter(launch.services.faults.values()), None)) is not None:
             code = program.kernel.instructions[fault.number].code
@@ -166,10 +168,6 @@ def _patient(module: PtxModule) -> PtxModule:
                 body.append(Instruction("nanosleep.u32", "0"))
         changed[name] = function if function.body is None else function.with_body(tuple(body))
     return module.replacing(changed)
-
-
-def _counted(launch: Launch) -> int:
-    return 0
 
 
 def emulated_engine(toolkit: Toolkit, backwards: bool = False) -> GpuEngine:

@@ -9,11 +9,11 @@ first on a machine that runs those furthest back, so callers meet again behind t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field
 
-from cuda_lsp.dynamic.emulator.flatten import element_types
+from cuda_lsp.dynamic.emulator.flatten import distinct_labels, element_types
 from cuda_lsp.dynamic.ptx import (
     Declaration,
     Instruction,
@@ -75,7 +75,7 @@ class _Folder:
         order: list[str] = []
         self._visit(entry, order, ())
         bodies = {name: list(self._body(self.module.functions[name])) for name in order}
-        own = list(self._calls(entry.body or ()))
+        own = list(self._calls(distinct_labels(entry.body or ())))
         text: list[Statement] = []
         for name in order:
             function = self.module.functions[name]
@@ -118,9 +118,9 @@ class _Folder:
     def _body(self, function: PtxFunction) -> Iterator[Statement]:
         tag = f"$in_{function.name}_"
         names = {p.name: self._place(function.name, p).name for p in (*function.params, *function.returns)}
-        labels = {s.name for s in function.body or () if isinstance(s, Label)}
+        labels = {s.name for s in distinct_labels(function.body or ()) if isinstance(s, Label)}
         yield Label(tag)
-        for statement in self._calls(function.body or ()):
+        for statement in self._calls(distinct_labels(function.body or ())):
             match statement:
                 case Label(name) if name in labels:
                     yield Label(tag + name)
@@ -142,7 +142,7 @@ class _Folder:
                 case _:
                     yield statement
 
-    def _calls(self, body: tuple[Statement, ...]) -> Iterator[Statement]:
+    def _calls(self, body: Sequence[Statement]) -> Iterator[Statement]:
         for statement in body:
             if isinstance(statement, Instruction) and (name := self._called(statement)) is not None:
                 yield from self._call(statement, name)

@@ -29,12 +29,19 @@ from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.ptx import PtxModule
 from cuda_lsp.dynamic.runs import (
     Detail,
+    EngineUnavailable,
     KernelRun,
     RunOutcome,
     SeenBanks,
     SiteKind,
 )
-from cuda_lsp.dynamic.synchronisation import has_order_of_blocks, has_partial_order, reached_from
+from cuda_lsp.dynamic.synchronisation import (
+    has_order_of_blocks,
+    has_partial_order,
+    launches_kernels,
+    meets_in_clusters,
+    reached_from,
+)
 from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
@@ -83,6 +90,9 @@ class Launch:
     # ----------------------------------------------------------------------------------- before
 
     def prepare(self) -> None:
+        """Everything up to the launch. Raises EngineUnavailable, AssemblyError, the device's errors."""
+        if launches_kernels(self.module, self.request.entry):
+            raise EngineUnavailable("not checked on the GPU: it launches kernels from the device")
         self.layout = self._shadow_layout()
         self._choose_blocks()
         self._order = self._order_of_blocks()
@@ -294,6 +304,9 @@ class Launch:
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
+        if self.request.races and meets_in_clusters(self.module, self.request.entry):
+            self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
+            return _Order.UNKNOWN
         if not (self.request.races and has_order_of_blocks(self.module, self.request.entry)):
             return _Order.NONE
         if len(self.blocks) <= _ORDERED_BLOCKS:

@@ -2,8 +2,9 @@
 
 A watched entry begins by asking whether its block is checked; if not, it runs a copy of its body that
 keeps only the bounds checks of global memory. Functions that are called get a watched copy of their own.
-The probes' text is in ``probes.py``, what they call in ``detector/detector.cu``. Not followed: what code
-behind a function pointer does (named in ``Instrumented.not_covered``).
+The probes' text is in ``probes.py``, what they call in ``detector/detector.cu``. Where all blocks are
+checked, addresses of functions become those of their watched copies; elsewhere what code behind a pointer
+does is not followed (named in ``Instrumented.not_covered``).
 """
 
 from __future__ import annotations
@@ -37,7 +38,13 @@ from cuda_lsp.dynamic.ptx import (
 )
 from cuda_lsp.dynamic.ptx_writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.dynamic.synchronisation import callees, has_partial_order, literal_registers, participants
+from cuda_lsp.dynamic.synchronisation import (
+    callees,
+    has_partial_order,
+    literal_registers,
+    participants,
+    pointed_to,
+)
 from cuda_lsp.dynamic.watch import Labels, Watch
 from cuda_lsp.model import Space
 
@@ -61,6 +68,7 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
     module = _hoisted(_alone(module, watch.entry))
     rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
     entry = rewriter.entry(module.entries[watch.entry])
+    rewriter.want_pointed(v for v in module.variables.values() if v.initialiser)
     copies = list(rewriter.copies())
     head = Verbatim(_body_of(detector) + "\n.extern .shared .align 16 .b8 clsp_dynamic[];")
     items: list[PtxFunction | PtxVariable | Verbatim] = [head]
@@ -68,6 +76,8 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
     for item in module.items:
         if isinstance(item, PtxFunction) and item.name == watch.entry and item.body is not None:
             items.extend((*copies, entry))
+        elif isinstance(item, PtxVariable) and item.initialiser:
+            items.append(evolve(item, text=rewriter.with_copies(item.text)))
         else:
             items.append(item)
     text = write_module(evolve(module, items=tuple(items)))
@@ -168,6 +178,7 @@ class _Rewriter:
     order: OrderProbes = field(init=False)
     accesses: AccessProbes = field(init=False)
     matrices: MatrixProbes = field(init=False)
+    pointed: frozenset[str] = field(init=False)
     path: _Path = ()
     in_entry: bool = True
     wanted: dict[str, tuple[PtxFunction, _Path]] = field(factory=dict[str, tuple[PtxFunction, _Path]])
@@ -177,6 +188,7 @@ class _Rewriter:
         self.order = OrderProbes(self.watch, self.labels, partial)
         self.accesses = AccessProbes(self.watch, self.labels)
         self.matrices = MatrixProbes(self.watch, self.labels)
+        self.pointed = pointed_to(self.module)
 
     # ------------------------------------------------------------------------------- functions
 
@@ -215,9 +227,9 @@ class _Rewriter:
                 function, self.path = self.wanted[name]
                 yield evolve(self._called(function), name=name)
 
-    def _copy_of(self, function: PtxFunction, call: tuple[str, int]) -> str:
-        """The name of the copy that a call instruction is to call."""
-        path = (*self.path, call)
+    def _copy_of(self, function: PtxFunction, call: tuple[str, int] | None) -> str:
+        """The name of the copy that a call instruction is to call; None: any call."""
+        path = (*self.path, call) if call is not None else ()
         recursive = any(caller == function.name for caller, _ in path)
         if function.name not in self.told_apart or recursive or len(self.wanted) >= MAX_COPIES:
             path = ()
@@ -227,6 +239,22 @@ class _Rewriter:
         name = f"{_COPY}{len(self.wanted)}_{function.name}"
         self.wanted[name] = function, path
         return name
+
+    def want_pointed(self, variables: Iterable[PtxVariable]) -> None:
+        """Copies of the functions whose addresses variables hold."""
+        for variable in variables:
+            self.with_copies(variable.text)
+
+    def with_copies(self, text: str) -> str:
+        """Text that takes addresses of functions, with those of their watched copies."""
+        if self.watch.sampled or not self._keeps_state:
+            return text  # blocks that are not checked may call what a pointer names
+
+        def copy(match: re.Match[str]) -> str:
+            name = match[0]
+            return self._copy_of(self.module.functions[name], None) if name in self.pointed else name
+
+        return re.sub(r"[\w$]+", copy, text)
 
     def _place(self, function: str, index: int) -> tuple[int, PtxSite] | None:
         return self.places.get((function, index, self.path)) or self.places.get((function, index, ()))
@@ -333,6 +361,8 @@ class _Rewriter:
             yield from self._matrix(instruction, *place, types, mark)
             return
         yield from mark
+        if instruction.base in ("mov", "cvta") and self.pointed:
+            instruction = evolve(instruction, operands=self.with_copies(instruction.operands))
         if self.watch.races and (around := self.order.followed(instruction, types, self.in_entry)):
             yield from self._guarded(instruction, around)
             return
@@ -357,7 +387,8 @@ class _Rewriter:
             function = self.module.functions[parts[i]]
             if function.body is not None:
                 parts[i] = self._copy_of(function, (caller, instruction.index))
-        if not named and (sentence := BEHIND_POINTER) not in self.not_covered:
+        followed = self._keeps_state and not self.watch.sampled
+        if not named and not followed and (sentence := BEHIND_POINTER) not in self.not_covered:
             self.not_covered.append(sentence)
         yield evolve(instruction, operands=", ".join(parts))
         if self.watch.races:

@@ -160,6 +160,8 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
     words = {word.partition("__")[0] for word in code.modifiers}
     base = code.base
     place = (flat.function, flat.index)
+    if base == "mapa" or (base in _MODES and "shared__cluster" in code.modifiers):
+        return PtxSite(*place, SiteKind.OTHER, code.opcode, None)  # shared memory of another block
     if base in _MODES:
         if words & set(_PRIVATE) or "%SP" in code.operands:
             return None

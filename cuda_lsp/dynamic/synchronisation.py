@@ -105,7 +105,34 @@ def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
     return False
 
 
+def meets_in_clusters(module: PtxModule, entry: str) -> bool:
+    """Whether blocks of a cluster wait for one another."""
+    code = (i for f in reached_from(module, entry) for i in f.instructions())
+    return any(i.base == "barrier" and "cluster" in i.modifiers for i in code)
+
+
+_DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")
+
+
+def launches_kernels(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel, or what it may call, launches kernels itself."""
+    calls = (i for f in reached_from(module, entry) for i in f.instructions() if i.base == "call")
+    return any(_DEVICE_LAUNCH.match(part) for call in calls for part in call.arguments)
+
+
 def calls_through_pointers(module: PtxModule, entry: str) -> bool:
     """Whether the kernel, or what it may call, calls a function by its address."""
     calls = (i for f in reached_from(module, entry) for i in f.instructions() if i.base == "call")
     return any(all(part not in module.functions for part in call.arguments) for call in calls)
+
+
+def pointed_to(module: PtxModule) -> frozenset[str]:
+    """Functions with a body whose address is taken: in code, or by what a variable holds at first."""
+    texts = [v.initialiser or "" for v in module.variables.values()]
+    texts += [
+        i.operands for f in module.functions.values() for i in f.instructions() if i.base in ("mov", "cvta")
+    ]
+    words = {word for text in texts for word in re.findall(r"[\w$]+", text)}
+    return frozenset(
+        n for n, f in module.functions.items() if n in words and f.body is not None and not f.entry
+    )

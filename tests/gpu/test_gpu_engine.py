@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_card import emulated_engine
+from emulated_card import EmulatedCard, emulated_engine
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu_launch import Launch
+from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
 from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.dynamic.toolkit import find_toolkit
@@ -187,6 +189,29 @@ def test_state_survives_functions_that_are_not_inlined(engine: GpuEngine, tmp_pa
         assert outcome_of(engine, bad).races
 
 
+POINTERS = """typedef void (*Put)(int*, int);
+__device__ __noinline__ void straight(int* s, int t) {{ s[t] = t; }}
+__device__ __noinline__ void shifted(int* s, int t) {{ s[(t + 1) % 64] = t; {sync} }}
+{table}
+__global__ void k(int* out) {{ __shared__ int s[64]; {choice}
+calls[threadIdx.x / 32](s, threadIdx.x); __syncthreads(); out[threadIdx.x] = s[threadIdx.x]; }}"""
+TABLE = "{}Put calls[2] = {{straight, shifted}};"
+
+
+@pytest.mark.parametrize("level", [Level.O0, Level.O3])
+@pytest.mark.parametrize("where", ["table", "choice"])
+def test_code_behind_a_pointer_is_watched(
+    engine: GpuEngine, tmp_path: Path, where: str, level: Level
+) -> None:
+    fill = {"table": "", "choice": "", "sync": "", where: TABLE.format("__device__ " * (where == "table"))}
+    run = run_of(tmp_path, POINTERS.format(**fill), OUT, level=level)
+    outcome = outcome_of(engine, run)
+    assert [(r.place.offset, r.threads) for r in outcome.races] in ([(0, (0, 63))], [(0, (63, 0))])
+    assert not any("pointer" in sentence for sentence in outcome.not_covered)
+    sampled = outcome_of(engine, run_of(tmp_path, POINTERS.format(**fill), OUT, grid=2, blocks=(0,)))
+    assert any("pointer" in sentence for sentence in sampled.not_covered)
+
+
 def test_blocks_that_write_one_element_race(engine: GpuEngine, tmp_path: Path) -> None:
     text = "__global__ void k(int* out) { out[threadIdx.x] = blockIdx.x; }"
     (race,) = outcome_of(engine, run_of(tmp_path, text, OUT, grid=4)).races
@@ -258,7 +283,17 @@ def test_a_grid_that_synchronises_is_launched_together(
 ) -> None:
     outcome = outcome_of(engine, run_of(tmp_path, GRID % between, OUT, grid=4))
     assert bool(outcome.races) == racy
+    assert outcome.faults == ()
     assert outcome.results["out"].view(np.int32)[1024] == 4 * 64 - 1 or racy
+
+
+@pytest.mark.parametrize(("shared", "elsewhere"), [(0, False), (4096, True)])
+def test_a_grid_that_meets_is_assembled_so_that_it_fits(tmp_path: Path, shared: int, elsewhere: bool) -> None:
+    run = run_of(tmp_path, GRID % "cooperative_groups::this_grid().sync();", OUT, grid=48, shared=shared)
+    launch = Launch(EmulatedCard(multiprocessors=2), find_toolkit(), run, read_module(run.ptx))
+    launch.prepare()
+    assert launch.made is not None and ".minnctapersm 24\n" in launch.made.text
+    assert launch.layout.in_global is elsewhere  # the shadow of shared memory
 
 
 def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:
@@ -307,6 +342,31 @@ def test_copies_end_with_the_wait_for_them(
         outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=level))
         assert bool(outcome.races) == racy
         assert outcome.faults == ()
+
+
+MANY_COPIES = """#include <cuda_pipeline.h>
+__global__ void k(int* out, int* in) {{ __shared__ int s[64]; int t = threadIdx.x;
+for (int i = 0; i < 1500; ++i) __pipeline_commit();
+{first} __pipeline_memcpy_async(&s[t], &in[t], 4); __pipeline_commit(); {wait} __syncthreads();
+out[t] = s[63 - t]; }}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "wait", "racy"),
+    [
+        ("", "__pipeline_wait_prior(0);", False),
+        ("__pipeline_wait_prior(0);", "__pipeline_wait_prior(0);", False),
+        ("__pipeline_wait_prior(0);", "", True),
+        ("", "__pipeline_wait_prior(1);", True),
+    ],
+)
+def test_copies_of_late_groups_are_told_from_early_ones(
+    engine: GpuEngine, tmp_path: Path, first: str, wait: str, racy: bool
+) -> None:
+    text = MANY_COPIES.format(first=first, wait=wait)
+    buffers = {**OUT, "in": np.zeros(64, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, text, buffers, level=Level.O3))
+    assert bool(outcome.races) == racy
 
 
 MBARRIER = """#include <cuda/barrier>
@@ -474,7 +534,22 @@ def test_printf_and_device_variables(engine: GpuEngine, tmp_path: Path) -> None:
     assert outcome.races == () and outcome.faults == ()
 
 
+def test_memory_that_the_kernel_allocates_is_let_be(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { int* mine = (int*)malloc(8); mine[1] = threadIdx.x;
+    out[threadIdx.x] = mine[1]; free(mine); }"""
+    outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
+    assert outcome.faults == () and outcome.races == ()
+    assert outcome.results["out"].view(np.int32)[:64].tolist() == list(range(64))
+    assert any("allocates on the device" in sentence for sentence in outcome.not_covered)
+
+
+def only_on_a_card(engine: GpuEngine) -> None:
+    if engine.card.name == "emulated card":
+        pytest.skip("too many steps for an emulated card")
+
+
 def test_many_warp_synchronisations_are_not_taken_for_one(engine: GpuEngine, tmp_path: Path) -> None:
+    only_on_a_card(engine)
     text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
     for (int i = 0; i < 5000; ++i) { s[t] = i; __syncwarp(); out[t] = s[t ^ 1]; __syncwarp(); } }"""
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT))
@@ -483,6 +558,7 @@ def test_many_warp_synchronisations_are_not_taken_for_one(engine: GpuEngine, tmp
 
 
 def test_epochs_do_not_wrap_into_false_alarms(engine: GpuEngine, tmp_path: Path) -> None:
+    only_on_a_card(engine)
     text = """__global__ void k(int* out) { __shared__ int s[64]; int t = threadIdx.x;
     if (t == 0) s[5] = 1; for (int i = 0; i < 65535; ++i) __syncthreads(); out[t] = s[5]; __syncthreads();
     for (int i = 0; i < 10; ++i) { s[t] = i; __syncthreads(); out[t] += s[63 - t]; __syncthreads(); } }"""
@@ -493,8 +569,10 @@ HANGING = """__global__ void k(int* out) { volatile int* flag = out; int t = thr
 if (t < 32) { while (flag[99] == 0) {} } __syncthreads(); out[t] = 1; }"""
 
 
-def test_a_kernel_that_hangs_says_who_waits(engine: GpuEngine, tmp_path: Path) -> None:
-    run = run_of(tmp_path, HANGING, OUT, deadline=1.0)
+def outcome_apart(engine: GpuEngine, run: KernelRun) -> RunOutcome:
+    """In a process of its own, where the device is real: it cannot be used afterwards."""
+    if engine.card.name == "emulated card":
+        return engine.run(run, lambda stage: None)
     script = """import os, pickle, sys
 from cuda_lsp.dynamic.gpu import open_engine
 outcome = open_engine().run(pickle.load(sys.stdin.buffer), lambda stage: None)
@@ -502,7 +580,11 @@ sys.stdout.buffer.write(pickle.dumps(outcome)); sys.stdout.flush(); os._exit(0)"
     done = subprocess.run(
         [sys.executable, "-c", script], input=pickle.dumps(run), capture_output=True, timeout=60, cwd=ROOT
     )
-    outcome: RunOutcome = pickle.loads(done.stdout)
+    return pickle.loads(done.stdout)
+
+
+def test_a_kernel_that_hangs_says_who_waits(engine: GpuEngine, tmp_path: Path) -> None:
+    outcome = outcome_apart(engine, run_of(tmp_path, HANGING, OUT, deadline=3.0))
     assert outcome.failure is not None
     (stuck,) = outcome.stuck
     assert stuck.spinning

@@ -194,6 +194,13 @@ def test_a_block_meets_at_a_barrier_while_another_spins_on_it():
     assert outcome.failure is None
 
 
+def test_a_label_belongs_to_its_scope():
+    loop = "{ .reg .pred %q; $L: add.u32 %r5, %r5, STEP; setp.lt.u32 %q, %r5, LIMIT; @%q bra $L; }"
+    body = "mov.u32 %r5, 0; " + loop.replace("STEP", "3").replace("LIMIT", "10")
+    body += loop.replace("STEP", "5").replace("LIMIT", "20") + "st.global.u32 [%rd3], %r5;"
+    assert set(words(run(body, threads=32))[:32]) == {22}
+
+
 def test_an_endless_loop_ends_with_a_reason():
     result = run("$L: bra $L;", threads=32, deadline=0.1)
     assert result.failure and "deadline" in result.failure

@@ -18,7 +18,7 @@ from cuda_lsp.dynamic.instrument import (
 from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.ptx_reader import read_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.dynamic.synchronisation import has_partial_order
+from cuda_lsp.dynamic.synchronisation import has_partial_order, launches_kernels, meets_in_clusters
 from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
@@ -155,6 +155,29 @@ def test_who_takes_part_in_a_synchronisation(statement: str, partial: bool) -> N
 def test_the_launch_needs_room_for_stamps_and_cells() -> None:
     assert LAYOUT.dynamic_bytes(256) >= 64 * 8 + 256 // 4 * CELL_BYTES
     assert [v.name for v in shared_variables(read_module(KERNEL), "k")] == ["s"]
+
+
+def test_the_assembler_is_told_how_many_blocks_are_to_fit() -> None:
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1, resident=7)
+    text = instrument(read_module(KERNEL), sites(), watch, "").text
+    assert ".maxntid 64, 1, 1" in text and ".minnctapersm 7" in text
+
+
+def test_a_cluster_s_barrier_begins_a_new_interval() -> None:
+    text = KERNEL.replace("bar.sync 0;", "barrier.cluster.arrive; barrier.cluster.wait;")
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    made = instrument(read_module(text), sites(), watch, "").text
+    assert made.index("barrier.cluster.wait;") < made.index("add.u32 %clsp_hi")
+    assert meets_in_clusters(read_module(text), "k")
+    assert not meets_in_clusters(read_module(KERNEL), "k")
+
+
+def test_launches_from_the_device_are_recognised() -> None:
+    call = "{ .param .b32 q; call (q), cudaLaunchDeviceV2, (); }"
+    head = ".extern .func (.param .b32 r) cudaLaunchDeviceV2();\n"
+    text = KERNEL.replace(HEAD, HEAD + head).replace("bar.sync 0;", call)
+    assert launches_kernels(read_module(text), "k")
+    assert not launches_kernels(read_module(KERNEL), "k")
 
 
 @pytest.mark.parametrize("sampled", [False, True])

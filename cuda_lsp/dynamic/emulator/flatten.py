@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
@@ -25,6 +26,7 @@ from cuda_lsp.dynamic.ptx import (
     Registers,
     ScopeClose,
     ScopeOpen,
+    Statement,
     TargetList,
     type_size,
 )
@@ -140,7 +142,7 @@ class _Inliner:
         self.copies += 1
         scopes: list[dict[str, str]] = [dict(outer)]
         index = 0
-        for statement in function.body or ():
+        for statement in distinct_labels(function.body or ()):
             match statement:
                 case Registers(type_name, names):
                     self._registers(type_name, names, scopes, tag)
@@ -324,6 +326,42 @@ def _pointed_to(module: PtxModule) -> Iterator[PtxFunction]:
     for name, function in module.functions.items():
         if name in taken and function.body is not None and not function.entry:
             yield function
+
+
+def distinct_labels(body: Sequence[Statement]) -> Sequence[Statement]:
+    """The body with names of its own for labels that several scopes define (inline assembler does)."""
+    defined = Counter(s.name for s in body if isinstance(s, Label | TargetList))
+    twice = {name for name, count in defined.items() if count > 1}
+    if not twice:
+        return body
+    inside: list[int] = []  # the scope of each statement: the number of the statement that opens it
+    outer: dict[int, int] = {-1: -1}
+    scope = -1
+    for number, statement in enumerate(body):
+        if isinstance(statement, ScopeOpen):
+            outer[number], scope = scope, number
+        inside.append(scope)
+        if isinstance(statement, ScopeClose):
+            scope = outer[scope]
+    homes = {(inside[n], s.name) for n, s in enumerate(body) if isinstance(s, Label | TargetList)}
+
+    def named(name: str, at: int) -> str:
+        while name in twice and (at, name) not in homes and at != -1:
+            at = outer[at]
+        return f"{name}$in{at}" if name in twice and at != -1 else name
+
+    def renamed(statement: Statement, at: int) -> Statement:
+        match statement:
+            case Label(name):
+                return Label(named(name, at))
+            case TargetList(name, kind, targets, text):
+                return TargetList(named(name, at), kind, tuple(named(t, at) for t in targets), text)
+            case Instruction() if statement.base in ("bra", "brx"):
+                return evolve(statement, operands=_NAME.sub(lambda m: named(m[0], at), statement.operands))
+            case _:
+                return statement
+
+    return [renamed(statement, at) for statement, at in zip(body, inside, strict=True)]
 
 
 def _listed(text: str) -> list[str]:

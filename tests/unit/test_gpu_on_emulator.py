@@ -1,0 +1,192 @@
+"""The GPU's detector on an emulated card against the emulator's own, fixture by fixture.
+
+Both execute the same launches: the one as instrumented PTX with the detector of the GPU, the other with its
+own checks. They must show the same faults, costs in banks and results, and races in the same kernels. Of many
+racing pairs of a word the GPU's detector may name some; it must not name others (``docs/dynamic.md``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import evolve, field, frozen
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from emulated_card import emulated_engine
+from fixture_cases import FIXTURES, cases
+from toolkit import needs_nvcc
+
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.dynamic.check import Engines, check
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.job import EngineKind
+from cuda_lsp.dynamic.runs import Detail, Engine, KernelRun, RunOutcome, SeenRace, SiteKind
+from cuda_lsp.dynamic.toolkit import find_toolkit
+from cuda_lsp.static.analyze import Analyzer
+
+pytestmark = needs_nvcc
+MOST_BLOCKS = 2
+OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
+UNSEEN = {
+    "lock_freed_too_early": "stores behind the release of a thread, without a barrier between",
+    "last_block_but_one": "atomics of several blocks at one moment",
+    "standard_atomics_beside_a_plain_store": "stores behind the release of a thread",
+}
+"""Kernels of which the GPU's detector may see fewer races."""
+
+Races = dict[tuple[int, int], SeenRace]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+
+
+def on_card(run: KernelRun, backwards: bool = False) -> RunOutcome:
+    """The blocks to check, and no others."""
+    engine = emulated_engine(find_toolkit(), backwards)
+    engine.card.only = run.blocks
+    engine.keep_results = True
+    return engine.run(run, lambda stage: None)
+
+
+@frozen
+class BothEngines:
+    """Runs each launch on both, and keeps what differs. ``change``: of each run."""
+
+    change: Callable[[KernelRun], KernelRun] = lambda run: run
+    emulator: EmulatorEngine = field(factory=EmulatorEngine)
+    differences: list[str] = field(factory=list[str])
+    device = "both"
+
+    def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
+        x, y, z = request.launch.grid or (1, 1, 1)
+        blocks = request.blocks or tuple(range(x * y * z))
+        if not self.emulator.translated(request.ptx, request.entry).grid_wide:
+            blocks = blocks[:MOST_BLOCKS]
+        request = self.change(evolve(request, blocks=blocks, deadline=100.0))
+        mine, theirs = self.emulator.run(request, progress), on_card(request)
+        assert theirs.failure is None, theirs.failure
+        races = {race.sites: race for race in theirs.races}
+        if mine.races:
+            races |= {race.sites: race for race in on_card(request, backwards=True).races}
+        self.compare(request, mine, theirs, races)
+        return mine
+
+    def compare(self, request: KernelRun, mine: RunOutcome, theirs: RunOutcome, races: Races) -> None:
+        def differ(what: str, a: object, b: object) -> None:
+            if a != b:
+                self.differences.append(f"{request.entry} {what}: {a} on the emulator, {b} on the card")
+
+        differ("racy", bool(mine.races), bool(races))
+        differ("races that are none", [], sorted(set(races) - {race.sites for race in mine.races}))
+        for race in mine.races:
+            if race.sites in races:
+                differ("place", race.place.array, races[race.sites].place.array)
+        differ("faults", {(f.site, f.count) for f in mine.faults}, {(f.site, f.count) for f in theirs.faults})
+        accesses = {n for n, site in enumerate(request.sites) if site.kind is SiteKind.ACCESS}
+        watched = accesses if request.watch is None else accesses & request.watch
+        if request.races:
+            differ("executed", mine.executed & watched, theirs.executed & watched)
+        if not mine.races and not racy(self.emulator, request):
+            differ("banks", costs(mine), costs(theirs))
+            same = all(np.array_equal(mine.results[n], theirs.results[n]) for n in mine.results)
+            differ("results", True, same)
+
+
+def racy(engine: EmulatorEngine, request: KernelRun) -> bool:
+    """Then what is computed, and who runs together, depends on the schedule."""
+    return not request.races and bool(engine.run(evolve(request, races=True), lambda stage: None).races)
+
+
+def costs(outcome: RunOutcome) -> set[tuple[int, ...]]:
+    return {(b.site, b.executions, b.wavefronts, b.ideal, b.worst_ways) for b in outcome.banks}
+
+
+@frozen
+class Chosen(Engines):
+    both: BothEngines
+
+    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
+        return self.both, ()
+
+
+def compared(
+    path: Path, text: str, only: str = "", change: Callable[[KernelRun], KernelRun] = lambda run: run
+) -> list[str]:
+    analyzer, both = Analyzer(Settings()), BothEngines(change)
+    try:
+        for kernel in analyzer.update(path, text).kernels:
+            if only and kernel.name != only:
+                continue
+            program = analyzer.kernel(path, kernel.name)
+            assert program is not None
+            job = job_for(path, text, program, kernel, Settings(), OPTIONS)
+            result = check(evolve(job, trials=job.trials[:2]), Chosen(both), lambda stage: None)
+            assert result.problem is None, (result.problem, result.errors)
+    finally:
+        analyzer.shutdown()
+    return both.differences
+
+
+# Each shows something else: a race in a loop, with atomics, of warps, in two dimensions; and correct kernels.
+CASES = [c for c in cases() if c.name in ("figure1", "figure1-without-A", "histogram", "histogram-without-A",
+         "scan-without-B", "stencil", "transpose")]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_fixtures_show_the_same_on_both(case) -> None:
+    assert compared(case.path, case.text) == []
+
+
+LABELLED = [
+    ("matrices", "tile_of_the_next_warp"), ("matrices", "lanes_read_their_tile_at_once"),
+    ("atomics", "counter_not_ready"), ("barriers", "neighbour_unordered"), ("global", "words_over_bytes"),
+    ("groups", "grid_in_two_phases"), ("groups", "block_sync_for_the_grid"),
+    ("locks", "spin_lock_of_one_thread"), ("locks", "lock_not_taken"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "kernel"), LABELLED)
+def test_labelled_kernels_show_the_same_on_both(file: str, kernel: str) -> None:
+    path = FIXTURES / "labelled" / f"{file}.cu"
+    assert compared(path, path.read_text(), kernel) == []
+
+
+@pytest.mark.parametrize("kernel", sorted(UNSEEN))
+def test_what_the_card_may_miss_it_does_not_invent(kernel: str) -> None:
+    path = FIXTURES / "labelled" / "locks.cu"
+    for difference in compared(path, path.read_text(), kernel):
+        assert " racy: " in difference
+
+
+def test_words_that_race_are_flagged_on_both() -> None:
+    case = next(c for c in cases() if c.name == "figure1-without-A")
+    words: list[set[int]] = []
+
+    def flags(run: KernelRun) -> KernelRun:
+        run = evolve(run, detail=Detail.FLAGS)
+        if run.races:
+            outcomes = (EmulatorEngine().run(run, lambda stage: None), on_card(run))
+            words.extend({flag.place.offset for flag in outcome.flags} for outcome in outcomes)
+        return run
+
+    assert compared(case.path, case.text, change=flags) == []
+    mine, theirs = words[:2]
+    assert theirs and theirs <= mine
+
+
+def test_sites_that_were_proved_are_not_watched_on_either() -> None:
+    case = next(c for c in cases() if c.name == "histogram-without-A")
+
+    def pruned(run: KernelRun) -> KernelRun:
+        half = frozenset(n for n, site in enumerate(run.sites) if n % 2 or site.kind is not SiteKind.ACCESS)
+        return evolve(run, watch=half) if run.races else run
+
+    assert compared(case.path, case.text, change=pruned) == []

@@ -1,0 +1,141 @@
+"""Launches of a whole program as the GPU's process checks them, on an emulated card and its memory."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import pickle
+import struct
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attrs import define, field
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from emulated_card import Allocation, EmulatedCard
+from programs import HISTOGRAM
+from toolkit import needs_nvcc
+
+from cuda_lsp.dynamic.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.gpu_hosting import Said, Task
+from cuda_lsp.dynamic.gpu_program import Hosted
+from cuda_lsp.dynamic.job import Parameter, Piece
+from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel
+from cuda_lsp.dynamic.runs import Level
+from cuda_lsp.dynamic.toolkit import find_toolkit
+from cuda_lsp.model import Position, SourceRange
+
+pytestmark = needs_nvcc
+BLOCKS, N = 6, 6 * 64
+
+
+@define
+class Program:
+    """What the loaded program tells of its memory, and the calls that it makes."""
+
+    card: EmulatedCard
+    allocations: dict[str, tuple[Allocation, int]] = field(factory=dict)
+    variables: dict[str, tuple[Allocation, int]] = field(factory=dict)
+
+    def allocate(self, where: dict, name: str, data: np.ndarray) -> None:
+        memory = self.card.allocate(data.nbytes)
+        self.card.upload(int(memory), data)
+        where[name] = memory, data.nbytes
+
+    def read(self, where: dict, name: str) -> list[int]:
+        memory, size = where[name]
+        data = np.zeros(size // 4, np.int32)
+        self.card.download(int(memory), data)
+        return data.tolist()
+
+    def clsp_allocation(self, number: int, start, size) -> int:
+        if number >= len(self.allocations):
+            return 0
+        memory, size._obj.value = list(self.allocations.values())[number]
+        start._obj.value = int(memory)
+        return 1
+
+    def clsp_variable(self, number: int, name, start, size) -> int:
+        if number >= len(self.variables):
+            return 0
+        name._obj.value = list(self.variables)[number].encode()
+        memory, size._obj.value = list(self.variables.values())[number]
+        start._obj.value = int(memory)
+        return 1
+
+
+def hosted(folder: Path, barrier: str) -> tuple[Hosted, Program, str]:
+    text, path = HISTOGRAM.replace("BARRIER", barrier), folder / "program.cu"
+    path.write_text(text)
+    lines = text.splitlines()
+    last = next(n for n, line in enumerate(lines, 1) if "int main" in line) - 1
+    first = next(n for n, line in enumerate(lines, 1) if "__global__" in line)
+    extent = SourceRange(path, Position(first, 1), Position(last, 2))
+    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),)) for name in ("bins", "data"))
+    options = CompileOptions(arch="sm_75")
+    job = ProgramJob(path, text, (ProgramKernel("count", "count", "", extent, pointers),), options,
+                     folder / "cache", folder, all_blocks=True)  # fmt: skip
+    toolkit = find_toolkit()
+    plain, optimised = (
+        compile_module(path, text, options, level, toolkit, folder / "cache")
+        for level in (Level.O0, Level.O3)
+    )
+    card = EmulatedCard()
+    program = Program(card)
+    program.allocate(program.allocations, "bins", np.zeros(64, np.int32))
+    program.allocate(program.allocations, "data", np.arange(N, dtype=np.int32) * 7)
+    values = {"launches": [0], "step": [2], "weights": [1, 10]}
+    for name, variable in plain.module.variables.items():
+        for known, data in values.items():
+            if known in name and variable.space in ("global", "const"):
+                program.allocate(program.variables, name, np.array(data, np.int32))
+    task = Task(job, path, ((plain, optimised),), toolkit)
+    made = Hosted(task, card, program, io.BytesIO())  # type: ignore[arg-type]
+    return made, program, next(iter(plain.module.entries))
+
+
+def launch(host: Hosted, program: Program, entry: str) -> int:
+    shape = (ctypes.c_uint * 7)(BLOCKS, 1, 1, 64, 1, 1, 0)
+    values = [ctypes.c_ulonglong(int(program.allocations[name][0])) for name in ("bins", "data")]
+    held = [*values, ctypes.c_int(N)]
+    pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in held))
+    return host.launch(entry.encode(), shape, pointers)
+
+
+def said(host: Hosted) -> list[Said]:
+    data, messages = host.answers.getvalue(), []  # type: ignore[attr-defined]
+    while data:
+        (length,) = struct.unpack_from("<Q", data)
+        messages.append(pickle.loads(data[8 : 8 + length]))
+        data = data[8 + length :]
+    return messages
+
+
+@pytest.mark.parametrize(("barrier", "racy"), [("__syncthreads();", False), ("", True)])
+def test_a_program_s_launches_are_checked_on_its_own_memory(tmp_path: Path, barrier, racy) -> None:
+    host, program, entry = hosted(tmp_path, barrier)
+    assert [launch(host, program, entry) for _ in range(4)] == [
+        1,
+        1,
+        1,
+        0,
+    ]  # races, banks, races, not checked
+    messages = said(host)
+    assert [message.problem for message in messages] == [None] * 3
+    races, banks, again = (message.checked for message in messages)
+    assert races and banks and again
+    assert racy == bool(races.races and races.races.races)
+    assert banks.banks is not None and banks.banks.banks
+    assert races.races is not None and not races.races.faults and not races.races.failure
+    if not racy:
+        assert program.read(program.allocations, "bins") == three_times_counted()
+        name = next(name for name in program.variables if "launches" in name)
+        assert program.read(program.variables, name) == [6]
+
+
+def three_times_counted() -> list[int]:
+    bins = np.zeros(64, np.int64)
+    np.add.at(bins, np.arange(N) * 7 % 64, np.where(np.arange(N) % 2, 10, 1))
+    return (3 * bins).tolist()
