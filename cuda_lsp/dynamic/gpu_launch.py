@@ -385,7 +385,7 @@ class Launch:
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered
-        unwatched = (SiteKind.OTHER, SiteKind.MATRIX)
+        unwatched = (SiteKind.OTHER, SiteKind.MATRIX, SiteKind.IMAGE)
         others = sorted({s.opcode for s in self.request.sites if s.kind in unwatched})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
 

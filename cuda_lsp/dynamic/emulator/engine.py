@@ -124,6 +124,9 @@ class Launch:
             if request.races
             else None
         )
+        fetches = any(flat.code.base == "tex" for flat in program.kernel.instructions)
+        if detector is not None and fetches:
+            detector.watch_textures()
         watched = np.array([
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of
