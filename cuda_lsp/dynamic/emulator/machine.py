@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import define
 
+from cuda_lsp.dynamic.emulator.endless import Endless
 from cuda_lsp.dynamic.emulator.services import Services, Stopped
 from cuda_lsp.dynamic.emulator.translate import Block
 from cuda_lsp.dynamic.emulator.waits import Threads, Waits
@@ -41,6 +42,7 @@ class Machine:
         self.threads = self.services.threads
         self.at = Threads(self.services)
         self.waits = Waits(self.services, self.at)
+        self.endless = Endless(self.services, self.at)
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -63,6 +65,10 @@ class Machine:
             steps += 1
             if steps % 256 == 0 and time.monotonic() > self.deadline:
                 raise Stopped("the kernel did not finish before the deadline")
+            if steps % _PATIENCE == 0 and self.endless.seen_before((turns % _PATIENCE, here)):
+                self.waits.stop(spinning=True, here=here)
+                self.failure = "the kernel is stuck: threads wait in a loop for what no thread does"
+                return
             if here is not None:
                 if here >= len(blocks):
                     return
