@@ -278,7 +278,7 @@ class Detector:
             apart = a.sequence != b.sequence if self.lock_step else a.tick != b.tick
             clash &= ~((warp[a.thread] == warp[b.thread]) & apart)
         hits = np.flatnonzero(clash)
-        if len(self.order.pickups if across else self.order.events):
+        if self.order.pickups if across else self.order.events or self.order.handed:
             hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
         if len(hits):
             self._note(a[hits], b[hits], across)

@@ -26,6 +26,8 @@ Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _PATIENCE = 512  # steps of one group before another gets a turn
+_SHORT_PATIENCE = 64  # where threads may wait for one another in a loop
+_POLLS = {"cas", "exch", "volatile", "acquire"}
 
 
 @define(eq=False, slots=False)
@@ -43,6 +45,8 @@ class Machine:
         self.at = Threads(self.services)
         self.waits = Waits(self.services, self.at)
         self.endless = Endless(self.services, self.at)
+        polls = any(_POLLS & set(flat.code.modifiers) for flat in self.program.kernel.instructions)
+        self.patience = _SHORT_PATIENCE if polls else _PATIENCE
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -154,7 +158,7 @@ class Machine:
                 self.failure = "the kernel is stuck: its threads wait for one another"
                 return -1, None
             return None, None
-        last_resort = turns % _PATIENCE == _PATIENCE - 1
+        last_resort = turns % self.patience == self.patience - 1
         number = int(places.max() if last_resort != self.backwards else places.min())
         if number >= len(self.program.blocks):
             self.at.alive &= self.at.pc != number
