@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
 
 from client import Client  # noqa: E402
 
-FILES = ("figure1", "figure2", "scan", "reduce", "transpose", "histogram", "matmul", "bitonic")
+FILES = tuple(sorted(path.stem for path in (ROOT / "fixtures").glob("*.cu")))
 
 
 def click(client: Client, name: str, version: int, kernel: str) -> float:

@@ -396,7 +396,7 @@ class Launch:
         yield from self.not_covered
         if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
-        others = sorted({s.opcode for s in self.request.sites if s.kind is SiteKind.OTHER})
+        others = sorted({s.opcode for s in self.request.sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE)})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
 
     def _stuck(self, output: str, where: records.Records) -> RunOutcome:

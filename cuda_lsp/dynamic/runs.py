@@ -30,6 +30,7 @@ class SiteKind(enum.Enum):
     BARRIER = "barrier"  # block barriers, named or not
     WARP_SYNC = "warp synchronisation"  # __syncwarp, shuffles, votes
     MATRIX = "matrix access"  # of a warp together: ldmatrix, wmma.load …
+    IMAGE = "image access"  # of a texture or surface; the emulator watches them
     OTHER = "other"  # memory touched in a way the detectors do not cover (TMA, wgmma, …)
 
 

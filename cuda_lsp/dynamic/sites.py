@@ -28,12 +28,8 @@ _UNCOVERED = (
     "wgmma",
     "tcgen05",
     "multimem",
-    "tex",
-    "tld4",
-    "suld",
-    "sust",
-    "sured",
 )
+_IMAGES = {"tex": Mode.READ, "tld4": Mode.READ, "suld": Mode.READ, "sust": Mode.WRITE, "sured": Mode.ATOMIC}
 _PRODUCTS = ("mma", "movmatrix")  # of registers only
 Reached = tuple[FlatInstruction, Instruction]
 
@@ -191,6 +187,8 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
             size = int(code.arguments[2], 0)
             return PtxSite(*place, SiteKind.ACCESS, code.opcode, None, Mode.WRITE, Space.SHARED, size)
         return None
+    if base in _IMAGES:
+        return PtxSite(*place, SiteKind.IMAGE, code.opcode, None, _IMAGES[base], Space.GLOBAL)
     if base in _UNCOVERED:
         return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
     return None

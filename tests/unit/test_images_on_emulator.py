@@ -193,3 +193,56 @@ def test_a_handle_without_an_image_reads_zeros_and_says_so():
     outcome = run(body)
     assert (outcome.results["out"].view("i4") == 7).all()
     assert any("textures are not bound" in text for text in outcome.not_covered)
+
+
+RACING = (
+    HEAD
+    + r"""
+__global__ void neighbours(cudaSurfaceObject_t s, float* out) {
+    surf2Dwrite(1.0f * threadIdx.x, s, 4 * threadIdx.x, 0);
+    BETWEEN
+    out[threadIdx.x] = surf2Dread<float>(s, 4 * ((threadIdx.x + 1) % W), 0);
+}
+__global__ void fetched(cudaTextureObject_t t, float* data, float* out) {
+    data[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = tex1Dfetch<float>(t, (threadIdx.x + 1) % W);
+}
+int main() {
+    cudaResourceDesc r;
+    array(&r, cudaArraySurfaceLoadStore);
+    cudaSurfaceObject_t s;
+    cudaCreateSurfaceObject(&s, &r);
+    neighbours<<<1, W>>>(s, result);
+    float* memory;
+    cudaMalloc(&memory, 2 * W * sizeof(float));
+    r.resType = cudaResourceTypeLinear;
+    r.res.linear.devPtr = memory + START;
+    r.res.linear.desc = cudaCreateChannelDesc<float>();
+    r.res.linear.sizeInBytes = W * sizeof(float);
+    cudaTextureDesc d;
+    memset(&d, 0, sizeof d);
+    cudaTextureObject_t t;
+    cudaCreateTextureObject(&t, &r, &d, nullptr);
+    fetched<<<1, W>>>(t, memory, result);
+    return cudaDeviceSynchronize();
+}
+"""
+)
+
+
+@needs_nvcc
+@pytest.mark.parametrize(("between", "start", "racy"), [("", "0", True), ("__syncthreads();", "W", False)])
+def test_images_race_as_their_memory_does(between, start, racy, tmp_path, tmp_path_factory, monkeypatch):
+    """A barrier orders a surface's accesses; what a launch wrote its textures must not read behind any."""
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    source = tmp_path / "program.cu"
+    source.write_text(RACING.replace("BETWEEN", between).replace("START", start))
+    done = CliRunner().invoke(main, ["run", str(source), "--program", "--engine", "emulator", "--watch-all"])
+    told = done.stdout + done.stderr
+    assert ("[confirmed]" in told) == racy, told
+    for call in (
+        "surf2Dread<float>(s, 4 * ((threadIdx.x + 1) % W), 0)",
+        "tex1Dfetch<float>(t, (threadIdx.x + 1) % W)",
+    ):
+        assert any("race" in line and call in line for line in told.splitlines()) == racy, told

@@ -13,7 +13,6 @@ Definitions: ``docs/semantics.md``.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,6 +32,7 @@ _PER_SITE = 40  # threads of one site and clock kept per suspected word; more th
 _MANY = 20_000  # entries beyond which fewer are kept
 _LAST = 2**31 - 2
 _WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
+_PAGE = 12  # bits of a word's number within a page of ``Writers``
 _NUMBERS = 1 << 24  # more than any kernel has instructions
 
 
@@ -100,6 +100,29 @@ _COLUMNS = ("word", "thread", "number", "mode", "bytes", "tick", "sequence", "va
 
 
 @define(eq=False)
+class Writers:
+    """Instruction, thread and interval of the last write of each word, in pages of those written."""
+
+    pages: dict[int, Array] = field(factory=dict[int, Array])
+
+    def store(self, words: Array, threads: Array, number: int, interval: int) -> None:
+        for page in distinct(words >> _PAGE).tolist():
+            mine = np.flatnonzero(words >> _PAGE == page)
+            rows = self.pages.setdefault(page, np.zeros((3, 1 << _PAGE), np.int64))
+            at = words[mine] & (1 << _PAGE) - 1
+            rows[0, at], rows[1, at], rows[2, at] = number, threads[mine], interval
+
+    def load(self, words: Array) -> Array:
+        """``(3, words)``; zeros where nothing was written."""
+        found = np.zeros((3, len(words)), np.int64)
+        for page in distinct(words >> _PAGE).tolist():
+            if page in self.pages:
+                mine = np.flatnonzero(words >> _PAGE == page)
+                found[:, mine] = self.pages[page][:, words[mine] & (1 << _PAGE) - 1]
+        return found
+
+
+@define(eq=False)
 class Detector:
     """Collects accesses and judges them. ``found`` by pair of instruction numbers."""
 
@@ -113,6 +136,7 @@ class Detector:
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
     owner: Array = None
     numbers: int = 0
+    written: Writers | None = None
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
 
@@ -129,6 +153,30 @@ class Detector:
         order = self.order
         order.sequence += 1
         self.pending.append(Record(number, address, mask, size, mode, order.ticks, order.sequence, value))
+        if self.written is not None and mode != _READ:
+            self.written.store(*self._words(self.pending[-1]), number, self.interval + 1)
+
+    def fetched(self) -> None:
+        """The last access was a texture's: it must not touch what was written before, whatever lies between.
+
+        What was written in this interval is judged with everything else.
+        """
+        r = self.pending[-1]
+        if self.written is None:
+            return
+        words, threads = self._words(r)
+        numbers, writers, intervals = self.written.load(words)
+        stale = np.flatnonzero((intervals > 0) & (intervals <= self.interval) & (writers != threads))
+        if len(stale):
+            zero, all_bytes = np.zeros(len(stale), np.int64), np.full(len(stale), 15)
+            rest = (all_bytes, zero, zero, zero, zero.astype(bool), zero + r.size)
+            word, modes = words[stale], (zero + _WRITE, zero + _READ)
+            first = Entries(word, writers[stale], numbers[stale], modes[0], *rest)
+            self._note(first, Entries(word, threads[stale], zero + r.number, modes[1], *rest), False)
+
+    def watch_textures(self) -> None:
+        """The kernel reads textures: keep who wrote each word last, and when."""
+        self.written = Writers()
 
     def interval_ends(self, done: Array | None) -> None:
         """A barrier was passed by the threads in ``done`` (None: all)."""
@@ -158,9 +206,7 @@ class Detector:
         if not any(r.mode != _READ for r in records):
             return
         if self.owner is None:
-            # Fresh pages are zero and cost nothing until they are touched; most of an arena never is.
-            pages = mmap.mmap(-1, 4 * ((len(self.memory.data) >> 2) + 4))
-            self.owner = np.frombuffer(pages, np.int32)
+            self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
         base = self._numbered()
         records = sorted(records, key=lambda r: r.mode == _READ)  # writes first
         touched = [(r, *self._words(r)) for r in records]
@@ -235,7 +281,7 @@ class Detector:
             apart = a.sequence != b.sequence if self.lock_step else a.tick != b.tick
             clash &= ~((warp[a.thread] == warp[b.thread]) & apart)
         hits = np.flatnonzero(clash)
-        if len(self.order.pickups if across else self.order.events):
+        if self.order.pickups if across else self.order.events or self.order.handed:
             hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
         if len(hits):
             self._note(a[hits], b[hits], across)

@@ -124,6 +124,9 @@ class Launch:
             if request.races
             else None
         )
+        fetches = any(flat.code.base == "tex" for flat in program.kernel.instructions)
+        if detector is not None and fetches:
+            detector.watch_textures()
         watched = np.array([
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of
@@ -222,13 +225,19 @@ class Launch:
         lane = int(np.flatnonzero(first)[0])
         block = self.lanes.block[lane]
         mine = self.lanes.block == block
-        places: list[tuple[int, int, int]] = []
+        places: dict[int, tuple[int, int]] = {}
         for number, threads in waiting.places.items():
             here = np.flatnonzero(threads & mine)
-            site = self.site_of[number]
+            site = self._polled(number) if waiting.spinning else self.site_of[number]
             if len(here) and site is not None:
-                places.append((site, len(here), int(self.lanes.thread[here[0]])))
-        return Stuck(self.blocks[int(block)], tuple(places), int((waiting.exited & mine).sum()))
+                count, one = places.get(site, (0, int(self.lanes.thread[here[0]])))
+                places[site] = count + len(here), one
+        told = tuple((site, count, one) for site, (count, one) in places.items())
+        return Stuck(self.blocks[int(block)], told, int((waiting.exited & mine).sum()), waiting.spinning)
+
+    def _polled(self, number: int) -> int | None:
+        """The access before an instruction of a loop: what its threads ask again and again."""
+        return next((self.site_of[k] for k in range(number, -1, -1) if self.site_of[k] is not None), None)
 
     def _not_covered(self) -> Iterable[str]:
         if self.cut:

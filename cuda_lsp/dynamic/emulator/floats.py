@@ -37,8 +37,8 @@ def flush(x: Array) -> Array:
 
 
 def saturate(x: Array) -> Array:
-    """Clamp to [0, 1]; NaN becomes 0."""
-    return np.where(np.isnan(x), np.zeros_like(x), np.clip(x, 0, 1)).astype(x.dtype)
+    """Clamp to [+0, 1]; NaN and -0 become +0."""
+    return np.where(x > 0, np.minimum(x, 1), np.zeros_like(x)).astype(x.dtype)
 
 
 _ROUND: Mapping[str, Callable[[Array], Array]] = {

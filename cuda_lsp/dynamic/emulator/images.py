@@ -1,10 +1,11 @@
 """Textures and surfaces of one to three dimensions, also layered: ``tex``, ``suld``, ``sust``.
 
-Source: PTX ISA 9.7.10 "Texture instructions", 9.7.11 "Surface instructions".
-An object's handle is the address of a description that the stand-in runtime wrote (``standin/images.cpp``).
-A kernel that runs on its own has none: reads give zeros, writes nothing, and the outcome says so; the same
-holds for cube maps, mipmaps and gathers. Filtering follows the CUDA programming guide, "Texture fetching":
-weights have 8 bits of fraction. Accesses are not watched for races.
+Source: PTX ISA 9.7.10 "Texture instructions", 9.7.11 "Surface instructions". An object's handle is the
+address of a description that the stand-in runtime wrote (``standin/images.cpp``). A kernel that runs on its
+own has none: reads give zeros, writes nothing, and the outcome says so; the same holds for cube maps,
+mipmaps and gathers. Filtering follows the CUDA programming guide, "Texture fetching": weights have 8 bits
+of fraction. Accesses are watched as those to the memory behind the image; a texture does not see what its
+own launch wrote before, not even behind a barrier ("Texture and surface memory").
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -74,7 +75,7 @@ def emit(e: Emitter, code: Instruction, number: int) -> None:
     place = _PLACE.fullmatch(code.arguments[0 if code.base in ("sust", "sured") else 1].strip())
     plain = not {"grad", "e"} & set(words) and shape is not None and place is not None
     if code.base == "tex" and plain:
-        return _fetch(e, code, shape or "", place)  # type: ignore[arg-type]
+        return _fetch(e, code, number, shape or "", place)  # type: ignore[arg-type]
     if code.base in ("suld", "sust") and plain and "b" in words:
         return _surface(e, code, number, shape or "", place)  # type: ignore[arg-type]
     _unbound(e, code)
@@ -92,9 +93,9 @@ def _coordinates(e: Emitter, shape: str, place: re.Match[str], kind: str) -> str
     return f"{e.read(place[1], 'u64')}, {layer}, ({given})"
 
 
-def _fetch(e: Emitter, code: Instruction, shape: str, place: re.Match[str]) -> None:
+def _fetch(e: Emitter, code: Instruction, number: int, shape: str, place: re.Match[str]) -> None:
     kind, index = code.modifiers[-2:]
-    values = e.fresh(f"S.images.fetch({_coordinates(e, shape, place, index)}, {kind!r}, {e.mask})")
+    values = e.fresh(f"S.images.fetch({number}, {_coordinates(e, shape, place, index)}, {kind!r}, {e.mask})")
     given = "b16" if kind == "f16" else "b32" if kind == "f16x2" else kind
     for k, target in enumerate(_listed(code.arguments[0].partition("|")[0])):
         if target != "_":
@@ -178,7 +179,7 @@ class Images:
     # ---------------------------------------------------------------------------------- textures
 
     def fetch(
-        self, handle: Array, layer: Array, coordinates: Sequence[Array], kind: str, mask: Mask
+        self, number: int, handle: Array, layer: Array, coordinates: Sequence[Array], kind: str, mask: Mask
     ) -> list[Array]:
         """The four channels of a texel, as registers of a PTX type."""
         found = [np.zeros(self.services.threads, np.float64) for _ in range(4)]
@@ -189,7 +190,11 @@ class Images:
                 if layer is None
                 else self._of([layer], lanes)[0].astype(np.int64)
             )
-            values = _texels(self.services.memory.data, image, at, np.clip(top, 0, image.sides[2] - 1))
+            touched: list[tuple[Array, Array]] = []
+            top = np.clip(top, 0, image.sides[2] - 1)
+            values = _texels(self.services.memory.data, image, at, top, touched)
+            for where, inside in touched:
+                self._log(number, where, lanes[inside], inside, image.size, fetched=True)
             for k in range(image.channels):
                 found[k][lanes] = values[:, k]
         if kind == "f16":
@@ -208,6 +213,7 @@ class Images:
         found = [np.zeros(self.services.threads, f"u{size}") for _ in range(count)]
         for image, lanes in self._groups(handle, mask, "surfaces"):
             where, inside = self._place(number, image, layer, coordinates, lanes, size * count, outside)
+            self._log(number, where, lanes[inside], inside, size * count)
             view = self.services.memory.views[f"u{size}"]
             for k in range(count):
                 found[k][lanes] = np.where(inside, view.take(where // size + k, mode="clip"), 0)
@@ -220,9 +226,24 @@ class Images:
         """``sust.b``."""
         for image, lanes in self._groups(handle, mask, "surfaces"):
             where, inside = self._place(number, image, layer, coordinates, lanes, size * len(values), outside)
+            self._log(number, where, lanes[inside], inside, size * len(values), write=True)
             view = self.services.memory.views[f"u{size}"]
             for k, value in enumerate(self._of(values, lanes)):
                 view[where[inside] // size + k] = value[inside]
+
+    def _log(
+        self, number: int, where: Array, lanes: Array, inside: Array, size: int, write: bool = False,
+        fetched: bool = False,
+    ) -> None:  # fmt: skip
+        """Tell the detector: ``lanes`` touch ``size`` bytes at those of ``where`` that are ``inside``."""
+        address, mask = np.zeros(self.services.threads, np.int64), np.zeros(self.services.threads, bool)
+        address[lanes], mask[lanes] = where[inside], True
+        services = self.services
+        services.executed[number] = True
+        if services.detector is not None and services.watched[number]:
+            services.detector.access(number, address, mask, size, int(write))
+            if fetched:
+                services.detector.fetched()
 
     def _place(
         self, number: int, image: Image, layer: Array, coordinates: Sequence[Array], lanes: Array, size: int,
@@ -251,15 +272,17 @@ class Images:
 # --------------------------------------------------------------------------------------- filtering
 
 
-def _texels(data: Array, image: Image, coordinates: list[Array], layer: Array) -> Array:
-    """Filtered values at some coordinates, ``(n, channels)``."""
+def _texels(
+    data: Array, image: Image, coordinates: list[Array], layer: Array, touched: list[tuple[Array, Array]]
+) -> Array:
+    """Filtered values at some coordinates, ``(n, channels)``. ``touched``: gets the addresses read."""
     whole = coordinates[0].dtype.kind != "f"
     if whole or not image.linear:
         places = [
             (c.astype(np.int64) if whole else np.floor(_scaled(image, c, k)).astype(np.int64))
             for k, c in enumerate(coordinates)
         ]
-        return _values(data, image, places, layer, whole)
+        return _values(data, image, places, layer, whole, touched)
     low: list[Array] = []
     weight: list[Array] = []
     for k, c in enumerate(coordinates):
@@ -270,7 +293,7 @@ def _texels(data: Array, image: Image, coordinates: list[Array], layer: Array) -
     for corner in itertools.product((0, 1), repeat=len(low)):
         share = np.prod([w if up else 1 - w for w, up in zip(weight, corner, strict=True)], axis=0)
         places = [at + up for at, up in zip(low, corner, strict=True)]
-        total = total + share[:, None] * _values(data, image, places, layer, False)
+        total = total + share[:, None] * _values(data, image, places, layer, False, touched)
     return total
 
 
@@ -280,7 +303,10 @@ def _scaled(image: Image, coordinate: Array, axis: int) -> Array:
     return np.clip(wide * image.sides[axis] if image.relative else wide, -(2.0**40), 2.0**40)
 
 
-def _values(data: Array, image: Image, places: list[Array], layer: Array, whole: bool) -> Array:
+def _values(
+    data: Array, image: Image, places: list[Array], layer: Array, whole: bool,
+    touched: list[tuple[Array, Array]],
+) -> Array:  # fmt: skip
     """The texels at whole coordinates, after the address modes, ``(n, channels)`` in double precision."""
     inside, fixed = np.ones(len(layer), bool), []
     for k, place in enumerate(places):
@@ -298,6 +324,7 @@ def _values(data: Array, image: Image, places: list[Array], layer: Array, whole:
     x, y = fixed[0], fixed[1] if len(fixed) > 1 else 0
     z = fixed[2] if len(fixed) > 2 else layer
     start = image.data + (z * image.sides[1] + y) * image.pitch + x * image.size
+    touched.append((start, inside))
     kind = np.dtype(f"{'iuf'[image.kind]}{image.bits // 8}")
     bytes_ = data[(start[:, None] + np.arange(image.size)).clip(0, len(data) - 1)]
     found = np.ascontiguousarray(bytes_).view(kind).astype(np.float64)

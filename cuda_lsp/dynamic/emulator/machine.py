@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import define
 
+from cuda_lsp.dynamic.emulator.endless import Endless
 from cuda_lsp.dynamic.emulator.services import Services, Stopped
 from cuda_lsp.dynamic.emulator.translate import Block
 from cuda_lsp.dynamic.emulator.waits import Threads, Waits
@@ -25,6 +26,8 @@ Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _PATIENCE = 512  # steps before those who take them rest until the others have
+_SHORT_PATIENCE = 64  # where threads may wait for one another in a loop
+_POLLS = {"cas", "exch", "volatile", "acquire"}
 
 
 @define(eq=False, slots=False)
@@ -41,6 +44,9 @@ class Machine:
         self.threads = self.services.threads
         self.at = Threads(self.services)
         self.waits = Waits(self.services, self.at)
+        self.endless = Endless(self.services, self.at)
+        polls = any(_POLLS & set(flat.code.modifiers) for flat in self.program.kernel.instructions)
+        self.patience = _SHORT_PATIENCE if polls else _PATIENCE
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -63,6 +69,10 @@ class Machine:
             steps += 1
             if steps % 256 == 0 and time.monotonic() > self.deadline:
                 raise Stopped("the kernel did not finish before the deadline")
+            if steps % _PATIENCE == 0 and self.endless.seen_before((turns % _PATIENCE, here)):
+                self.waits.stop(spinning=True, here=here)
+                self.failure = "the kernel is stuck: threads wait in a loop for what no thread does"
+                return
             if here is not None:
                 if here >= len(blocks):
                     return
@@ -149,7 +159,7 @@ class Machine:
                 return -1, None
             return None, None
         number = int(places.max() if self.backwards else places.min())
-        if turns % _PATIENCE == _PATIENCE - 1:  # they may wait for those who never got a turn
+        if turns % self.patience == self.patience - 1:  # they may wait for those who never got a turn
             self.services.resting |= ready & (self.at.pc == number)
             self.waits.release()
             return None, None

@@ -146,9 +146,9 @@ def _matrix(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _fence(e: Emitter, code: Instruction, number: int) -> None:
-    wide = {"gl", "sys", "gpu"} & set(code.modifiers)
-    if wide:
-        e.lines.append(f"S.fence({e.mask})")
+    words = set(code.modifiers)
+    if words & {"cta", "gl", "sys", "gpu"}:
+        e.lines.append(f"S.fence({e.mask}, {not words & {'cta'}})")
 
 
 def _sleep(e: Emitter, code: Instruction, number: int) -> None:

@@ -3,7 +3,8 @@
 Warp clocks tick for all lanes of a warp when the whole warp synchronises. Everything else is an *event* with
 the threads it releases from and the threads it orders after them; chains of events are followed. Between
 blocks a fence followed by an atomic (or a release) publishes what its thread has seen, and an atomic or an
-acquiring load at the same address picks it up: "last block done", flags, barriers of a whole grid.
+acquiring load at the same address picks it up: "last block done", flags, barriers of a whole grid. Within a
+block the same holds between two threads (locks, queues), and a fence for the block is enough.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -45,6 +46,7 @@ class Publication:
     thread: int
     sequence: int
     barrier: int  # when the thread's block last passed a barrier
+    wide: bool = True  # also for other blocks
 
 
 @frozen
@@ -65,8 +67,10 @@ class Order:
     ticks: Array = None
     events: list[Event] = field(factory=list[Event])
     fenced: Array = None
-    published: dict[int, list[Publication]] = field(factory=dict[int, list[Publication]])
+    near: Array = None  # threads that fenced at all, also for their block only
+    published: dict[int, dict[int, Publication]] = field(factory=dict[int, dict[int, Publication]])
     pickups: list[Pickup] = field(factory=list[Pickup])
+    handed: dict[tuple[int, int], list[tuple[int, int]]] = field(factory=dict[tuple[int, int], Any])
     met: set[tuple[Publication, int]] = field(factory=set[tuple[Publication, int]])  # only the first counts
     barriers: Array = None  # sequence of each thread's last block barrier
     barrier_log: list[tuple[int, Array]] = field(factory=list[tuple[int, Array]])
@@ -74,6 +78,7 @@ class Order:
     def __attrs_post_init__(self) -> None:
         self.ticks = np.zeros(self.lanes.count, np.int32)
         self.fenced = np.zeros(self.lanes.count, bool)
+        self.near = self.fenced
         self.barriers = np.zeros(self.lanes.count, np.int64)
 
     def warp_sync(self, lanes: Array | None, mask: Array | int, alive: Array | None) -> None:
@@ -114,8 +119,11 @@ class Order:
         if self.published or self.fenced.any():
             self.barrier_log.append((self.sequence, self.barriers))
 
-    def fence(self, lanes: Array | None) -> None:
-        self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
+    def fence(self, lanes: Array | None, wide: bool) -> None:
+        """``wide``: for other blocks too."""
+        self.near = np.ones_like(self.near) if lanes is None else self.near | lanes
+        if wide:
+            self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
 
     def synchronise(
         self, address: Array, lanes: Array | None, *, reads: bool, writes: bool, release: bool
@@ -124,18 +132,25 @@ class Order:
 
         A read picks up what others published at the same address.
         """
-        if not (self.published or (writes and (release or self.fenced.any()))):
+        if not (self.published or (writes and (release or self.near.any()))):
             return
         for thread in range(self.lanes.count) if lanes is None else np.flatnonzero(lanes).tolist():
             at = int(address[thread])
-            for publication in self.published.get(at, ()) if reads else ():
+            for publication in tuple(self.published.get(at, {}).values()) if reads else ():
                 known = (publication, thread)
-                if self.lanes.block[publication.thread] != self.lanes.block[thread] and known not in self.met:
-                    self.met.add(known)
-                    self.pickups.append(Pickup(publication, thread, self.sequence))
-            if writes and (release or self.fenced[thread]):
-                barrier = int(self.barriers[thread])
-                self.published.setdefault(at, []).append(Publication(at, thread, self.sequence, barrier))
+                if known in self.met or publication.thread == thread:
+                    continue
+                self.met.add(known)
+                if self.lanes.block[publication.thread] != self.lanes.block[thread]:
+                    if publication.wide:
+                        self.pickups.append(Pickup(publication, thread, self.sequence))
+                else:
+                    pair = (publication.thread, thread)
+                    self.handed.setdefault(pair, []).append((publication.sequence, self.sequence))
+            if writes and (release or self.near[thread]):
+                wide = bool(release or self.fenced[thread])
+                made = Publication(at, thread, self.sequence, int(self.barriers[thread]), wide)
+                self.published.setdefault(at, {})[thread] = made  # it holds what earlier ones held
 
     def between(self, a: int, at_a: int, b: int, at_b: int, across: bool) -> bool:
         """Whether something orders the access of thread ``a`` at ``at_a`` and that of ``b`` at ``at_b``."""
@@ -143,6 +158,8 @@ class Order:
             a, at_a, b, at_b = b, at_b, a, at_a
         if across:
             return any(self._carries(p, int(a), int(at_a), int(b), int(at_b)) for p in self.pickups)
+        if any(at_a <= given and taken <= at_b for given, taken in self.handed.get((int(a), int(b)), ())):
+            return True
         reached: Any = None
         for event in self.events:
             if not at_a < event.sequence < at_b:

@@ -268,8 +268,8 @@ class Services:
     def reduce(self, operation: str, value: Array, mask: Mask) -> Array:
         return self.lanes.reduce(operation, value, mask)
 
-    def fence(self, mask: Mask) -> None:
-        self.order.fence(mask)
+    def fence(self, mask: Mask, wide: bool) -> None:
+        self.order.fence(mask, wide)
 
     # --------------------------------------------------------------------------- heap and output
 

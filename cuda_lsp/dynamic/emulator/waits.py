@@ -227,9 +227,12 @@ class Waits:
         if not any(w.places.keys() == places.keys() for w in self.stuck):
             self.stuck.append(Waiting(places, gone))
 
-    def stop(self) -> None:
+    def stop(self, spinning: bool = False, here: int | None = None) -> None:
+        """Say where all living threads are; ``here``: the block of all of them."""
+        if here is not None:
+            self.at.pc[:] = here
         places = {
             self.program.blocks[number].last: self.at.alive & (self.at.pc == number)
             for number in distinct(self.at.pc[self.at.alive]).tolist()
         }
-        self.stuck.append(Waiting(places, ~self.at.alive))
+        self.stuck.append(Waiting(places, ~self.at.alive, spinning))
