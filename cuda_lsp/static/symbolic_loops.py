@@ -22,6 +22,8 @@ from cuda_lsp.static.symbolic_walk import WAITING, State, Walker, written_arrays
 
 Header = Mapping[Var, Value]
 
+MAX_CYCLE = 16  # rounds until a variable has its first value again
+
 
 def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     """Adds the loop's events and moves the walker's state behind the loop."""
@@ -274,7 +276,25 @@ def _closed_form(
     step = t.sub(value, mark)
     if not _mentions(step, {*open_marks, k}, open_places):
         return t.add(first, t.mul(k, step))
-    return _geometric(k, first, mark, value)
+    return _cycle(k, first, mark, value) or _geometric(k, first, mark, value)
+
+
+def _cycle(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
+    """Constants that come back, evenly spaced: ``s = (s + 1) % 3``, ``if (++s == 3) s = 0``."""
+    if not first.is_const:
+        return None
+    seen = [first]
+    while len(seen) <= MAX_CYCLE:
+        following = t.substitute(value, {mark: seen[-1]})
+        if not following.is_const:
+            return None
+        if following is first:
+            break
+        seen.append(following)
+    step = seen[1].value - first.value if len(seen) > 1 else 0
+    if len(seen) > MAX_CYCLE or any(x.value != first.value + i * step for i, x in enumerate(seen)):
+        return None
+    return t.add(first, t.scale(t.floor_mod(k, len(seen)), step))
 
 
 def _geometric(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
