@@ -47,7 +47,7 @@ def races_by_running(
 
     ``glance``: a few inputs only, which takes milliseconds.
     """
-    if not wanted or unlike(kernel, launch) or work.now() > deadline:
+    if not wanted or unlike(kernel, launch) or work.now() >= deadline:
         return {}
     try:
         search = Search.of(kernel, launch, gpu, deadline)

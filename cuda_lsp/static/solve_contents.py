@@ -23,6 +23,8 @@ from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.affine import Problem
+from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solve_query import Answer, Query
 from cuda_lsp.static.symbolic_encode import base_name
 from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
@@ -154,8 +156,22 @@ def _may_be_meant(p: Problem, query: Query) -> bool:
     if not any(data):
         return True
     if all(data):
+        if _within_rows(p, query):
+            return False
         return _is_update(first, query) and _alike(first, second)
     return first.array.space is Space.SHARED
+
+
+def _within_rows(p: Problem, query: Query) -> bool:
+    """Where rows begin and how long they are stand apart (``first[v] + k``, ``k < count[v]``).
+
+    Where neighbouring offsets bound them, ``solve_orders`` asks.
+    """
+    if offset_arrays(query.kernel):
+        return False
+    flow = data_flow(query.kernel)
+    places = (p.pair.first.site.range, p.pair.second.site.range)
+    return all(any(flow.arrays_in(x.address) & flow.rows for x in flow.at(place)) for place in places)
 
 
 def _is_update(access: Access, query: Query) -> bool:

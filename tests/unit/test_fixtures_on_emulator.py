@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fixture_cases import Case, cases
@@ -31,9 +32,12 @@ def own_cache(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
-def run_all(path: Path, text: str) -> FileReport:
-    from attrs import evolve
+PATIENCE, SHORT = 60.0, 4.0
+"""Seconds for a run that must end, on a busy machine too; for one that need not."""
 
+
+def run_all(path: Path, text: str, may_hang: frozenset[str] = frozenset()) -> FileReport:
+    """Every kernel run. ``may_hang``: broken ones that need not end."""
     analyzer = Analyzer(Settings())
     try:
         report = analyzer.update(path, text)
@@ -41,11 +45,13 @@ def run_all(path: Path, text: str) -> FileReport:
         for kernel in report.kernels:
             program = analyzer.kernel(path, kernel.name)
             assert program is not None
+            broken = kernel.name.split("<")[0] in may_hang
             job = job_for(path, text, program, kernel, Settings(), OPTIONS)
+            job = evolve(job, deadline=SHORT if broken else PATIENCE)
             result = check(job, ENGINES, lambda stage: None)
             assert result.problem is None, (result.problem, result.errors)
             failures = [trial.races.failure for trial in result.results if trial.races.failure]
-            assert not failures, (kernel.name, failures)
+            assert broken or not failures, (kernel.name, failures)
             kernels.append(merged(kernel, result, job.shapes))
         return evolve(report, kernels=tuple(kernels))
     finally:
@@ -77,8 +83,9 @@ EMULATED = sorted({c.path for c in labelled() if c.path.stem not in NOT_EMULATED
 @pytest.mark.parametrize("path", EMULATED, ids=lambda path: path.stem)
 def test_labelled_kernels_behave_as_labelled(path: Path) -> None:
     text, _ = checked(path)
-    report = run_all(path, text)
     labels: dict[str, Labelled] = {c.kernel: c for c in labelled() if c.path == path}
+    broken = frozenset(name for name, c in labels.items() if c.label in ("racy", "diverges"))
+    report = run_all(path, text, broken)
     wrong: list[str] = []
     for kernel in report.kernels:
         label = labels.get(kernel.name.split("<")[0])

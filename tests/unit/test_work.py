@@ -45,6 +45,7 @@ def test_a_busy_machine_changes_no_answer(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_work_is_counted() -> None:
+    work.begin(60.0)
     before = work.now()
     answer(Budget())
     assert work.DONE.terms > 0
