@@ -58,7 +58,9 @@ class Settings:
         default=250, metadata={"help": "Milliseconds a kernel may be enumerated."}
     )
     solver: bool = field(default=True, metadata={"help": "Prove with Z3 in the background."})
-    solver_budget: int = field(default=800, metadata={"help": "Milliseconds Z3 may spend on a kernel."})
+    solver_budget: int = field(
+        default=650, metadata={"help": "Milliseconds of work that Z3 may spend on a kernel."}
+    )
     solver_workers: int = field(default=1, metadata={"help": "Solver processes."})
     program_arguments: tuple[str, ...] = field(
         default=(), metadata={"help": "Arguments of the program when it runs under check."}

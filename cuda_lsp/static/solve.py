@@ -54,7 +54,7 @@ MAX_DOUBTS = 4
 _GLANCE = 0.05
 """Of the budget, for executions before the solver is asked."""
 
-_RUNNING = 0.25
+_RUNNING = 0.2
 """Of the budget, for executions of a launch when the solver took all of it."""
 
 _EARLY = 3
