@@ -26,7 +26,8 @@ $(TOOLKIT): $(STAMP)
 
 ## everything this machine can run; what is skipped says why
 test: $(STAMP) lint types imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest tests/protocol tests/e2e
+	$(BIN)/python -m pytest tests/unit tests/gpu -n 2
 
 unit: $(STAMP)
 	$(BIN)/python -m pytest tests/unit -n 2
