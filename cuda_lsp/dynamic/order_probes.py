@@ -62,7 +62,7 @@ class OrderProbes:
     def _met(self, plain: Instruction, words: set[str], types: Mapping[str, str]) -> tuple[Statement, ...]:
         """Arriving at an mbarrier tells what was done before; a wait that succeeds learns it."""
         waits, address = words & {"test_wait", "try_wait"}, address_of(plain)
-        if address is None or not (waits or "arrive" in words):
+        if address is None or not (waits or words & {"arrive", "arrive_drop"}):
             return ()
         number = probes.barrier_number(shared_address(address, types))
         call = probes.call_with_stamp("clsp_depart" if waits else "clsp_arrive", "%a")

@@ -81,14 +81,15 @@ def emit_mbarrier(e: Emitter, code: Instruction, number: int, address: Address) 
     elif "expect_tx" in words and "arrive" not in words:
         size = e.read(arguments[1], "u32")
         e.lines.append(f"S.asynchronous.expect({address(e, arguments[0], space)}, {size}, {e.mask})")
-    elif "arrive" in words:
+    elif words & {"arrive", "arrive_drop"}:
         target = arguments.pop(0) if not arguments[0].startswith("[") else "_"
         where = address(e, arguments[0], space)
         extra = e.read(arguments[1], "u32") if len(arguments) > 1 else e.read("1", "u32")
         if "expect_tx" in words:
             e.lines.append(f"S.asynchronous.expect({where}, {extra}, {e.mask})")
             extra = e.read("1", "u32")
-        e.write(target, f"S.asynchronous.arrive({where}, {extra}, {e.mask})", "b64")
+        drops = "arrive_drop" in words
+        e.write(target, f"S.asynchronous.arrive({where}, {extra}, {e.mask}, {drops})", "b64")
     elif "test_wait" in words or "try_wait" in words:
         kind = "u32" if "parity" in words else "b64"
         state, parity = e.read(arguments[2], kind), "parity" in words
@@ -208,8 +209,8 @@ class Async:
             barrier.transactions += int(size[lane])
             self._complete(barrier)
 
-    def arrive(self, address: Array, count: Array, mask: Mask) -> Array:
-        """The phase in which each thread arrived."""
+    def arrive(self, address: Array, count: Array, mask: Mask, drops: bool = False) -> Array:
+        """The phase in which each thread arrived. ``drops``: later phases do not expect it."""
         address, count = self._spread(address), self._spread(count)
         order = self.services.order
         order.sequence += 1
@@ -219,6 +220,7 @@ class Async:
             states[lane] = barrier.phase
             barrier.arrived[lane] = order.sequence
             barrier.pending -= int(count[lane])
+            barrier.expected -= int(count[lane]) if drops else 0
             self._complete(barrier)
         self.services.wake()
         return states
