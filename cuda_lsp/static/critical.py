@@ -53,11 +53,12 @@ from cuda_lsp.ir.program import (
     Var,
 )  # fmt: skip
 from cuda_lsp.model import Scope
-from cuda_lsp.static.slicing import Slice, assigned, pure, slice_kernel, used, variables, walk
+from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.slicing import Slice, assigned, destinations, pure, used, variables, walk
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 _RELEASES = ("release", "acq_rel", "seq_cst")
-_QUICK = ("cas", "exch", "add")
+_TAKES = ("cas", "exch", "add")
 
 
 @frozen(eq=False)
@@ -76,12 +77,9 @@ class _Taking:
 
 def with_critical_sections(kernel: Kernel) -> Kernel:
     """The kernel with the locks that are understood as regions; the very kernel when there are none."""
-    statements = list(walk(kernel.body))
-    if not any(isinstance(s, Loop) for s in statements) or not any(
-        isinstance(s, Atomic) and s.op in _QUICK for s in statements
-    ):
+    facts = facts_of(kernel)  # which the executions of a kernel without locks use again
+    if not facts.loops or not any(isinstance(s, Atomic) and s.op in _TAKES for s in facts.statements):
         return kernel
-    facts = slice_kernel(kernel)
     given_up: set[Array] = set()
     while True:
         rewriter = _Rewriter(facts, frozenset(given_up))
@@ -154,9 +152,7 @@ class _Rewriter:
             self.counters[taking.array] = next(iter(self.facts.roots(taking.turn.pointer)))
             self.known.add(id(taking.turn))
         self.known |= {id(taking.atomic), id(held[-1])}
-        first = evolve(taking.atomic, var=None)
-        self.known.add(id(first))
-        got: list[Stmt] = [first]
+        got: list[Stmt] = [evolve(taking.atomic, var=None)]
         if taking.atomic.var is not None:
             got.append(Assign(taking.atomic.var, taking.free))
         scope = _scope(held)
@@ -296,13 +292,8 @@ class _Rewriter:
         free, counter = self.free[array], self.counters.get(array)
         guarded = {array, counter} - {None}
         for s in self.facts.statements:
-            if id(s) in self.known or not isinstance(s, (Store, Atomic, Copy, Incomplete)):
-                continue
-            if isinstance(s, Incomplete):
-                touched = [self.facts.roots(p) for p in s.pointers]
-            else:
-                touched = [self.facts.roots(s.destination if isinstance(s, Copy) else s.pointer)]
-            if not any(not roots or roots & guarded for roots in touched):
+            written = [self.facts.roots(p) for p in destinations(s)]
+            if id(s) in self.known or not any(not roots or roots & guarded for roots in written):
                 continue
             # A plain store of FREE is initialisation: beside a holder's atomics it is a race by itself.
             if not (isinstance(s, Store) and free is not None and s.value == free):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cuda_lsp.ir.program import Atomic, Block, Copy, Lock, Store
+from cuda_lsp.ir.program import Block, Lock
 from cuda_lsp.model import Scope, Space
-from cuda_lsp.static.slicing import walk
+from cuda_lsp.static.slicing import destinations, walk
 from cuda_lsp.static.trace import Access, Held
 from cuda_lsp.static.values import Address, Flags, Lanes
 
@@ -38,10 +38,8 @@ def run(machine: Machine, s: Block, lock: Lock, mask: Mask) -> Mask | None:
 
 
 def _forget(machine: Machine, s: Block) -> None:
-    for x in walk(s.body):
-        if not isinstance(x, (Store, Atomic, Copy)):
-            continue
-        for array in machine.facts.roots(x.destination if isinstance(x, Copy) else x.pointer):
+    for pointer in itertools.chain.from_iterable(map(destinations, walk(s.body))):
+        for array in machine.facts.roots(pointer):
             machine.versions[array.id] = machine.versions.get(array.id, 0) + 1
             if array.space is Space.SHARED and array.id in machine.shared:
                 machine.shared[array.id].forget()

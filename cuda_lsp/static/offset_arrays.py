@@ -9,25 +9,16 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
+from typing import Any
 
-from cuda_lsp.ir.ops import BINARY
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Array,
-    Binary,
-    Builtin,
-    Cast,
-    Const,
-    Expr,
-    Kernel,
-    Load,
-    Offset,
-    Var,
-)
-from cuda_lsp.ir.types import INT64, Int
+from cuda_lsp.ir.program import Array, Kernel, Load, Var
+from cuda_lsp.ir.types import INT32, Int, Pointer
+from cuda_lsp.model import Space
 from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.exact_values import Value, evaluator
 from cuda_lsp.static.slicing import walk
 
+_NOWHERE = Array("(where a pointer points)", Space.GLOBAL, INT32, (), -1)
 _TRIED = 3
 _MOST = 8  # reads of one array that are compared
 
@@ -50,36 +41,40 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
 
 
 def _neighbours(a: Load, b: Load) -> bool:
+    here, there = evaluator(a.pointer, _itself), evaluator(b.pointer, _itself)
     for seed in range(_TRIED):
-        numbers = _Numbers(seed)
-        here, there = numbers.of(a.pointer), numbers.of(b.pointer)
-        if here is None or there is None or abs(here - there) != a.type.size:
+        thread = _Thread(seed)
+        first, second = here(thread), there(thread)
+        if not isinstance(first, tuple) or not isinstance(second, tuple):
+            return False
+        if first[1] is None or second[1] is None or abs(first[1] - second[1]) != a.type.size:
             return False
     return True
 
 
-class _Numbers:
-    """Values of expressions when every variable holds a small number of its own."""
+def _itself(var: Var) -> Any:
+    return var
+
+
+class _Numbers(dict[Any, Value]):
+    """A small number for everything that is asked for; of a pointer, so many bytes into nowhere."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._values: dict[object, int] = {}
 
-    def of(self, e: Expr) -> int | None:
-        if isinstance(e, Const):
-            return e.value if isinstance(e.value, int) else None
-        if isinstance(e, Var | Builtin | AddressOf):
-            key = e.axis if isinstance(e, Builtin) else e.array if isinstance(e, AddressOf) else e
-            return self._values.setdefault(key, self._random.randrange(1, 1 << 12))
-        if isinstance(e, Cast):
-            return self.of(e.operand)
-        if isinstance(e, Offset):
-            base, moved = self.of(e.pointer), self.of(e.bytes)
-            return None if base is None or moved is None else base + moved
-        if isinstance(e, Binary):
-            left, right = self.of(e.left), self.of(e.right)
-            return None if left is None or right is None else BINARY[e.op].python(left, right, INT64)
-        return None
+    def __missing__(self, key: Any) -> Value:
+        number = self._random.randrange(1, 1 << 12)
+        pointer = isinstance(key, Var) and isinstance(key.type, Pointer)
+        self[key] = value = (_NOWHERE, number) if pointer else number
+        return value
+
+
+class _Thread:
+    """A thread as ``exact_values`` wants it, which holds any numbers."""
+
+    def __init__(self, seed: int) -> None:
+        self.held = self.axes = _Numbers(seed)
+        self.offers: dict[int, Value] = {}
 
 
 __all__ = ["offset_arrays"]

@@ -112,6 +112,13 @@ def pointers(s: Stmt) -> tuple[Expr, ...]:
     return (s.destination, s.source) if isinstance(s, Copy) else ()
 
 
+def destinations(s: Stmt) -> tuple[Expr, ...]:
+    """Where ``s`` may write; what was not translated may write wherever it is known to point."""
+    if isinstance(s, Incomplete):
+        return s.pointers
+    return () if isinstance(s, Load) else pointers(s)[:1]
+
+
 def walk(statements: tuple[Stmt, ...]) -> Iterator[Stmt]:
     """Every statement, in program order, outer before inner."""
     for s in statements:
@@ -249,13 +256,7 @@ def _points_to(result: Slice) -> None:
 
 def _written(result: Slice) -> None:
     for s in result.statements:
-        if isinstance(s, (Store, Atomic)):
-            pointers: tuple[Expr, ...] = (s.pointer,)
-        elif isinstance(s, Copy):
-            pointers = (s.destination,)
-        else:
-            pointers = s.pointers if isinstance(s, Incomplete) else ()
-        for pointer in pointers:
+        for pointer in destinations(s):
             roots = result.roots(pointer)
             result.wild |= not roots
             result.written |= roots

@@ -234,6 +234,7 @@ def _attempt(
         wanted = {_sites(p.pair): None for p, _ in problems if solve_report.data_dependence(p, query)}
         found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
         attempt.findings.update(found)  # the solver need not look for these
+    attempt.assumptions.update(dict.fromkeys(_not_negative(_sizes_that_matter(problems, summary))))
     for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
         _decide(candidate, facts, query, attempt, launch)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
@@ -242,6 +243,12 @@ def _attempt(
     if not launch.assumed:
         attempt.others += out_of_bounds(query, summary.events, launch)
     return attempt
+
+
+def _sizes_that_matter(problems: Sequence[tuple[Problem, Term]], summary: Summary) -> list[str]:
+    """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
+    mentioned = {x.args[0] for p, _ in problems for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
+    return sorted(summary.sizes & mentioned)
 
 
 def _contradicted(query: Query) -> bool:

@@ -14,7 +14,7 @@ from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.solve_condition import needed_condition
 from cuda_lsp.static.solve_query import Outcome, Query
 from cuda_lsp.static.symbolic_encode import closure
-from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
+from cuda_lsp.static.symbolic_events import Access, Event, accesses
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.witness import NeedsData, Thread, TooLong
 
@@ -25,7 +25,7 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
     from cuda_lsp.static.symbolic_intervals import Relation
 
     seen: set[Site] = set()
-    for access in _accesses(events):
+    for access in accesses(events):
         size = access.array.size
         if access.array.space is not Space.SHARED or size is None or size <= 0 or access.site in seen:
             continue
@@ -51,14 +51,6 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
                 (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start)
             ),
         )  # fmt: skip
-
-
-def _accesses(events: Sequence[Event]) -> Iterator[Access]:
-    for event in events:
-        if isinstance(event, Access):
-            yield event
-        elif isinstance(event, LoopEvent):
-            yield from _accesses(event.events)
 
 
 def _outside(access: Access, size: int, query: Query) -> Term:

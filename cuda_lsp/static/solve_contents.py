@@ -14,7 +14,7 @@ walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, field
 
@@ -27,7 +27,7 @@ from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solve_query import Answer, Query
 from cuda_lsp.static.symbolic_encode import base_name
-from cuda_lsp.static.symbolic_events import Access, Event, LoopEvent
+from cuda_lsp.static.symbolic_events import Access, accesses
 from cuda_lsp.static.symbolic_terms import Op, Term
 from cuda_lsp.static.symbolic_walk import memory_name
 from cuda_lsp.static.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
@@ -167,30 +167,21 @@ def _within_rows(p: Problem, query: Query) -> bool:
 
     Where neighbouring offsets bound them, ``solve_orders`` asks.
     """
-    if offset_arrays(query.kernel):
-        return False
     flow = data_flow(query.kernel)
     places = (p.pair.first.site.range, p.pair.second.site.range)
-    return all(any(flow.arrays_in(x.address) & flow.rows for x in flow.at(place)) for place in places)
+    within = all(any(flow.arrays_in(x.address) & flow.rows for x in flow.at(place)) for place in places)
+    return within and not offset_arrays(query.kernel)
 
 
 def _is_update(access: Access, query: Query) -> bool:
     """The same place is read and written without an atomic: ``x[k] += 1``, or in two statements."""
-    same = [a for a in _accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
+    same = [a for a in accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
     return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and all(a.mode is not Mode.ATOMIC for a in same)
 
 
 def _alike(a: Access, b: Access) -> bool:
     """The same place for one thread: one expression of the text, or equal addresses."""
     return a.offset is b.offset or a.site.range == b.site.range
-
-
-def _accesses(events: Iterable[Event]) -> Iterator[Access]:
-    for event in events:
-        if isinstance(event, Access):
-            yield event
-        elif isinstance(event, LoopEvent):
-            yield from _accesses(event.events)
 
 
 def depends_on_atomics(p: Problem, query: Query) -> bool:

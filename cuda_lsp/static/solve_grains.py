@@ -21,7 +21,7 @@ MAX_DIVISORS = 3
 
 
 def grain_of(p: Problem, facts: Term, query: Query) -> str | None:
-    """ "`C` is a multiple of 8", when that alone keeps the two accesses apart; the smallest such number."""
+    """What keeps the two accesses apart, by the smallest number ("`C` is a multiple of 8"); else None."""
     for parameter in sorted(_parameters(p, query), key=lambda part: part.args[0]):
         for divisor in sorted(_divisors(parameter, p.formula))[:MAX_DIVISORS]:
             if _apart(*_evenly(p, facts, parameter, divisor), query):

@@ -21,7 +21,7 @@ MAX_PLACES = 6
 
 
 def order_of(p: Problem, facts: Term, query: Query) -> str | None:
-    """ "`row` ascends", when that alone keeps the two accesses apart."""
+    """What keeps the two accesses apart: "`row` ascends"; None: that alone does not."""
     formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
     names = {memory_name(array): array.name for array in query.kernel.arrays}
     places: dict[str, list[Term]] = defaultdict(list)

@@ -8,7 +8,7 @@ protocols.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import field, frozen
 
@@ -106,6 +106,15 @@ class LoopEvent:
 Event = Access | BarrierEvent | CopyEvent | TicketEvent | LoopEvent
 
 
+def accesses(events: Iterable[Event]) -> Iterator[Access]:
+    """Every access, those of loops where the loops stand."""
+    for event in events:
+        if isinstance(event, Access):
+            yield event
+        elif isinstance(event, LoopEvent):
+            yield from accesses(event.events)
+
+
 @frozen(eq=False)
 class Fact:
     """``fact`` holds of every application of the function named by the key, for its formals."""
@@ -124,6 +133,7 @@ class Summary:
     ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
+    ``sizes``: parameters that are compared as unsigned numbers and were taken not to be negative.
     """
 
     events: tuple[Event, ...]
@@ -136,3 +146,4 @@ class Summary:
     locks: str = ""
     asserted: Term | None = None
     loaded: frozenset[str] = frozenset()
+    sizes: frozenset[str] = frozenset()

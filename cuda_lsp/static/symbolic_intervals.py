@@ -10,7 +10,7 @@ Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faia
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -25,6 +25,7 @@ from cuda_lsp.static.symbolic_events import (
     LoopEvent,
     Summary,
     TicketEvent,
+    accesses,
 )
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 
@@ -137,19 +138,11 @@ class OwnCopy:
 
 def unfinished_copies(summary: Summary, warp_size: int) -> list[OwnCopy]:
     """What a thread may do with bytes that its own copies are moving. Raises ``TooManyPairs``."""
-    if not any(a.copying for a in _accesses(summary.events)):
+    if not any(a.copying for a in accesses(summary.events)):
         return []
     pairing = _Pairing(Relation(), warp_size, summary.tainted, lambda a, b: False)
     pairing.process(summary.events, {}, [], True)
     return pairing.own
-
-
-def _accesses(events: Sequence[Event]) -> Iterator[Access]:
-    for event in events:
-        if isinstance(event, Access):
-            yield event
-        elif isinstance(event, LoopEvent):
-            yield from _accesses(event.events)
 
 
 def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]:

@@ -13,7 +13,7 @@ operators wrap exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
@@ -153,6 +153,14 @@ def settle(raw: Term, type: Type) -> Term:
     return t.wrap(raw, type.bits, type.signed)
 
 
+def _sizes(settled: Term, type: Type) -> Iterator[str]:
+    """The parameters that ``settle`` took for sizes, that is not negative."""
+    if isinstance(type, Int) and not type.signed and settled.lo < 0:
+        for part in t.subterms(settled):
+            if part.op is Op.SYMBOL and part.args[1] is Level.GRID and part.lo < 0:
+                yield part.args[0]
+
+
 def _into_signed(raw: Term, type: Int) -> Term:
     """An unsigned or wider value cast to a signed type: wraps unless it plausibly fits."""
     narrow = _plausible(raw)
@@ -176,12 +184,14 @@ class Evaluator:
     """Turns pure expressions into values for the generic thread.
 
     ``lookup``: the current value of a variable. ``fresh``: a value of a type that nothing is known
-    of: (what it stands for, level, type) → term.
+    of: (what it stands for, level, type) → term. ``sizes``: gets the names of parameters that are compared
+    as unsigned numbers and were taken to be sizes.
     """
 
     axes: Mapping[Axis, Term]
     lookup: Callable[[Var], Value]
     fresh: Callable[..., Value]
+    sizes: set[str]
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -285,7 +295,12 @@ class Evaluator:
         if not isinstance(left_type, Int):
             a, b = self._data(e.left), self._data(e.right)
             return _compare_data(e.op, a, b)
-        return _COMPARISONS[e.op](self.integer(e.left), self.integer(e.right))
+        return _COMPARISONS[e.op](self._compared(e.left), self._compared(e.right))
+
+    def _compared(self, e: Expr) -> Term:
+        settled = self.integer(e)
+        self.sizes.update(_sizes(settled, e.type))
+        return settled
 
     def _compare_pointers(self, e: Binary) -> Term:
         a, b = self.value(e.left), self.value(e.right)

@@ -28,9 +28,9 @@ from cuda_lsp.static.symbolic_events import (
     Event,
     Fact,
     Held,
-    LoopEvent,
     Summary,
     TicketEvent,
+    accesses,
 )
 from cuda_lsp.static.symbolic_objects import WholeObjects, regular
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
@@ -84,6 +84,7 @@ class Walker:
     facts: dict[str, Fact] = field(factory=dict[str, Fact])
     unknowns: dict[str, str] = field(factory=dict[str, str])
     loaded: set[str] = field(factory=set[str])
+    sizes: set[str] = field(factory=set[str])
     slots: dict[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back
@@ -122,7 +123,7 @@ class Walker:
         return t.apply(name, level, self.iterators, *type_range(type))
 
     def evaluator(self) -> Evaluator:
-        return Evaluator(self.axes, self.lookup, self.fresh)
+        return Evaluator(self.axes, self.lookup, self.fresh, self.sizes)
 
     def lookup(self, var: Var) -> Value:
         known = self.state.values.get(var)
@@ -584,7 +585,7 @@ def summarise(
     walker.walk(kernel.body)
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     # A counter that is also stored to may be reset: its tickets need not be distinct.
-    stored = walker.unsteady | {e.array for e in _accesses(walker.events) if e.mode is Mode.WRITE}
+    stored = walker.unsteady | {e.array for e in accesses(walker.events) if e.mode is Mode.WRITE}
     return Summary(
         tuple(walker.events),
         walker.facts,
@@ -596,14 +597,5 @@ def summarise(
         walker.locks,
         walker.assumed,
         frozenset(walker.loaded),
+        frozenset(walker.sizes),
     )
-
-
-def _accesses(events: Sequence[Event]) -> list[Access]:
-    found: list[Access] = []
-    for event in events:
-        if isinstance(event, Access):
-            found.append(event)
-        elif isinstance(event, LoopEvent):
-            found += _accesses(event.events)
-    return found

@@ -63,7 +63,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, artifacts: Path) -> Facts:
         )
     )
     node = need(NODE, "Node.js 24")
-    subprocess.run([node, HERE / "vscode/drive.mjs", config], check=True, timeout=300)
+    subprocess.run([node, HERE / "vscode/drive.mjs", config], check=True, timeout=600)
     seen: Facts = json.loads(report.read_text())
     (artifacts / "vscode-report.json").write_text(report.read_text())
     assert "error" not in seen, f"{seen['error']}\nsee test-artifacts/vscode-failed.png"

@@ -50,3 +50,19 @@ def test_a_load_that_nothing_keeps_apart_is_a_conditional_race(body: str) -> Non
 
 def test_a_racy_kernel_tells_no_assumptions() -> None:
     assert report("a[0] = i; a[blockIdx.x * n + threadIdx.x] = 1;").assumptions == ()
+
+
+def test_a_count_that_a_comparison_makes_unsigned_is_taken_for_a_size() -> None:
+    # For n == -3 every thread would store, also to what another one reads.
+    kernel = report(
+        "__shared__ float s[512]; int t = threadIdx.x;"
+        " float v = s[t + n]; if (threadIdx.x < n) s[t] = 1; a[i] = v;"
+    )
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ("`n` is not negative",)
+
+
+def test_a_comparison_that_decides_nothing_leaves_nothing_to_assume() -> None:
+    kernel = report("__shared__ float s[512]; if (threadIdx.x < n) s[threadIdx.x] = 1;")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ()

@@ -108,7 +108,7 @@ async function inHost(browser, url) {
     extensionDevelopmentPath: path.join(extensions, installed),
     extensionTestsPath: config.inhostTests,
   }));
-  const timeout = new Promise((resolve) => setTimeout(resolve, 60_000));
+  const timeout = new Promise((resolve) => setTimeout(resolve, 120_000));
   await Promise.race([exited, timeout]);
   report.inhost = fs.existsSync(inhostReport) ? JSON.parse(fs.readFileSync(inhostReport, "utf8")) : { error: "the extension host never reported" };
   await page.close();
@@ -117,7 +117,7 @@ async function inHost(browser, url) {
 
 async function workbench(browser, url) {
   const page = await (await browser.newContext({ viewport: { width: 1100, height: 620 } })).newPage();
-  page.setDefaultTimeout(30_000);
+  page.setDefaultTimeout(60_000);
   const outside = new Set();
   page.on("request", (request) => {
     const { protocol, hostname } = new URL(request.url());
@@ -205,8 +205,9 @@ async function dynamic(page) {
   await row.waitFor({ timeout: 60_000 });
   report.ui.confirmedMs = Date.now() - clicked;
   report.ui.confirmed = await row.innerText();
-  await row.dblclick(); // the editor goes to the place of the diagnostic
-  report.ui.confirmedPosition = await page.locator("#status\\.editor\\.selection").innerText();
+  const selection = page.locator("#status\\.editor\\.selection", { hasText: "selected" });
+  await insist(() => row.dblclick(), selection); // the editor goes to the place of the diagnostic
+  report.ui.confirmedPosition = await selection.innerText();
   report.ui.confirmedHover = await hover(page);
   await shoot(page, "6-confirmed");
   await page.mouse.move(600, 520);
@@ -251,17 +252,24 @@ async function withoutServer(page) {
 }
 
 async function hover(page) {
-  const box = await page.locator(ERROR).first().boundingBox();
-  for (let attempt = 1; ; attempt++) {
+  const shown = page.locator(`${HOVER} .monaco-hover-content`).filter({ hasNotText: "Loading" }).first();
+  await insist(async () => {
+    const box = await page.locator(ERROR).first().boundingBox();
+    if (box === null) return; // it is being drawn again
     await page.mouse.move(box.x + box.width / 2, box.y - 60);
     await page.mouse.move(box.x + box.width / 2, box.y + 4, { steps: 4 });
-    const shown = page.locator(`${HOVER} .monaco-hover-content`);
+  }, shown);
+  return shown.innerText();
+}
+
+/** Does it until its effect is seen: what the pointer does is lost while the workbench is busy or redraws a list. */
+async function insist(act, effect) {
+  for (let attempt = 1; ; attempt++) {
+    await act();
     try {
-      await shown.first().waitFor({ timeout: 5000 });
-      await page.waitForFunction(() => !/Loading/.test(document.querySelector(".monaco-editor .monaco-hover-content")?.textContent ?? "Loading"));
-      return await shown.first().innerText();
+      return await effect.waitFor({ timeout: 5000 });
     } catch (error) {
-      if (attempt === 4) throw error; // the pointer's move is lost while the workbench is busy
+      if (attempt === 4) throw error;
     }
   }
 }
@@ -304,11 +312,11 @@ function trustSent() {
 }
 
 async function until(what, condition) {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 600; tries++) {
     if (condition()) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`waited 10 s for ${what}`);
+  throw new Error(`waited 30 s for ${what}`);
 }
 
 let codeServer, browser;

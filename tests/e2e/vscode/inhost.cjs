@@ -6,7 +6,7 @@ const vscode = require("vscode");
 const { file, storeLine, report } = JSON.parse(process.env.CUDA_LSP_E2E_INHOST);
 
 /** Resolves to the diagnostics once there are none (or some), and how long that took in milliseconds. */
-function diagnostics(uri, wanted, timeout = 20_000) {
+function diagnostics(uri, wanted, timeout = 60_000) {
   const started = performance.now();
   const now = () => vscode.languages.getDiagnostics(uri).filter((d) => d.source === "cuda-lsp");
   return new Promise((resolve, reject) => {
