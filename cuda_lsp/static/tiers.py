@@ -49,8 +49,8 @@ Key = tuple[object, ...]
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only. ``cut``: there
-    was no time for all of it.
+    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
+    ``cut``: there was no time for all of it.
     """
 
     report: KernelReport
