@@ -15,10 +15,12 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.assumed import ASSUMED, alternatives
+from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.fitting import leaves_arrays
 from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
-_LEAST_SHARE = 0.2
+_LEAST_SHARE = 0.3
 """Of the budget, for the other launches together when the first took all of it."""
 
 _RUNNING = 0.1
@@ -38,8 +40,9 @@ def refine_with_second_opinion(
     again = {_place(f) for f in first.findings if _certain(f)}
     if not others or not again:
         return first
+    others = [o for o in others if not leaves_arrays(execute(kernel, o, o.arguments, gpu))]
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
-    share = evolve(budget, kernel=left / len(others))
+    share = evolve(budget, kernel=left / max(1, len(others)))
     for other in others:
         shown = _shown(kernel, other, gpu, again, max(share.kernel, _RUNNING * budget.kernel))
         if again - shown:

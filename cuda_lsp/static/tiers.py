@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from attrs import define, evolve, frozen
 
@@ -23,6 +24,7 @@ from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.coalescing import coalescing_findings
 from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.fitting import fitted, leaves_arrays
 from cuda_lsp.static.incomplete import incomplete_findings
 from cuda_lsp.static.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.limits import limit_findings
@@ -83,6 +85,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         if clock.late() and launch is not launches[0]:
             break
         unknown = _run(kernel, launch, launch.arguments, settings, clock)
+        if launch.assumed:
+            launch, unknown = fitted(kernel, launch, unknown, partial(_open_run, kernel, settings, clock))
+            launches = (launch,)
         found = _findings(unknown, settings, clock)
         open_reasons.update(dict.fromkeys(unknown.undecided))
         if not unknown.whole:
@@ -160,6 +165,10 @@ def _run(
     return trace
 
 
+def _open_run(kernel: Kernel, settings: Settings, clock: _Clock, launch: LaunchConfig) -> Trace:
+    return _run(kernel, launch, launch.arguments, settings, clock)
+
+
 def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
     glance = bool(trace.kernel.errors) and clock.until < math.inf
     limit = min(_GLANCE if glance else _COMPARING, 1000 * clock.left)
@@ -202,6 +211,8 @@ def _not_its_fault(
         if not certain:
             break
         trace = _run(kernel, other, other.arguments, settings, clock)
+        if leaves_arrays(trace):
+            continue
         there = _findings(trace, settings, clock)
         certain &= {key_of(f) for f in there if f.status is Status.PROVED}
     return tuple(
