@@ -293,7 +293,7 @@ class Search:
         """
         one, other = seen.words[pair[0]], seen.words[pair[1]]
         found: dict[tuple[int, int], tuple[int, _Seen, _Seen]] = {}
-        for word in one.keys() & other.keys():
+        for word in (word for word in one if word in other):
             for a, b in itertools.product(one[word], other[word]):
                 first, second = (a, b) if a.runner < b.runner else (b, a)
                 if not self._may_race(first, second) or (first.runner, second.runner) in found:

@@ -59,7 +59,7 @@ def _shown(
     kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, places: Collection[Place], seconds: float
 ) -> set[Place]:
     """The places that executions under the launch show to race, which costs less than to ask the solver."""
-    wanted = [(ranges[0], ranges[-1]) for what, ranges in places if what is _RACE]
+    wanted = sorted((ranges[0], ranges[-1]) for what, ranges in places if what is _RACE)
     found = races_by_running(kernel, launch, gpu, wanted, work.begin(seconds))
     return {_place(finding) for finding in found.values()}
 
