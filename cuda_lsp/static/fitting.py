@@ -1,8 +1,8 @@
 """Which assumed launches a kernel's shared arrays are made for.
 
 A block whose threads surely leave a shared array is not the one that its author had in mind: a smaller one
-is assumed instead (``assumed.smaller``), and it has no say in what other plausible launches show. Launches
-that the source fixes are never doubted here.
+is assumed instead (``assumed.smaller``). Neither it nor one whose threads read what none of them has written
+has a say in what other plausible launches show. Launches that the source fixes are never doubted here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from collections.abc import Callable
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.assumed import smaller
-from cuda_lsp.static.bounds import bounds_findings
+from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.trace import Trace
 
 
 def leaves_arrays(trace: Trace) -> bool:
     """Some thread surely accesses shared memory outside the array."""
     return any(finding.status is Status.PROVED for finding in bounds_findings(trace))
+
+
+def misuses_arrays(trace: Trace) -> bool:
+    """Some thread surely leaves a shared array, or reads what no thread has written there."""
+    return leaves_arrays(trace) or any(f.status is Status.PROVED for f in uninitialised_findings(trace))
 
 
 def fitted(

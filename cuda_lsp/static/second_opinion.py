@@ -14,9 +14,9 @@ from attrs import evolve
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import ASSUMED, alternatives
+from cuda_lsp.static.assumed import ASSUMED, alternatives, sample
 from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.fitting import leaves_arrays
+from cuda_lsp.static.fitting import misuses_arrays
 from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
@@ -40,7 +40,7 @@ def refine_with_second_opinion(
     again = {_place(f) for f in first.findings if _certain(f)}
     if not others or not again:
         return first
-    others = [o for o in others if not leaves_arrays(execute(kernel, o, o.arguments, gpu))]
+    others = _fitting(kernel, launches[0], others, gpu)
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / max(1, len(others)))
     for other in others:
@@ -53,6 +53,18 @@ def refine_with_second_opinion(
     if first.verdict is not Verdict.RACY or any(_certain(f) and f.kind for f in findings):
         return evolve(first, findings=findings)
     return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
+
+
+def _fitting(
+    kernel: Kernel, launch: LaunchConfig, others: Sequence[LaunchConfig], gpu: GpuModel
+) -> list[LaunchConfig]:
+    """The others but those that misuse shared arrays, natural arguments given, as the first does not."""
+
+    def unfit(of: LaunchConfig) -> bool:
+        return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
+
+    wrong = [other for other in others if unfit(other)]
+    return list(others) if wrong and unfit(launch) else [o for o in others if o not in wrong]
 
 
 def _shown(

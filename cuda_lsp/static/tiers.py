@@ -24,7 +24,7 @@ from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.coalescing import coalescing_findings
 from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.fitting import fitted, leaves_arrays
+from cuda_lsp.static.fitting import fitted, misuses_arrays
 from cuda_lsp.static.incomplete import incomplete_findings
 from cuda_lsp.static.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.limits import limit_findings
@@ -36,6 +36,7 @@ from cuda_lsp.static.values import Data
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+_MISUSE = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
 _COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
@@ -207,11 +208,12 @@ def _not_its_fault(
     certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
     if unlike(kernel, launch):
         certain.clear()
+    fits = not any(f.status is Status.PROVED and f.code in _MISUSE for f in findings)
     for other in alternatives(kernel, launch):
         if not certain:
             break
         trace = _run(kernel, other, other.arguments, settings, clock)
-        if leaves_arrays(trace):
+        if fits and misuses_arrays(trace):
             continue
         there = _findings(trace, settings, clock)
         certain &= {key_of(f) for f in there if f.status is Status.PROVED}
