@@ -191,7 +191,7 @@ class Schedule:
         else:
             t.status = Status.DONE
         self.steps += steps
-        work.DONE.steps += steps
+        work.DONE.instructions += steps
         if self.steps > MAX_STEPS or work.now() > self.until:
             raise Unfinished
 
