@@ -22,7 +22,7 @@ from cuda_lsp.static.block_strides import block_strides
 
 MAX_LAUNCHES = 8
 _USUAL = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-_LEAST = 32  # threads of a block in one row
+_LEAST = 32  # threads of a block worth assuming
 ASSUMED = "the launch, which nothing in the file tells"
 """The reason of a finding that other plausible launches do not show."""
 
@@ -99,6 +99,18 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
         others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
     return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in others)
+
+
+def smaller(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
+    """Assumed launches with smaller blocks, the likeliest first; none where the kernel names its block."""
+    if asserted_extents(kernel) or not alternatives(kernel, launch):
+        return ()
+    x, y, z = launch.block
+    blocks = (
+        [(x, y // 2, z), (x, y // 4, z), (x // 2, y // 2, z)] if y > 1 else [(x // 2, 1, z), (x // 4, 1, z)]
+    )
+    worth = [block for block in blocks if math.prod(block) >= _LEAST]
+    return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in worth)
 
 
 def _of_depths(kernel: Kernel, x: int, y: int, z: int) -> list[Dim3]:
