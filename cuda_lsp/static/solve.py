@@ -394,7 +394,8 @@ def _without_common_proofs(
 
 def _without_data(guards: Term, query: Query) -> Term:
     """The conditions that no unknown predicate or value is part of."""
-    known = query.summary.facts.keys() | query.summary.slots.keys()
+    summary = query.summary
+    known = {*summary.facts, *summary.slots, *summary.places, *summary.limits}
 
     def is_data(part: Term) -> bool:
         return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)

@@ -185,13 +185,14 @@ class Evaluator:
 
     ``lookup``: the current value of a variable. ``fresh``: a value of a type that nothing is known
     of: (what it stands for, level, type) → term. ``sizes``: gets the names of parameters that are compared
-    as unsigned numbers and were taken to be sizes.
+    as unsigned numbers and were taken to be sizes. ``exchanged``: what is known of a value of several lanes.
     """
 
     axes: Mapping[Axis, Term]
     lookup: Callable[[Var], Value]
     fresh: Callable[..., Value]
     sizes: set[str]
+    exchanged: Callable[[Intrinsic], Value | None] = lambda e: None
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -381,6 +382,9 @@ class Evaluator:
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         name = e.name
+        known = self.exchanged(e)
+        if known is not None:
+            return known
         if is_lane_exchange(name) or any(word in name for word in _VOLATILE):
             uniform = "syncthreads" in name
             warp = any(word in name for word in ("ballot", "_any", "_all", "reduce_"))
