@@ -141,7 +141,7 @@ def _guarded(event: Event, condition: Term) -> Event:
 def _closed_forms(
     walker: Walker, loop: ir.Loop, k: Term, changed: Sequence[Var], entry: State
 ) -> tuple[dict[Var, Value], Set[Array]]:
-    """The value of each changed variable at the start of round ``k``; arrays that the block agrees on then."""
+    """The value of each changed variable at the start of round ``k``, and arrays the block agrees on then."""
     marks: dict[Var, Term] = {}
     start: dict[Var, Value] = {}
     for var in changed:
