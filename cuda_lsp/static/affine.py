@@ -96,7 +96,7 @@ def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term
     for mine in pair.first.held:
         for theirs in pair.second.held:
             narrow = Scope.BLOCK in (mine.scope, theirs.scope) and not pair.relation.same_block
-            if mine.array is theirs.array and not narrow:
+            if mine.array is theirs.array and not narrow and None not in (mine.scope, theirs.scope):
                 same = t.eq(copy_of(mine.offset, 1, shared, one), copy_of(theirs.offset, 2, shared, two))
                 apart = t.and_(apart, t.not_(same))
     return apart

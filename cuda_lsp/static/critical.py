@@ -11,9 +11,9 @@ Rounds that fail change nothing, so the loop is its last round: the kernel is re
 what stands between taking and giving back is a ``Block`` with a ``Lock``. Two threads are never inside blocks
 of one lock at once, and what one did there the next one sees, given a fence before the lock is given back.
 
-A lock is understood only when nothing else in the kernel sets its memory to another value than FREE, no
-barrier and no way out stands inside the region, and the fence is there. Any other loop stays as it is and is
-what ``waiting`` makes of it: a doubt.
+A lock is understood only when nothing else in the kernel sets its memory to another value than FREE, and no
+barrier and no way out stands inside the region. One without any fence orders nobody. Any other loop, and a lock
+whose fence stands too early, stays as it is and is what ``waiting`` makes of it: a doubt.
 """
 
 from __future__ import annotations
@@ -155,9 +155,7 @@ class _Rewriter:
         got: list[Stmt] = [evolve(taking.atomic, var=None)]
         if taking.atomic.var is not None:
             got.append(Assign(taking.atomic.var, taking.free))
-        scope = _scope(held)
-        assert scope is not None
-        lock = Lock(taking.place, scope)
+        lock = Lock(taking.place, _scope(held))
         body = (*before, *got, *self.statements(held))
         return Block(next(self.labels), body, loop.site, lock)
 
@@ -265,7 +263,8 @@ class _Rewriter:
             if self._gives_back(s, taking):
                 held = body[start : index + 1]
                 still = not moved & set(variables(taking.place))
-                return index + 1 if still and _scope(held) is not None else None
+                told = _scope(held) is not None or _without_fence(held)
+                return index + 1 if still and told else None
             for x in walk((s,)):
                 if isinstance(x, (Barrier, Incomplete)) and not _harmless(x):
                     return None
@@ -437,6 +436,13 @@ def _scope(held: Sequence[Stmt]) -> Scope | None:
         if any(isinstance(x, (Load, Store, Atomic, Copy)) for x in walk((s,))):
             break
     return None
+
+
+def _without_fence(held: Sequence[Stmt]) -> bool:
+    """Nothing at all makes what was stored visible before the lock is given back."""
+    inside = list(walk(held))
+    volatile = any(isinstance(s, (Load, Store)) and s.volatile for s in inside)
+    return not volatile and not any(isinstance(s, (Fence, Barrier)) for s in inside)
 
 
 __all__ = ["with_critical_sections"]

@@ -23,7 +23,7 @@ class Held:
 
     array: Array
     offset: Term
-    scope: Scope
+    scope: Scope | None
 
 
 @frozen(eq=False)
