@@ -57,7 +57,12 @@ class _Number:
     @property
     def which(self) -> tuple[Term, ...]:
         """What tells executions by one thread, or for one warp or block, apart."""
-        return self.term.args[2][1:]
+        return self.term.args[2][1 : 1 + self.drawing.rounds]
+
+    @property
+    def asking(self) -> tuple[Term, ...]:
+        """What tells apart who asks for the number."""
+        return self.term.args[2][1 + self.drawing.rounds :]
 
     @property
     def amount(self) -> Term:
@@ -94,8 +99,12 @@ def _apart(a: _Number, b: _Number, summary: Summary, relation: Relation) -> Term
         two = t.TRUE
     else:
         two = _two_executions(a, b, again, relation)
+    together = t.TRUE
+    if a.term.args[0] == b.term.args[0]:  # a lane hands a number round to one part of the warp
+        together = t.and_(*(t.eq(x, y) for x, y in zip(a.asking, b.asking, strict=True)))
+        together = t.or_(t.not_(again), together)
     lies = t.or_(t.le(t.add(a.term, a.amount), b.term), t.le(t.add(b.term, b.amount), a.term))
-    return t.or_(t.not_(t.and_(two, t.eq(a.place, b.place))), lies)
+    return t.and_(together, t.or_(t.not_(t.and_(two, t.eq(a.place, b.place))), lies))
 
 
 def _two_executions(a: _Number, b: _Number, again: Term, relation: Relation) -> Term:

@@ -32,6 +32,7 @@ _MOST = (1 << 31) - 1
 """Counters are taken not to exceed it."""
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
+_BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 
 
 @frozen(eq=False)
@@ -71,12 +72,18 @@ class Cells:
     by_offset: Mapping[int, Cell] = field(factory=dict[int, Cell])
 
 
+def _followed(array: Array) -> bool:
+    """Its elements lie under no other name."""
+    alone = not array.dynamic and array.may_alias is None
+    return array.space is Space.SHARED and isinstance(array.element, Int) and alone
+
+
 Versions = Mapping[Array, tuple[int, Level]]
 
 
 def of_version(walker: Walker, array: Array, versions: Versions) -> Cells | None:
     """What is known of the array's elements in these versions of memory."""
-    if array.space is not Space.SHARED or not isinstance(array.element, Int):
+    if not _followed(array):
         return None
     return walker.cells.get((array, versions.get(array, (0, Level.BLOCK))[0]))
 
@@ -235,7 +242,9 @@ def _by_one_thread(walker: Walker, array: Array, at: int, cell: Cell) -> Term | 
         conditions.remove(fixed)
         coordinates[x] = t.const(_fixes(fixed, x) or 0)
     value = of_thread(walker, coordinates, stored.value)
-    happens = t.and_(*(of_thread(walker, coordinates, c) for c in conditions))
+    there = (t.lt(coordinates[walker.axes[i]], walker.axes[n]) for i, n in zip(_TID, _BDIM, strict=True)
+             if walker.axes[i] in coordinates)  # fmt: skip
+    happens = t.and_(*there, *(of_thread(walker, coordinates, c) for c in conditions))
     number = walker.number()
     name = f"{array.name}[{array.id}]@{number}"
     walker.unknowns[name] = f"the contents of `{array.name}`"
@@ -257,5 +266,5 @@ def _fixes(condition: Term, x: Term) -> int | None:
 
 
 def _keep(walker: Walker, array: Array, cells: Mapping[int, Cell], versions: Versions) -> None:
-    if cells and array.space is Space.SHARED and isinstance(array.element, Int):
+    if cells and _followed(array):
         walker.cells[array, versions[array][0]] = Cells(cells)

@@ -116,7 +116,8 @@ def _handed_round(walker: Walker, e: Intrinsic) -> Value | None:
         return None
     if not _agreed(source, part) or (source.is_const and not 0 <= source.value < _WARP):
         return None
-    return _Elsewhere(walker, Level.WARP, _lane(walker, source), (source, *part), _leader(source)).term(value)
+    told, point = (source, *part), f".{walker.number()}"
+    return _Elsewhere(walker, Level.WARP, _lane(walker, source), told, _leader(source), point).term(value)
 
 
 def _lane(walker: Walker, source: Term) -> dict[Term, Term] | None:
@@ -152,7 +153,7 @@ def of_thread(walker: Walker, coordinates: dict[Term, Term], value: Term) -> Ter
 
 @frozen(eq=False)
 class _Elsewhere:
-    """Terms as another thread has them: one per ``level``, ``told`` says which.
+    """Terms as another thread has them: one per ``level``, ``told`` says which, ``suffix`` at what point.
 
     ``coordinates`` None: not to be told. ``leader``: the vote whose lowest lane that thread is.
     """
@@ -194,7 +195,10 @@ class _Elsewhere:
         if drawing is not None and elsewhere not in walker.slots:
             amount = self.term(drawing.amount)
             formals = (*(self.term(o) for o in drawing.formals), *self.told)
-            walker.slots[elsewhere] = Drawing(drawing.array, amount, formals, drawing.point, self.level)
+            rounds = drawing.rounds + (self.level is Level.WARP)
+            walker.slots[elsewhere] = Drawing(
+                drawing.array, amount, formals, drawing.point, rounds, self.level
+            )
         if part.op is Op.TEST:
             return t.test(elsewhere, self.level, whole)
         return t.apply(elsewhere, self.level, whole, part.lo, part.hi)

@@ -445,7 +445,7 @@ class Walker:
         if target is not None and isinstance(target.array, Array):
             operands = (target.offset, *self.iterators)
             if step is not None and step is not t.ZERO:
-                self.slots[name] = Drawing(target.array, step, operands, name)
+                self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
         lo, hi = type_range(s.type)
         if target is not None and step is not None and target.array in self.counters:
             lo = max(lo, 0)
@@ -601,9 +601,11 @@ def _root(pointer: ir.Expr) -> Array | None:
 
 def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:
     """The counter never hands out a number twice, but for resets within the block."""
-    if drawing.array in wavering:
+    array = drawing.array
+    aliases = array.may_alias is not None and any(a.may_alias == array.may_alias for a in reset | wavering)
+    if aliases or array in wavering:
         return False
-    return drawing.array not in reset or drawing.array.space is Space.SHARED
+    return array not in reset or array.space is Space.SHARED
 
 
 def summarise(
@@ -634,9 +636,10 @@ def summarise(
         # A counter that something sets back hands out a number twice, and negative ones.
         stored = frozenset(e.array for e in accesses(walker.events) if e.mode is Mode.WRITE)
         taken = {slot.array for slot in walker.slots.values()} & counters
-        if not taken & (stored | walker.unsteady):
+        kept = {slot.array for slot in walker.slots.values() if steady(slot, stored, walker.unsteady)}
+        if taken <= kept:
             break
-        counters -= stored | walker.unsteady
+        counters &= kept
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
     return Summary(
         tuple(walker.events),
