@@ -127,8 +127,8 @@ class Fact:
 class Drawing:
     """An atomic that raises the counter in ``array`` by ``amount`` and returns what it was before.
 
-    ``formals``: the operands of the function that stands for that: the place in bytes, then ``rounds`` that tell
-    executions apart (so does who draws for a warp), then what tells apart the lanes that ask.
+    ``formals``: the operands of the function that stands for that: the place in bytes, then ``rounds`` that
+    tell executions apart (so does who draws for a warp), then what tells apart the lanes that ask.
     ``point``: equal for one place in the program. ``level``: who has the value: the thread that drew it, or
     everybody in its warp or block.
     """
