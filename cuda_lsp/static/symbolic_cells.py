@@ -21,7 +21,7 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.symbolic_events import Fact
-from cuda_lsp.static.symbolic_lanes import of_thread
+from cuda_lsp.static.symbolic_lanes import of_lane, of_thread, of_warp
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import type_range
 
@@ -66,10 +66,23 @@ class Cell:
 
 
 @frozen(eq=False)
+class WarpCell:
+    """The element of ``size`` bytes that a warp has to itself. ``known``: to all its lanes."""
+
+    size: int
+    stored: _Stored
+    known: Term | None = None
+
+
+@frozen(eq=False)
 class Cells:
-    """The elements of one array that something is known of, by offset in bytes."""
+    """The elements of one array that something is known of, by offset in bytes.
+
+    ``by_warp``: by offsets that are one for a warp and may differ between warps.
+    """
 
     by_offset: Mapping[int, Cell] = field(factory=dict[int, Cell])
+    by_warp: Mapping[Term, WarpCell] = field(factory=dict[Term, WarpCell])
 
 
 def _followed(array: Array) -> bool:
@@ -106,12 +119,15 @@ def store(
     """Notes a store that gave the array its version."""
     found = _at(before, offset, size)
     if found is None:
+        if of_warp(walker, offset):
+            only = WarpCell(size, _Stored(walker.guard, value))
+            _keep(walker, array, Cells(by_warp={offset: only}), walker.state.versions)
         return
     cells, at = found
     stored = _Stored(walker.guard, value)
     old = cells.get(at) or Cell(size)
     cells[at] = Cell(size, old.known, None, (*old.stored, stored))
-    _keep(walker, array, cells, walker.state.versions)
+    _keep(walker, array, Cells(cells), walker.state.versions)
 
 
 def raised(
@@ -141,7 +157,7 @@ def raised(
     # on top of a store, by the same thread or unordered: what is left is not known
     stored = (*old.stored, _Stored(walker.guard, None)) if old.stored else ()
     cells[at] = Cell(size, None, least, stored, () if stored else drawn)
-    _keep(walker, array, cells, walker.state.versions)
+    _keep(walker, array, Cells(cells), walker.state.versions)
     return number
 
 
@@ -149,6 +165,7 @@ def barrier(walker: Walker, array: Array, before: Cells | None) -> None:
     """Notes a barrier of the block that gave the array its version."""
     if before is None:
         return
+    warps = _by_one_lane(walker, array, before)
     after: dict[int, Cell] = {}
     for at, cell in before.by_offset.items():
         drawn = tuple(evolve(d, past=True) for d in cell.drawn)
@@ -158,7 +175,14 @@ def barrier(walker: Walker, array: Array, before: Cells | None) -> None:
         value = _by_one_thread(walker, array, at, cell) if len(cell.stored) == 1 else None
         if value is not None:
             after[at] = Cell(cell.size, value)
-    _keep(walker, array, after, walker.state.versions)
+    _keep(walker, array, Cells(after, warps), walker.state.versions)
+
+
+def warp_barrier(walker: Walker, array: Array, before: Cells | None, whole: bool) -> None:
+    """Notes a barrier of fewer threads that gave the array its version; ``whole``: of every warp."""
+    if before is not None:
+        warps = _by_one_lane(walker, array, before) if whole else before.by_warp
+        _keep(walker, array, evolve(before, by_warp=warps), walker.state.versions)
 
 
 def merged(walker: Walker, array: Array, then: Versions, otherwise: Versions, after: Versions) -> None:
@@ -176,7 +200,15 @@ def merged(walker: Walker, array: Array, then: Versions, otherwise: Versions, af
             cells[at] = evolve(only, known=None, least=None, drawn=())
         elif one.size == other.size:
             cells[at] = _either(one, other)
-    _keep(walker, array, cells, after)
+    _keep(walker, array, Cells(cells, _of_both(one_way.by_warp, other_way.by_warp)), after)
+
+
+def _of_both(ours: Mapping[Term, WarpCell], theirs: Mapping[Term, WarpCell]) -> dict[Term, WarpCell]:
+    """What is known of warps' own elements whichever way was gone; a store tells itself when it happens."""
+    found = {place: cell for place, cell in ours.items() if theirs.get(place) is cell}
+    for some, others in ((ours, theirs), (theirs, ours)):
+        found |= {place: c for place, c in some.items() if place not in others and c.known is None}
+    return found
 
 
 def _either(one: Cell, other: Cell) -> Cell:
@@ -200,6 +232,9 @@ def _least(cell: Cell) -> int | None:
 
 def content(walker: Walker, offset: Term, type: Type, value: Term, cells: Cells | None) -> Term:
     """``value``, which stands for what the element holds now, or something that is known to be equal."""
+    mine = cells.by_warp.get(offset) if cells is not None else None
+    if mine is not None and mine.known is not None and mine.size == type.size and isinstance(type, Int):
+        return mine.known
     cell = cells.by_offset.get(offset.value) if cells is not None and offset.is_const else None
     if cell is None or cell.stored or cell.size != type.size or not isinstance(type, Int):
         return value
@@ -252,6 +287,31 @@ def _by_one_thread(walker: Walker, array: Array, at: int, cell: Cell) -> Term | 
     return t.ite(happens, value, cell.known if cell.known is not None else before)
 
 
+def _by_one_lane(walker: Walker, array: Array, cells: Cells) -> dict[Term, WarpCell]:
+    """The elements of warps, with what the one lane that may have stored left there."""
+    found: dict[Term, WarpCell] = {}
+    for place, cell in cells.by_warp.items():
+        value = cell.stored.value
+        if cell.known is not None:
+            found[place] = cell
+        if cell.known is not None or value is None:
+            continue
+        surely = set(t.conjuncts(walker.guard))
+        conditions = [c for c in t.conjuncts(cell.stored.guard) if c not in surely]
+        lane = walker.axes[Axis.LANE]
+        fixed = next((c for c in conditions if _fixes(c, lane) is not None), None)
+        if fixed is None:
+            continue
+        conditions.remove(fixed)
+        at = t.const(_fixes(fixed, lane) or 0)
+        happens = t.and_(*(of_lane(walker, at, c) for c in conditions))
+        name = f"{array.name}[{array.id}]@{walker.number()}"
+        walker.unknowns[name] = f"the contents of `{array.name}`"
+        before = t.apply(name, Level.WARP, (place, *walker.iterators), *type_range(array.element))
+        found[place] = evolve(cell, known=t.ite(happens, of_lane(walker, at, value), before))
+    return found
+
+
 def _fixes(condition: Term, x: Term) -> int | None:
     """The value of ``x`` that the condition demands."""
     if condition.op is not Op.EQ:
@@ -265,6 +325,6 @@ def _fixes(condition: Term, x: Term) -> int | None:
     return -constant // factor
 
 
-def _keep(walker: Walker, array: Array, cells: Mapping[int, Cell], versions: Versions) -> None:
-    if cells and _followed(array):
-        walker.cells[array, versions[array][0]] = Cells(cells)
+def _keep(walker: Walker, array: Array, cells: Cells, versions: Versions) -> None:
+    if (cells.by_offset or cells.by_warp) and _followed(array):
+        walker.cells[array, versions[array][0]] = cells

@@ -151,6 +151,18 @@ def of_thread(walker: Walker, coordinates: dict[Term, Term], value: Term) -> Ter
     return _Elsewhere(walker, Level.BLOCK, coordinates, (), None, name).term(value)
 
 
+def of_lane(walker: Walker, lane: Term, value: Term) -> Term:
+    """``value`` as that lane has it, for its whole warp."""
+    point = f".{walker.number()}"
+    return _Elsewhere(walker, Level.WARP, _lane(walker, lane), (lane,), None, point).term(value)
+
+
+def of_warp(walker: Walker, value: Term) -> bool:
+    """All lanes of a warp surely have one value of it."""
+    coordinates = _lane(walker, t.ZERO)
+    return coordinates is not None and t.substitute(value, coordinates) is value
+
+
 @frozen(eq=False)
 class _Elsewhere:
     """Terms as another thread has them: one per ``level``, ``told`` says which, ``suffix`` at what point.
@@ -204,4 +216,4 @@ class _Elsewhere:
         return t.apply(elsewhere, self.level, whole, part.lo, part.hi)
 
 
-__all__ = ["Vote", "exchanged", "of_thread"]
+__all__ = ["Vote", "exchanged", "of_lane", "of_thread", "of_warp"]

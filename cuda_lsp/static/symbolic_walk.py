@@ -545,6 +545,9 @@ class Walker:
                 self.state.versions[array] = (self.number(), level)
                 if level is not Level.THREAD:
                     symbolic_cells.barrier(self, array, cells)
+                else:
+                    whole = s.scope is BarrierScope.WARP and mask is None and s.assured
+                    symbolic_cells.warp_barrier(self, array, cells, whole)
 
 
 WAITING = "what a loop waits for, which may act as a lock"
