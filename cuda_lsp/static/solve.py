@@ -248,7 +248,7 @@ def _attempt(
 def _sizes_that_matter(problems: Sequence[tuple[Problem, Term]], summary: Summary) -> list[str]:
     """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
     mentioned = {x.args[0] for p, _ in problems for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
-    return sorted(summary.sizes & mentioned)
+    return sorted(text for text, names in summary.sizes.items() if names <= mentioned)
 
 
 def _contradicted(query: Query) -> bool:

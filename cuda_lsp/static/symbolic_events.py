@@ -166,7 +166,8 @@ class Summary:
     stores write too.
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
-    ``sizes``: parameters that are compared as unsigned numbers and were taken not to be negative.
+    ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
+    left of them, with the parameters in it.
     """
 
     events: tuple[Event, ...]
@@ -179,7 +180,7 @@ class Summary:
     locks: str = ""
     asserted: Term | None = None
     loaded: frozenset[str] = frozenset()
-    sizes: frozenset[str] = frozenset()
+    sizes: Mapping[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
     places: Mapping[str, Place] = field(factory=dict[str, Place])
     limits: Mapping[str, Fact] = field(factory=dict[str, Fact])
     set: frozenset[Array] = frozenset()

@@ -88,7 +88,7 @@ class Walker:
     facts: dict[str, Fact] = field(factory=dict[str, Fact])
     unknowns: dict[str, str] = field(factory=dict[str, str])
     loaded: set[str] = field(factory=set[str])
-    sizes: set[str] = field(factory=set[str])
+    sizes: dict[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
     slots: dict[str, Drawing] = field(factory=dict[str, Drawing])
     votes: dict[str, Vote] = field(factory=dict[str, Vote])
     places: dict[str, Place] = field(factory=dict[str, Place])
@@ -655,7 +655,7 @@ def summarise(
         walker.locks,
         walker.assumed,
         frozenset(walker.loaded),
-        frozenset(walker.sizes),
+        walker.sizes,
         walker.places,
         walker.limits,
         stored,
