@@ -68,7 +68,7 @@ class ThreadAccess:
     scope: Scope | None
     chosen: tuple[Site, bool] | None = None
     rounds: tuple[int, ...] = ()
-    held: frozenset[tuple[Array, int, Scope]] = frozenset()
+    held: frozenset[tuple[Array, int, Scope | None]] = frozenset()
 
 
 @frozen
@@ -159,7 +159,7 @@ class _Machine:
     )
     steps: int = 0
     rounds: list[int] = field(factory=list[int])
-    held: frozenset[tuple[Array, int, Scope]] = frozenset()
+    held: frozenset[tuple[Array, int, Scope | None]] = frozenset()
 
     def run(self, statements: Sequence[Stmt]) -> None:
         for s in statements:
