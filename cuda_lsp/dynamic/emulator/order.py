@@ -23,6 +23,7 @@ from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 Array = Any
 
 _NEVER = 2**62
+_FEW = 4
 _REMEMBERED = 1 << 24  # entries of ``Order.reached`` that are kept
 
 
@@ -31,9 +32,16 @@ class Event:
     """At ``sequence`` the threads ``after`` learn what each of ``before`` knew at ``until``; all indices."""
 
     sequence: int
-    before: Array
-    until: Array
-    after: Array
+    before: Array | list[int]
+    until: Array | list[int]
+    after: list[int]
+
+    def teaches(self, when: Array) -> bool:
+        """Whether one of those who tell knew it by then. ``when``: each thread does, ``(n,)``."""
+        if len(self.before) > _FEW:
+            return bool((when[self.before] <= self.until).any())
+        known = when.item  # many times as fast as an operation on arrays of one
+        return any(known(thread) <= at for thread, at in zip(self.before, self.until, strict=True))
 
 
 @define(eq=False)
@@ -126,7 +134,7 @@ class Order:
         """Threads pass a barrier. ``arrived``: when each thread came to it, 0: not; ``after``: flags."""
         self.sequence += 1
         before = np.flatnonzero(arrived)
-        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after)))
+        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after).tolist()))
 
     def block_barrier(self, lanes: Array | None) -> None:
         self.sequence += 1
@@ -153,34 +161,31 @@ class Order:
             return
         for thread in range(self.lanes.count) if lanes is None else np.flatnonzero(lanes).tolist():
             known = self.published.get(int(address[thread]))
-            learned = self._learn(known, thread, wide) if reads and known is not None else ()
+            seen = self._visible(known, thread, wide) if reads and known is not None else []
+            if known is not None and seen and known.learned.get(thread) != known.version:
+                known.learned[thread] = known.version
+                until = [known.told[other][0] for other in seen]
+                self.events.append(Event(self.sequence, seen, until, [thread]))
             if not publishing[thread]:
                 continue
             if known is None:
                 known = self.published[int(address[thread])] = Published()
             far = wide and bool(release or self.fenced[thread])
-            for other in learned:
+            for other in seen:
                 if far or not known.told[other][1]:
                     del known.told[other]
             known.told[thread] = (self.sequence, far)
             known.version += 1
             known.learned[thread] = known.version
 
-    def _learn(self, known: Published, thread: int, wide: bool) -> list[int]:
-        """The threads whose publications are news to ``thread``, itself left out."""
-        if known.learned.get(thread) == known.version:
-            return []
-        known.learned[thread] = known.version
+    def _visible(self, known: Published, thread: int, wide: bool) -> list[int]:
+        """The threads whose publications ``thread`` can see, itself left out."""
         block = self.lanes.block
-        seen = [
+        return [
             other
             for other, (_, far) in known.told.items()
             if other != thread and ((wide and far) or block[other] == block[thread])
         ]
-        if seen:
-            until = np.array([known.told[other][0] for other in seen])
-            self.events.append(Event(self.sequence, np.array(seen), until, np.array([thread])))
-        return seen
 
     def forget(self, sequence: int) -> None:
         """Nobody will ask for accesses before ``sequence``."""
@@ -210,10 +215,10 @@ class Order:
         self._learns(when, thread, at)
         # Threads of one atomic instruction follow one another at one moment.
         for event in self.events[bisect_left(self.events, at, key=_sequence) :]:
-            if (when[event.before] <= event.until).any():
-                for learner in event.after.tolist():
-                    if when[learner] > event.sequence:
-                        self._learns(when, learner, event.sequence)
+            news = [learner for learner in event.after if when.item(learner) > event.sequence]
+            if news and event.teaches(when):
+                for learner in news:
+                    self._learns(when, learner, event.sequence)
         return when
 
     def _learns(self, when: Array, thread: int, at: int) -> None:
