@@ -11,7 +11,7 @@ import re
 
 from attrs import frozen
 
-from cuda_lsp.frontend import expressions, lvalues
+from cuda_lsp.frontend import conversions, expressions, lvalues
 from cuda_lsp.frontend.extract_build import cast, offset_by
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, Place, Value, is_expr
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
@@ -114,7 +114,7 @@ def lower(low: Lowering, node: Node) -> None:
         if value is None or not place.info.scalar:
             value = low.unknown("result of inline assembly", place.info.ir, varies=True)
         else:
-            value = expressions.converted(low, value, place.info.ir)
+            value = conversions.converted(low, value, place.info.ir)
         low.write(place, value, operands[index])
 
 
@@ -149,7 +149,7 @@ def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], 
     while isinstance(pointer, Cast):
         pointer = pointer.operand
     if not isinstance(pointer.type, Pointer):
-        pointer = expressions.converted(low, pointer, Pointer())
+        pointer = conversions.converted(low, pointer, Pointer())
     return offset_by(pointer, int(match.group(2), 0)) if match.group(2) else pointer
 
 

@@ -6,7 +6,7 @@ Using Cache Hints". What a copy or fill of a local object means is decided while
 
 from __future__ import annotations
 
-from cuda_lsp.frontend import expressions, lvalues
+from cuda_lsp.frontend import conversions, expressions, lvalues
 from cuda_lsp.frontend.builtin_call import Call, Handler
 from cuda_lsp.frontend.extract_build import binary, cast
 from cuda_lsp.frontend.extract_places import (
@@ -65,7 +65,7 @@ def atomic(op: str, scope: Scope) -> Handler:
         operands: list[Expr] = []
         for node in call.arguments[1:]:
             operand = expressions.scalar(low, node)
-            operands.append(expressions.converted(low, operand, target.ir) if target.scalar else operand)
+            operands.append(conversions.converted(low, operand, target.ir) if target.scalar else operand)
         if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
             old = low.read(place, None)
             low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
@@ -108,7 +108,7 @@ def load_through(call: Call) -> Value:
 
 def store_through(call: Call) -> Value:
     place, _ = pointee_of(call.low, call.arguments[0])
-    value = expressions.convert(call.low, call.value(1), place.info)
+    value = conversions.convert(call.low, call.value(1), place.info)
     call.low.write(place, value, call.node)
     return call.nothing()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cuda_lsp.frontend import expressions, groups, lvalues
+from cuda_lsp.frontend import conversions, expressions, groups, lvalues
 from cuda_lsp.frontend import library as libraries
 from cuda_lsp.frontend.builtin_call import Call, Handler
 from cuda_lsp.frontend.builtin_memory import (
@@ -142,7 +142,7 @@ def _minmax(op: BinaryOp) -> Handler:
         if isinstance(a.type, Int) and isinstance(b.type, Int):
             wide = common(a.type, b.type)
             result = binary(op, cast(a, wide), cast(b, wide))
-            return expressions.converted(call.low, result, call.info.ir) if call.info.scalar else result
+            return conversions.converted(call.low, result, call.info.ir) if call.info.scalar else result
         target = call.info if call.info.scalar else type_of(call.low.ast, call.arguments[0])
         return call.low.unknown("floating-point value", target.ir, [a, b])
 
@@ -206,7 +206,7 @@ def _identity(call: Call) -> Value:
 
 
 def _pointer_integer(call: Call) -> Value:
-    return expressions.convert(call.low, call.value(0), call.info)
+    return conversions.convert(call.low, call.value(0), call.info)
 
 
 def _malloc(call: Call) -> Value:
@@ -259,7 +259,7 @@ def _make(call: Call) -> Value:
     values = call.values()
     if call.info.kind == "record" and len(call.info.fields) == len(values):
         parts = {
-            f.key: expressions.convert(call.low, v, f.type)
+            f.key: conversions.convert(call.low, v, f.type)
             for f, v in zip(call.info.fields, values, strict=True)
         }
         return RecordValue(call.info, parts)

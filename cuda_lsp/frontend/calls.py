@@ -6,20 +6,23 @@ fixed depth, then said to be incomplete.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from attrs import define
-
-from cuda_lsp.frontend import builtins, expressions, extract, initialisers, lifetimes, lvalues
+from cuda_lsp.frontend import (
+    builtins,
+    closures,
+    conversions,
+    expressions,
+    extract,
+    lifetimes,
+    lvalues,
+    objects,
+)
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import zero
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
     PLACE_TYPES,
     Address,
-    Closure,
     FunctionValue,
-    Handle,
     MemoryPlace,
     MemoryRecord,
     Place,
@@ -31,128 +34,14 @@ from cuda_lsp.frontend.extract_places import (
 )
 from cuda_lsp.frontend.extract_state import Frame, Lowering, Untranslatable
 from cuda_lsp.frontend.extract_types import VOID, TypeInfo, type_of, type_of_declaration
+from cuda_lsp.frontend.functions import Function, argument_nodes, defined, function_of
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Leave, Offset, Var
+from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
 from cuda_lsp.ir.types import INT64, Pointer
 
 MAX_RECURSION = 3  # times one function may be inside itself
 MAX_DEPTH = 60  # nested inlined calls
 MAX_STATEMENTS = 60_000  # a kernel larger than this is not analysed further
-
-
-@define(eq=False)
-class Function:
-    """The parts of a function definition that inlining needs."""
-
-    declaration: Declaration
-    parameters: list[Declaration]
-    body: Node | None
-    initialisers: list[tuple[Node, Node]]
-    result: TypeInfo
-    returns: list[Node]
-    tails: set[tuple[int, int]]
-    written: set[int]  # declarations that the body evidently assigns to
-
-
-def function_of(low: Lowering, declaration: Declaration) -> Function:
-    known = low.ast.functions.get(declaration.key)
-    if known is None:
-        root = low.ast.body(declaration)
-        body = next((c for c in root.children if c.kind in (K.COMPOUND, K.TRY)), None)
-        if body is not None and body.kind == K.TRY:
-            body = next((c for c in body.children if c.kind == K.COMPOUND), None)
-        parameters = [low.ast.declaration(c.cursor) for c in root.children if c.kind == K.PARAMETER]
-        returns: list[Node] = []
-        if body is not None:
-            _returns(body, returns)
-        result = expressions.result_type(low, declaration)
-        known = Function(
-            declaration,
-            [p for p in parameters if p is not None],
-            body,
-            _initialisers(root),
-            result,
-            returns,
-            _tails(body) if body is not None else set(),
-            written(low, body) if body is not None else set(),
-        )
-        low.ast.functions[declaration.key] = known
-    return known
-
-
-def written(low: Lowering, body: Node) -> set[int]:
-    """Variables named on the left of an assignment or incremented: knowing them early saves restarts."""
-    found: set[int] = set()
-    pending = [body]
-    while pending:
-        node = pending.pop()
-        pending.extend(node.children)
-        kind = node.kind
-        if (
-            kind == K.COMPOUND_ASSIGN
-            or (kind == K.BINARY and low.ast.operator(node) == K.ASSIGN)
-            or (kind == K.UNARY and low.ast.operator(node) <= K.PRE_DEC)
-        ) and node.children:
-            target = lvalues.strip(node.children[0])
-            if target.kind == K.DECL_REF:
-                declaration = low.ast.referenced(target)
-                if declaration is not None:
-                    found.add(declaration.key)
-    return found
-
-
-def defined(low: Lowering, declaration: Declaration) -> Function:
-    """A function with its body where there is one (for an instantiation, "definition" is the template)."""
-    own = function_of(low, declaration)
-    if own.body is not None:
-        return own
-    definition = low.ast.definition(declaration)
-    return function_of(low, definition) if definition is not None else own
-
-
-def _copies(function: Function) -> bool:
-    """An implicit copy or move (libclang shows no parameter): memberwise, whatever clang synthesised."""
-    return not any(p.name for p in function.parameters)
-
-
-def _returns(node: Node, found: list[Node]) -> None:
-    for child in node.children:
-        if child.kind == K.RETURN:
-            found.append(child)
-        elif child.kind != K.LAMBDA:
-            _returns(child, found)
-
-
-def _tails(node: Node) -> set[tuple[int, int]]:
-    """Returns after which the function ends anyway."""
-    if node.kind == K.RETURN:
-        return {node.key}
-    if node.kind == K.COMPOUND and node.children:
-        return _tails(node.children[-1])
-    if node.kind == K.IF and len(node.children) >= 2:
-        found = _tails(node.children[-1])
-        return found | _tails(node.children[-2]) if len(node.children) >= 3 else found
-    return set()
-
-
-def _initialisers(root: Node) -> list[tuple[Node, Node]]:
-    """(member or base, expression) pairs of a constructor."""
-    pairs: list[tuple[Node, Node]] = []
-    children = root.children
-    for first, second in pairwise(children):
-        if first.kind in (K.MEMBER_REF, K.TYPE_REF, K.TEMPLATE_REF) and 100 <= second.kind < 200:
-            pairs.append((first, second))
-    return pairs
-
-
-def argument_nodes(low: Lowering, node: Node) -> list[Node]:
-    """The arguments of a call; default arguments included."""
-    children = {child.key: child for child in node.children}
-    found: list[Node] = []
-    for cursor in low.ast.arguments(node):
-        probe = children.get((0, cursor.data[1] or 0))
-        found.append(probe if probe is not None else low.ast.snapshot(cursor))
-    return found
 
 
 def call_value(low: Lowering, node: Node) -> Value:
@@ -182,7 +71,7 @@ def _call(low: Lowering, node: Node) -> Value | Place:
     if declaration.kind in (K.VAR, K.PARAMETER, K.FIELD):
         return _indirect(low, node)
     if declaration.kind == K.CONSTRUCTOR:
-        return construct(low, node, declaration, None)
+        return objects.construct(low, node, declaration, None)
     arguments = argument_nodes(low, node)
     this: Place | None = None
     callee = lvalues.strip(node.children[0]) if node.children else None
@@ -274,7 +163,7 @@ def _inline_or_say(
         if final is None:
             raise Untranslatable(low.ast.text(node)[:60], "calls a virtual function", node)
         function = defined(low, final)
-    if declaration.name == "operator=" and _copies(function) and this is not None and arguments:
+    if declaration.name == "operator=" and objects.copies(function) and this is not None and arguments:
         return assign_record(low, node, this, arguments[0])
     if function.body is None:
         if declaration.name == "operator=" and this is not None and arguments:
@@ -384,13 +273,13 @@ def inline(
     low.assigned |= function.written
     bound = _bind_all(low, function, arguments)
     saved = dict(low.env) if key in low.active else None
-    captured = _captures(low, function.declaration)
+    captured = closures.captures(low, function.declaration)
     shadowed = {k: low.env.get(k) for k in captured}
     for parameter, place in bound:
         low.env[parameter] = place
     low.env.update(captured)
     frame = Frame(low.fresh(), None, this)
-    closure = _closure_of(low, function.declaration)
+    closure = closures.closure_of(low, function.declaration)
     if closure is not None:
         frame.this = closure.this
     frame.by_reference = function.result.kind == "reference"
@@ -408,7 +297,7 @@ def inline(
     try:
         with low.nested() as statements:
             if constructs and this is not None:
-                _initialise_members(low, function, this)
+                objects.initialise_members(low, function, this)
             assert function.body is not None
             extract.statement(low, function.body)
     finally:
@@ -459,7 +348,7 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
         info = TypeInfo(
             "pointer", info.name, Pointer(info.target.size if info.target else 1), 8, 8, target=info.target
         )
-    value = expressions.convert(low, expressions.value(low, argument), info)
+    value = conversions.convert(low, expressions.value(low, argument), info)
     if lifetimes.ends(low, info):
         name = f"parameter {parameter.name}"
         low.incomplete(name, "its destructor is not followed", argument, synchronises=True)
@@ -478,7 +367,7 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
     if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
         return StaticPlace(info, value, key)
     if info.is_int and isinstance(value, Cast | Binary) and key not in low.memory:
-        pointer = expressions.pointer_inside(value)
+        pointer = conversions.pointer_inside(value)
         if pointer is not None:
             place = VarPlace(info, low.var(declaration.name, Pointer()), key, address=True)
             low.write(place, value, None)
@@ -494,121 +383,3 @@ def _immutable(low: Lowering, value: Value) -> bool:
     if isinstance(value, Var):
         return value.id in low.parameters
     return isinstance(value, Const | AddressOf | Builtin | Address)
-
-
-def _initialise_members(low: Lowering, function: Function, this: Place) -> None:
-    for member, expression in function.initialisers:
-        if member.kind == K.MEMBER_REF:
-            declaration = low.ast.referenced(member)
-            if declaration is None:
-                continue
-            info = type_of_declaration(low.ast, declaration)
-            field = lvalues.field_named(this.info, declaration, info)
-            if info.kind == "reference":
-                low.bind_reference(this, field, lvalues.place(low, expression))
-            else:
-                initialisers.initialise(low, low.member(this, field), expression)
-        elif member.kind == K.TYPE_REF and expression.kind == K.INIT_LIST:
-            base = lvalues.base_of(low, this, type_of(low.ast, expression))
-            initialisers.initialise(low, base, expression)
-        elif expression.kind == K.CALL:
-            named = low.ast.referenced(expression)
-            if named is not None and named.kind == K.CONSTRUCTOR:
-                construct(low, expression, named, lvalues.as_class(low, this, type_of(low.ast, expression)))
-
-
-def construct(low: Lowering, node: Node, declaration: Declaration, target: Place | None) -> Value | Place:
-    """A constructor call; ``target`` None makes a new object and gives its value."""
-    info = type_of(low.ast, node)
-    arguments = argument_nodes(low, node)
-    if info.kind == "array":
-        return low.read(low.local("", info), None)
-    library = builtins.construct(low, node, declaration, info, arguments)
-    if library is not None:
-        return library
-    function = defined(low, declaration)
-    copied = len(arguments) == 1 and (function.body is None or _copies(function))
-    if copied and type_of(low.ast, arguments[0]).is_record:
-        value = expressions.value(low, arguments[0])
-        if target is not None:
-            low.write(target, value, None)
-        return value
-    if function.body is None and arguments and not declaration.in_system_header:
-        return without_body(low, node, declaration, arguments, target)
-    own = target is None
-    object = low.local("", info) if target is None else target
-    _default_members(low, object)
-    if function.body is not None:
-        inline(low, node, function, arguments, object, constructs=True)
-    elif arguments:
-        return low.unknown_record(info, f"a {info.name}", [expressions.value(low, a) for a in arguments])
-    return low.read(object, None) if own else object
-
-
-def _default_members(low: Lowering, object: Place) -> None:
-    """Default member initialisers (``int n = 0;``)."""
-    declaration = object.info.declaration
-    if declaration is None or object.info.kind != "record" or declaration.in_system_header:
-        return
-    for field in object.info.fields:
-        cursor = low.ast.field_cursor(field.key)
-        if cursor is None:
-            continue
-        root = low.ast.body(cursor)
-        children = [c for c in root.children if 100 <= c.kind < 200]
-        if children and not field.bitfield and field.type.kind != "array":
-            initialisers.initialise(low, low.member(object, field), children[-1])
-
-
-# --------------------------------------------------------------------------------------- lambdas
-
-
-def closure(low: Lowering, node: Node) -> Value:
-    """A lambda expression: copies what it captures by copy; references resolve where it is called."""
-    info = type_of(low.ast, node)
-    key = info.declaration.key if info.declaration is not None else node.key[1]
-    text = low.ast.text(node)
-    capture = text[: text.find("]") + 1].replace(" ", "")
-    made = Closure(key, {}, low.frame.this)
-    named = {
-        d.key for c in node.children if c.kind == K.VARIABLE_REF if (d := low.ast.referenced(c)) is not None
-    }
-    if capture.startswith("[="):
-        _references(low, node, named)
-    for declared in named:
-        place = low.env.get(declared)
-        if not isinstance(place, VarPlace) or place.constant:
-            continue
-        name = place.var.name
-        if f"&{name}" in capture:
-            continue
-        copy = VarPlace(place.info, low.var(name, place.info.ir), 0)
-        low.write(copy, low.read(place, None), None)
-        made.captures[declared] = copy
-    low.closures[key] = made
-    return made
-
-
-def _references(low: Lowering, node: Node, found: set[int]) -> None:
-    for child in node.children:
-        if child.kind == K.DECL_REF:
-            declaration = low.ast.referenced(child)
-            if declaration is not None:
-                found.add(declaration.key)
-        _references(low, child, found)
-
-
-def _closure_of(low: Lowering, declaration: Declaration) -> Closure | None:
-    if declaration.name != "operator()":
-        return None
-    parent = low.ast.parent(declaration)
-    found = low.closures.get(parent.key) if parent is not None else None
-    return found if isinstance(found, Closure) else None
-
-
-def _captures(low: Lowering, declaration: Declaration) -> dict[int, Place]:
-    found = _closure_of(low, declaration)
-    return dict(found.captures) if found is not None else {}
-
-
-__all__ = ["Handle", "Leave", "call", "call_value", "closure", "construct"]

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuda_lsp.frontend import calls, initialisers, lifetimes, lvalues
+from cuda_lsp.frontend import calls, closures, initialisers, lifetimes, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
-from cuda_lsp.frontend.extract_build import binary, cast, element, select, unary, zero
+from cuda_lsp.frontend.conversions import convert, converted, truth
+from cuda_lsp.frontend.extract_build import binary, cast, select, unary, zero
 from cuda_lsp.frontend.extract_places import (
-    EXPR_TYPES,
     PLACE_TYPES,
-    Address,
-    Closure,
     FunctionValue,
-    MemoryRecord,
     Place,
-    RecordValue,
     StaticPlace,
     Value,
     VarPlace,
     is_expr,
 )
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
-from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, info, promote, type_of
-from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.frontend.extract_types import VOID, TypeInfo, common, promote, type_of
+from cuda_lsp.frontend.operators import arithmetic, stepped
+from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
-    FALSE,
-    TRUE,
     AddressOf,
     Assign,
-    Binary,
     BinaryOp,
-    Cast,
     Const,
     Expr,
     If,
     UnaryOp,
-    Unknown,
     Var,
 )
-from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Pointer
 from cuda_lsp.model import Space
 
 
@@ -87,98 +79,7 @@ def condition(low: Lowering, node: Node) -> Expr:
     return truth(low, value(low, node))
 
 
-def truth(low: Lowering, operand: Value) -> Expr:
-    if isinstance(operand, Address):
-        return TRUE
-    if not isinstance(operand, EXPR_TYPES):
-        return low.unknown("condition", BOOL)
-    assert not isinstance(operand, RecordValue | MemoryRecord)
-    expr: Expr = operand  # type: ignore[assignment]
-    if isinstance(expr.type, Pointer):
-        return unary(UnaryOp.NOT, _null(low, expr))
-    if isinstance(expr.type, Float | Opaque):
-        return (
-            Const(int(expr.value != 0), BOOL)
-            if isinstance(expr, Const)
-            else low.unknown("floating-point condition", BOOL, [expr])
-        )
-    return cast(expr, BOOL)
-
-
-def _null(low: Lowering, pointer: Expr) -> Expr:
-    """Whether a pointer is null: one unknown per parameter, false for objects."""
-    if isinstance(pointer, Const):
-        return Const(int(pointer.value == 0), BOOL)
-    if isinstance(pointer, AddressOf):
-        array = pointer.array
-        if array.param is None and array.space is not Space.GLOBAL:
-            return FALSE
-        identity = low.nulls.setdefault(array.id, low.fresh())
-        return Unknown(f"whether {array.name} is null", BOOL, identity, array.param is not None)
-    return low.unknown("whether a pointer is null", BOOL, [pointer])
-
-
-# --------------------------------------------------------------------------------- conversions
-
-
-def convert(low: Lowering, operand: Value, target: TypeInfo) -> Value:
-    """An implicit or explicit conversion to ``target``."""
-    if not isinstance(operand, EXPR_TYPES):
-        if target.ir == BOOL and isinstance(operand, Address):
-            return TRUE
-        if isinstance(operand, RecordValue) and target.scalar:
-            return low.unknown("conversion of a record", target.ir)
-        return operand
-    expr: Expr = operand  # type: ignore[assignment]
-    if not target.scalar:
-        return expr
-    return converted(low, expr, target.ir)
-
-
-def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
-    source = expr.type
-    if source == target:
-        return expr
-    if target == BOOL:
-        return truth(low, expr)
-    if isinstance(target, Pointer):
-        if isinstance(source, Pointer):
-            return expr
-        if isinstance(expr, Const):
-            return Const(expr.value, target)
-        return _integer_as_pointer(low, expr, target)
-    if isinstance(expr, Const) and not isinstance(source, Pointer):
-        return cast(expr, target)
-    if isinstance(target, Float) or isinstance(source, Float):
-        return low.unknown(
-            "floating-point value" if isinstance(target, Float) else "integer from floating point",
-            target,
-            [expr],
-        )
-    if isinstance(source, Pointer):
-        return Cast(expr, target)
-    return cast(expr, target)
-
-
-def _integer_as_pointer(low: Lowering, expr: Expr, target: Pointer) -> Expr:
-    """``(T*)((uintptr_t)p + k)``: the pointer inside the integer, moved."""
-    found = pointer_inside(expr)
-    if found is None:
-        raise Untranslatable("integer converted to a pointer", "what it points to is not known")
-    return found
-
-
-def pointer_inside(expr: Expr) -> Expr | None:
-    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
-    if isinstance(expr, Cast):
-        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
-    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
-        base = pointer_inside(expr.left)
-        if base is not None:
-            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
-        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
-        return element(base, expr.left, 1) if base is not None else None
-    return None
+# ------------------------------------------------------------------------------------ casts
 
 
 def _unexposed(low: Lowering, node: Node) -> Value:
@@ -311,15 +212,6 @@ def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
     return old if post else new if not isinstance(place, VarPlace) else place.var
 
 
-def stepped(low: Lowering, old: Expr, info: TypeInfo, up: bool) -> Expr:
-    if info.is_pointer:
-        return element(old, Const(1, INT64), info.pointee_size, not up)
-    if not isinstance(info.ir, Int):
-        return low.unknown("floating-point value", info.ir, [old])
-    wide = promote(info.ir)
-    return cast(binary(BinaryOp.ADD if up else BinaryOp.SUB, cast(old, wide), Const(1, wide)), info.ir)
-
-
 def _binary(low: Lowering, node: Node) -> Value:
     op: int = low.ast.operator(node)
     if len(node.children) == 1:  # around a constant expression there is one more node of the same kind
@@ -362,63 +254,6 @@ def _may_assign(low: Lowering, node: Node) -> bool:
     if node.kind == K.BINARY and low.ast.operator(node) == K.ASSIGN:
         return True
     return any(_may_assign(low, child) for child in node.children)
-
-
-def arithmetic(
-    low: Lowering, op: BinaryOp, a: Value, b: Value, left: TypeInfo, right: TypeInfo, result: TypeInfo
-) -> Value:
-    """A built-in binary operator on values of the given C++ types."""
-    if isinstance(a, Address) or isinstance(b, Address):
-        if (isinstance(a, Address) and isinstance(b, Const)) or (
-            isinstance(b, Address) and isinstance(a, Const)
-        ):
-            if op is BinaryOp.EQ:
-                return FALSE
-            if op is BinaryOp.NE:
-                return TRUE
-            if isinstance(b, Const) and b.value == 0:
-                return a
-        a = low.pointer(a) if isinstance(a, Address) else a
-        b = low.pointer(b) if isinstance(b, Address) else b
-    x, y = low.scalar(a, left), low.scalar(b, right)
-    if isinstance(x.type, Pointer) or isinstance(y.type, Pointer):
-        return _pointer_arithmetic(low, op, x, y, left, right, result)
-    if isinstance(x.type, Float | Opaque) or isinstance(y.type, Float | Opaque):
-        return low.unknown(
-            "floating-point comparison" if result.ir == BOOL else "floating-point value", result.ir, [x, y]
-        )
-    if op in (BinaryOp.SHL, BinaryOp.SHR):
-        assert isinstance(x.type, Int)
-        wide = promote(x.type)
-        return cast(binary(op, cast(x, wide), y, wide), result.ir)
-    wide = common(x.type, y.type)
-    return _result(binary(op, cast(x, wide), cast(y, wide)), result.ir)
-
-
-def _result(expr: Expr, type: Type) -> Expr:
-    return cast(expr, type) if isinstance(type, Int) else expr
-
-
-def _pointer_arithmetic(
-    low: Lowering, op: BinaryOp, x: Expr, y: Expr, left: TypeInfo, right: TypeInfo, result: TypeInfo
-) -> Value:
-    if op in (BinaryOp.ADD, BinaryOp.SUB) and not (
-        isinstance(x.type, Pointer) and isinstance(y.type, Pointer)
-    ):
-        if isinstance(x.type, Pointer):
-            return element(x, y, left.pointee_size, op is BinaryOp.SUB)
-        return element(y, x, right.pointee_size)
-    if op is BinaryOp.SUB:
-        bytes = binary(BinaryOp.SUB, x, y, INT64)
-        return binary(BinaryOp.DIV, bytes, Const(left.pointee_size, INT64))
-    if op in (BinaryOp.EQ, BinaryOp.NE):
-        for a, b in ((x, y), (y, x)):
-            if isinstance(b, Const) and b.value == 0:
-                null = _null(low, a)
-                return null if op is BinaryOp.EQ else unary(UnaryOp.NOT, null)
-    if isinstance(x.type, Pointer) and isinstance(y.type, Pointer):
-        return binary(op, x, y, BOOL)
-    return low.unknown("pointer arithmetic", result.ir, [x, y])
 
 
 def _logical(low: Lowering, node: Node, left: Node, right: Node, conjunction: bool) -> Value:
@@ -514,7 +349,7 @@ def _compound(low: Lowering, node: Node) -> Value:
 
 
 def _lambda(low: Lowering, node: Node) -> Value:
-    return calls.closure(low, node)
+    return closures.closure(low, node)
 
 
 def _call(low: Lowering, node: Node) -> Value:
@@ -529,14 +364,6 @@ def _init_list(low: Lowering, node: Node) -> Value:
     target = low.local("", info)
     initialisers.initialise(low, target, node)
     return low.read(target, None)
-
-
-def result_type(low: Lowering, declaration: Declaration) -> TypeInfo:
-    """The type that a function returns (VOID for constructors)."""
-    if declaration.kind in (K.CONSTRUCTOR, K.DESTRUCTOR):
-        return VOID
-    lib = low.ast.lib
-    return info(low.ast, lib.clang_getResultType(lib.clang_getCursorType(declaration.cursor)))
 
 
 def _statement_expression(low: Lowering, node: Node) -> Value:
@@ -595,5 +422,3 @@ _HANDLERS: dict[int, Callable[[Lowering, Node], Value]] = {
     K.NEW: _new,
     K.DELETE: _delete,
 }
-
-__all__ = ["Closure", "arithmetic", "condition", "convert", "discard", "scalar", "value"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cuda_lsp.frontend import conversions, expressions, extract, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
-from cuda_lsp.frontend import expressions, extract, lvalues
 from cuda_lsp.frontend.extract_build import binary, element
 from cuda_lsp.frontend.extract_places import MemoryPlace, StaticPlace
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
@@ -170,7 +170,7 @@ def range_for(low: Lowering, node: Node) -> None:
         else:
             copy = low.local(declaration.name, type, declaration.key)
             low.env[declaration.key] = copy
-            low.write(copy, expressions.convert(low, low.read(item, range_node), type), None)
+            low.write(copy, conversions.convert(low, low.read(item, range_node), type), None)
         _inside(low, body, label, around)
     step = (Assign(index, binary(BinaryOp.ADD, index, Const(1, INT64))),)
     test = binary(BinaryOp.LT, index, Const(info.count, INT64))

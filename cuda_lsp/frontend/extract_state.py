@@ -422,7 +422,7 @@ class Lowering:
                 raise Restart(place.owner, memory=False)
             expr = self.scalar(value, place.info)
             if place.address:
-                from cuda_lsp.frontend.expressions import pointer_inside
+                from cuda_lsp.frontend.conversions import pointer_inside
 
                 found = pointer_inside(expr)
                 if found is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cuda_lsp.frontend import conversions, expressions, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
-from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.extract_build import zero
 from cuda_lsp.frontend.extract_places import (
     MemoryRecord,
@@ -69,7 +69,7 @@ def _scalar(low: Lowering, node: Node, info: TypeInfo) -> Value:
     """The value of an element; libclang shows no decay of an array that initialises a pointer member."""
     if isinstance(info.ir, Pointer) and type_of(low.ast, node).kind == "array" and node.kind != K.STRING:
         return low.pointer(low.address(lvalues.place(low, node)))
-    return expressions.convert(low, expressions.value(low, node), info)
+    return conversions.convert(low, expressions.value(low, node), info)
 
 
 def zero_out(low: Lowering, target: Place) -> None:

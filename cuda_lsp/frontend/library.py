@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_lsp.frontend import asynchronous, expressions, lvalues
+from cuda_lsp.frontend import asynchronous, conversions, expressions, lvalues
 from cuda_lsp.frontend.builtin_memory import emit_atomic
 from cuda_lsp.frontend.collectives import collective
 from cuda_lsp.frontend.extract_build import binary
@@ -126,7 +126,7 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
     if not isinstance(place, MemoryPlace):
         low.write(place, low.unknown("atomic value", info.ir), None)
         return call.unknown("value of a local atomic")
-    operands = tuple(expressions.converted(low, v, info.ir) for v in values)
+    operands = tuple(conversions.converted(low, v, info.ir) for v in values)
     old = emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
     new_value = call.name in ("operator+=", "operator-=") or (
         call.name in ("operator++", "operator--") and not call.arguments

@@ -6,7 +6,7 @@ not followed is said: arrays of such objects, parameters passed by value, ``goto
 
 from __future__ import annotations
 
-from cuda_lsp.frontend import calls, lvalues
+from cuda_lsp.frontend import calls, functions, lvalues
 from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_places import Place
 from cuda_lsp.frontend.extract_state import Lowering
@@ -57,7 +57,7 @@ def destroy(low: Lowering, place: Place, node: Node) -> None:
         return
     own = destructor_of(low, info)
     if own is not None:
-        function = calls.defined(low, own)
+        function = functions.defined(low, own)
         if function.body is not None:
             calls.inline(low, node, function, [], place)
         elif "default" not in low.ast.text(low.ast.snapshot(own.cursor)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from cuda_lsp.frontend import expressions
+from cuda_lsp.frontend import conversions, expressions
 from cuda_lsp.frontend.collectives import template_arguments
 from cuda_lsp.frontend.extract_build import binary, offset_by
 from cuda_lsp.frontend.extract_places import Value
@@ -72,7 +72,7 @@ def _move(call: Call, stores: bool) -> None:
     low = call.low
     fragment, memory = (call.arguments[1], call.arguments[0]) if stores else call.arguments[:2]
     pointer = low.pointer(expressions.value(low, memory))
-    pitch = expressions.converted(low, expressions.scalar(low, call.arguments[2]), INT64)
+    pitch = conversions.converted(low, expressions.scalar(low, call.arguments[2]), INT64)
     tile = _tile(low, fragment, call.arguments[3:])
     target = type_of(low.ast, memory).target
     if tile is None or target is None or not target.size:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from cuda_lsp.frontend import expressions
+from cuda_lsp.frontend import conversions, expressions
 from cuda_lsp.frontend.builtin_call import Call, Handler
 from cuda_lsp.frontend.builtin_memory import emit_atomic, pointee_of
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, MemoryPlace, Value
@@ -45,7 +45,7 @@ def _atomic(op: str, operands: int) -> Handler:
         low = call.low
         place, target = pointee_of(low, call.arguments[0])
         values = [expressions.scalar(low, node) for node in call.arguments[1 : 1 + operands]]
-        converted = tuple(expressions.converted(low, v, target.ir) if target.scalar else v for v in values)
+        converted = tuple(conversions.converted(low, v, target.ir) if target.scalar else v for v in values)
         scope = _scope(call, operands + 2)
         if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
             low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
@@ -62,12 +62,12 @@ def _compare_exchange(call: Call) -> Value:
     place, target = pointee_of(low, call.arguments[0])
     expected, _ = pointee_of(low, call.arguments[1])
     wanted = low.read(expected, None)
-    desired = expressions.converted(low, expressions.scalar(low, call.arguments[2]), target.ir)
+    desired = conversions.converted(low, expressions.scalar(low, call.arguments[2]), target.ir)
     scope = _scope(call, 6)
     if isinstance(place, MemoryPlace):
         known = isinstance(wanted, EXPR_TYPES)
         first = cast("Expr", wanted) if known else low.unknown("expected value", target.ir)
-        operands = (expressions.converted(low, first, target.ir), desired)
+        operands = (conversions.converted(low, first, target.ir), desired)
         emit_atomic(low, "cas", scope, place.pointer, operands, target, call.node)
     low.write(expected, low.unknown("what an atomic found", target.ir, varies=True), None)
     return call.unknown(f"result of {call.name}", varies=True)

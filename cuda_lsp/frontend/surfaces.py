@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cuda_lsp.frontend import expressions, lvalues
+from cuda_lsp.frontend import conversions, expressions, lvalues
 from cuda_lsp.frontend.extract_build import binary, offset_by
 from cuda_lsp.frontend.extract_places import MemoryPlace, Value
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of
@@ -68,7 +68,7 @@ def surface(call: Call) -> Value:
     inside: Expr = Const(1, BOOL)
     coordinates = call.arguments[first + 1 : first + 1 + count]
     for node, stride, extent in zip(coordinates, _STRIDES, _EXTENTS, strict=False):
-        coordinate = expressions.converted(low, expressions.scalar(low, node), INT64)
+        coordinate = conversions.converted(low, expressions.scalar(low, node), INT64)
         offset = binary(BinaryOp.ADD, offset, binary(BinaryOp.MUL, coordinate, Const(stride, INT64)))
         for op, bound in ((BinaryOp.GE, 0), (BinaryOp.LT, extent)):
             inside = binary(BinaryOp.AND, inside, binary(op, coordinate, Const(bound, INT64)))

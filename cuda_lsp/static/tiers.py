@@ -49,7 +49,8 @@ Key = tuple[object, ...]
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
+    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only. ``cut``: there
+    was no time for all of it.
     """
 
     report: KernelReport
@@ -79,6 +80,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     open_reasons: dict[str, None] = {}
     possible = False
     sampled: set[Key] = set()
+    by_example = False
     for launch in launches:
         if clock.late() and launch is not launches[0]:
             break
@@ -99,6 +101,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         elif free_scalars(kernel, launch):
             examples = [] if clock.late() else _sampled(kernel, launch, settings, clock)
             sampled |= {key_of(f) for f in examples if f.code in RACES}
+            by_example |= any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples)
             _collect(findings, examples)
         else:
             _collect(findings, doubts)
@@ -112,7 +115,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         _collect(findings, incomplete_findings(kernel, launches[0]))
     incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
     reasons = (*incomplete, *open_reasons)
-    decided = not possible and not open_reasons
+    decided = not possible and not open_reasons and not _divergence(findings.values())
     verdict = _verdict(findings.values(), race_free=decided and not incomplete)
     report = KernelReport(
         name=kernel.name,
@@ -121,12 +124,10 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         reasons=reasons if verdict is Verdict.UNDECIDED else incomplete,
         launches=launches,
         findings=shown(findings.values(), settings),
-        refined=decided and not _divergence(findings.values()),
+        refined=decided and not by_example,
         key=kernel.digest,
     )
-    return FirstTier(
-        report, report.refined, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons
-    )
+    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons)
 
 
 @define
