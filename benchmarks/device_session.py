@@ -165,9 +165,9 @@ def install(folder: Path) -> None:
     wheels = folder / "wheels"
     source = ("--no-index", "--find-links", str(wheels)) if wheels.exists() else ()
     wanted = {
-        "attr": "attrs", "numpy": "numpy", "platformdirs": "platformdirs", "clang": "libclang",
-        "z3": "z3-solver", "lsprotocol": "lsprotocol", "pygls": "pygls", "pytest": "pytest",
-        "hypothesis": "hypothesis", "pycuda": "pycuda",
+        "setuptools": "setuptools", "wheel": "wheel", "attr": "attrs", "numpy": "numpy", "platformdirs": "platformdirs", "pytest": "pytest",
+        "hypothesis": "hypothesis", "pycuda": "pycuda", "clang": "libclang", "z3": "z3-solver",
+        "lsprotocol": "lsprotocol", "pygls": "pygls",
     }  # fmt: skip
     if EMULATED:
         del wanted["pycuda"]
@@ -176,12 +176,11 @@ def install(folder: Path) -> None:
         test = (sys.executable, "-c", f"import {module}")
         if subprocess.run(test, capture_output=True).returncode:
             missing.append(package)
-    pip = (sys.executable, "-m", "pip", "install", "-q", *source)
+    alone = ("--no-build-isolation",) if wheels.exists() else ()  # PyCUDA is built with the machine's NumPy
+    pip = (sys.executable, "-m", "pip", "install", "-q", *source, *alone)
     for package in missing:
-        done = subprocess.run((*pip, package)).returncode
-        if done and package == "pycuda":  # from its sources, with the machine's own NumPy
-            done = subprocess.run((*pip, "--no-build-isolation", package)).returncode
-        print(package, "failed" if done else "installed", flush=True)
+        failed = subprocess.run((*pip, package)).returncode
+        print(package, "failed" if failed else "installed", flush=True)
     if not EMULATED:
         subprocess.run((sys.executable, "-c", "import pycuda.driver"), check=True)
 
