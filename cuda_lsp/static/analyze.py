@@ -195,6 +195,11 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
+    def rest(self) -> None:
+        """Free what reading kernels leaves behind; from ``update``'s thread, when its report is published."""
+        for document in self._documents.values():
+            document.translation.rest()
+
     def cancel(self, path: Path) -> None:
         """Drop what the background still has to do for a file."""
         self._background.want(path, {})
