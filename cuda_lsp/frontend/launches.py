@@ -133,7 +133,7 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
     extent = SourceRange(path, _position(text, window + name.start(1)), _position(text, finish))
     return LaunchSite(
         kernel=name[1],
-        template_arguments=template_arguments,
+        template_arguments=_evaluated(template_arguments, plain, start, constants),
         block=constants.extents(configuration[1], start) if len(configuration) > 1 else None,
         grid=constants.extents(configuration[0], start) if configuration else None,
         dynamic_shared=constants.integer(configuration[2], start) if len(configuration) > 2 else 0,
@@ -152,6 +152,19 @@ def _launch(path: Path, text: str, plain: str, start: int, constants: HostConsta
         grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
         shared=shared_buffers(parameters, lambda text: constants.integer(text, start)),
     )
+
+
+def _evaluated(arguments: str | None, plain: str, start: int, constants: HostConstants) -> str | None:
+    """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
+    if not arguments:
+        return arguments
+    found: list[str] = []
+    for argument in split_arguments(arguments):
+        name = argument.strip()
+        plainly = name.isidentifier() and not re.search(rf"template\s*<[^;{{}}]*\b{name}\b", plain[:start])
+        value = constants.integer(name, start) if plainly else None
+        found.append(name if value is None else str(value))
+    return ", ".join(found)
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:

@@ -26,6 +26,7 @@ template <class K, class V> struct KeyValuePair { typedef K Key; typedef V Value
 struct ArgMax { template <class K, class V> KeyValuePair<K, V> operator()(const KeyValuePair<K, V>& a, const KeyValuePair<K, V>& b) const { return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a; } };
 struct ArgMin { template <class K, class V> KeyValuePair<K, V> operator()(const KeyValuePair<K, V>& a, const KeyValuePair<K, V>& b) const { return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a; } };
 inline unsigned LaneId() { return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & 31; } inline int RowMajorTid(int x, int y, int) { return threadIdx.x + x * (threadIdx.y + y * threadIdx.z); }
+inline void CTA_SYNC() { __syncthreads(); } inline int CTA_SYNC_AND(int p) { return __syncthreads_and(p); } inline int CTA_SYNC_OR(int p) { return __syncthreads_or(p); } inline void WARP_SYNC(unsigned mask) { __syncwarp(mask); }
 template <int W, class T> T ShuffleIndex(T v, int lane, unsigned mask) { return __shfl_sync(mask, v, lane, W); } template <int W, class T> T ShuffleDown(T v, int by, int, unsigned mask) { return __shfl_down_sync(mask, v, by, W); } template <int W, class T> T ShuffleUp(T v, int by, int, unsigned mask) { return __shfl_up_sync(mask, v, by, W); }
 struct Equality { template <class T> bool operator()(T, T) const; }; struct Inequality { template <class T> bool operator()(T, T) const; }; struct Difference { template <class T> T operator()(T, T) const; };
 #undef CUDA_LSP_COLLECTIVE
