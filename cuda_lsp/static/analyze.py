@@ -484,7 +484,9 @@ def analysed_files(
     """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
     for path in paths:
         loaded, problems = (
-            config.load_file(settings_file) if settings_file else config.load(path.absolute().parent)
+            config.load_file(settings_file, config.PATIENT)
+            if settings_file
+            else config.load(path.absolute().parent, config.PATIENT)
         )
         settings, more = config.merge(loaded, overrides, "command line")
         told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
