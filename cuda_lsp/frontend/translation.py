@@ -164,6 +164,11 @@ class Translation:
         self._headers = (b"", b"")
         self._read(self._source.text)
 
+    def rest(self) -> None:
+        """Free what ``lower`` keeps between kernels; it is made again when it is needed."""
+        if self._ast is not None:
+            self._ast.forget()
+
     def close(self) -> None:
         """Free libclang's memory. The translation has no kernels afterwards."""
         self._unit = None
