@@ -14,7 +14,7 @@ from typing import Any, cast
 from attrs import evolve, fields, has
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Kernel, Var
+from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Const, Kernel, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
 from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
@@ -89,6 +89,8 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
+    if y > 1 and _rows_are_warps(kernel):
+        blocks = ((32, 4, 1), (32, 8, 1), (32, 32, 1))
     if z == 1:
         counted = _capped(launch.block, block_strides(kernel))
         others = [block for block in dict.fromkeys((counted, *blocks)) if block != launch.block]
@@ -167,8 +169,30 @@ def _folded(kernel: Kernel, block: Dim3) -> Dim3:
     """A row of threads, in two dimensions for a kernel that uses threadIdx.y."""
     x, y, z = block
     if (y, z) == (1, 1) and x % 16 == 0 and Axis.TID_Y in axes_of(kernel):
-        return (16, x // 16, 1)
+        wide = x % 32 == 0 and _rows_are_warps(kernel)
+        return (32, x // 32, 1) if wide else (16, x // 16, 1)
     return block
+
+
+def _rows_are_warps(kernel: Kernel) -> bool:
+    """Whether the kernel numbers its threads ``32 * threadIdx.y + threadIdx.x``."""
+    pending: list[Any] = [kernel.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, tuple):
+            pending.extend(cast("tuple[Any, ...]", node))
+        elif isinstance(node, Binary) and node.op is BinaryOp.MUL and _is_row_of_warp(node):
+            return True
+        elif not isinstance(node, (Site, Var, Array)):
+            pending.extend(_parts(node))
+    return False
+
+
+def _is_row_of_warp(product: Binary) -> bool:
+    factors = [f.operand if isinstance(f, Cast) else f for f in (product.left, product.right)]
+    return any(isinstance(f, Builtin) and f.axis is Axis.TID_Y for f in factors) and any(
+        isinstance(f, Const) and f.value == 32 for f in factors
+    )
 
 
 _EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)
