@@ -383,7 +383,27 @@ class Lowering:
                     self._readonly(place),
                 )
             )
-        return self.unknown_record(place.info, f"value of {self.ast.text(node)}")
+        return self._parts_read(place, node)
+
+    def _parts_read(self, place: MemoryPlace, node: Node) -> Value:
+        """The fields of a record that was read at once; of the others than integers nothing is known."""
+        info, reason = place.info, f"value of {self.ast.text(node)}"
+        if info.kind == "record":
+            parts: dict[int, Value] = {}
+            for f in info.fields:
+                whole = isinstance(f.type.ir, Int) or f.type.kind == "record"
+                member = self.member(place, f) if whole else None
+                if isinstance(member, MemoryPlace):
+                    parts[f.key] = self._parts_read(member, node)
+                else:
+                    parts[f.key] = self.unknown_record(f.type, reason)
+            return RecordValue(info, parts)
+        if not isinstance(info.ir, Int):
+            return self.unknown_record(info, reason)
+        var, site = self.var("", info.ir), self.site(node)
+        volatile, readonly = self._volatile(place), self._readonly(place)
+        self.emit(Load(var, place.pointer, info.ir, site, volatile, readonly, part=True))
+        return var
 
     def unknown_record(self, info: TypeInfo, reason: str, inputs: Sequence[Value] = ()) -> Value:
         """A record about which nothing is known (data)."""

@@ -81,7 +81,7 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, Assign):
         return f"{_name(s.var)} = {pretty(s.value, _name)}"
     if isinstance(s, Load):
-        flags = " volatile" * s.volatile + " readonly" * s.readonly
+        flags = " volatile" * s.volatile + " readonly" * s.readonly + " part" * s.part
         target = _name(s.var) if s.var is not None else "_"
         return f"{target} = load {s.type} {pretty(s.pointer, _name)}{flags}"
     if isinstance(s, Store):

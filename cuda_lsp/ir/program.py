@@ -252,7 +252,8 @@ class Assign:
 class Load:
     """``var = *(type*)pointer``. ``type.size`` bytes. ``var`` None: the value is not used as a scalar.
 
-    ``readonly``: through ``__ldg``, texture, ``const __restrict__``. ``volatile``: never cached.
+    ``readonly``: through ``__ldg``, texture, ``const __restrict__``. ``volatile``: never cached. ``part``: of
+    a record that the load before it reads at once: a value, and no access of its own.
     """
 
     var: Var | None
@@ -261,6 +262,7 @@ class Load:
     site: Site
     volatile: bool = False
     readonly: bool = False
+    part: bool = False
 
 
 @frozen

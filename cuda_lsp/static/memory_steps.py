@@ -48,7 +48,9 @@ def load(machine: Machine, s: Load, mask: Mask) -> Mask:
     for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
             continue
-        if _records(machine, address.array):
+        if s.part:
+            pass  # the load of all of it was recorded
+        elif _records(machine, address.array):
             record(machine, s.site, address, Mode.READ, s.type.size, part)
         elif address.array.space is Space.GLOBAL:
             _sample(machine, s, address, part)

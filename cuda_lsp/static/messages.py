@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.types import Int
 from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
 
+_SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates"}
 
 
@@ -25,6 +27,32 @@ def element(array: Array, byte: int) -> tuple[int, ...]:
 
 def subscript(array: Array, byte: int) -> str:
     return array.name + "".join(f"[{i}]" for i in element(array, byte))
+
+
+def contents(cells: Mapping[tuple[Array, int], int]) -> str:
+    """What memory holds, as a condition: array and byte → value. A few cells one by one, else by array."""
+    ordered = sorted(cells.items(), key=lambda cell: (cell[0][0].id, cell[0][1]))
+    if len(ordered) <= _SHOWN:
+        return "for example " + " and ".join(_cell(array, byte, value) for (array, byte), value in ordered)
+    values: dict[str, set[int]] = {}
+    for (array, _), value in ordered:
+        values.setdefault(f"`{array.name}`", set()).add(value)
+    alike = [f"{name} holds only {found.pop()}" for name, found in values.items() if len(found) == 1]
+    others = [name for name, found in values.items() if len(found) > 1]
+    told = [f"for example {' and '.join(alike)}"] if alike else []
+    return " and ".join([*told, *([certain_values(others)] if others else [])])
+
+
+def certain_values(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'holds' if len(names) == 1 else 'hold'} certain values"
+
+
+def _cell(array: Array, byte: int, value: int) -> str:
+    inside = byte % max(array.element.size, 1)
+    name = f"`{subscript(array, byte)}`"
+    if isinstance(array.element, Int):
+        return f"{name} == {value}"
+    return f"{name} holds {value} at byte {inside}" if inside else f"{name} begins with {value}"
 
 
 def thread(index: Dim3, block: Dim3 | None = None) -> str:

@@ -14,7 +14,7 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from cuda_lsp.ir.program import Array, Axis, Kernel, Var
 from cuda_lsp.model import (
@@ -35,7 +35,6 @@ from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.schedule_search import Search, Shown, Sites
 from cuda_lsp.static.schedules import Pending
 
-_SHOWN = 3  # cells named in a condition
 _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 
 
@@ -190,7 +189,7 @@ def _conditions(search: Search, shown: Shown) -> Iterator[str]:
     decide = frozenset[Source](source for x in places for source in x.address | x.guard)
     cells = {cell: v for cell, v in shown.asked().items() if cell[0] in flow.arrays_in(decide)}
     if cells:
-        yield _contents(cells)
+        yield messages.contents(cells)
     elif shown.arrays:
         yield _certain_values(shown.arrays & flow.arrays_in(decide) or shown.arrays)
     for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
@@ -206,16 +205,6 @@ def _conditions(search: Search, shown: Shown) -> Iterator[str]:
         yield "for example " + " and ".join(f"`{n}` == {shown.arguments[n]}" for n in named)
 
 
-def _contents(cells: Mapping[tuple[Array, int], int]) -> str:
-    if len(cells) <= _SHOWN:
-        ordered = sorted(cells.items(), key=lambda cell: (cell[0][0].id, cell[0][1]))
-        return "for example " + " and ".join(
-            f"`{messages.subscript(array, offset)}` == {value}" for (array, offset), value in ordered
-        )
-    return _certain_values({array for array, _ in cells})
-
-
 def _certain_values(arrays: Collection[Array]) -> str:
     ordered = sorted(arrays, key=lambda array: array.id)
-    names = dict.fromkeys(f"`{array.name}`" for array in ordered)
-    return f"{' and '.join(names)} {'holds' if len(names) == 1 else 'hold'} certain values"
+    return messages.certain_values(list(dict.fromkeys(f"`{array.name}`" for array in ordered)))

@@ -38,7 +38,6 @@ Cells = tuple[tuple[str, int, int], ...]
 
 _FILLS = (0, 1, -(1 << 20), 1 << 20)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
-_SHOWN = 3  # cells named in a condition
 
 
 def with_contents(
@@ -108,13 +107,7 @@ class _Contents:
     def text(self) -> str:
         inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
         shown = inputs or self.asked
-        if len(shown) <= _SHOWN:
-            cells = sorted(shown.items(), key=lambda cell: (cell[0][0].id, cell[0][1]))
-            return "for example " + " and ".join(
-                f"`{messages.subscript(array, offset)}` == {value}" for (array, offset), value in cells
-            )
-        names = dict.fromkeys(f"`{array.name}`" for array, _ in shown)
-        return f"{' and '.join(names)} {'holds' if len(names) == 1 else 'hold'} certain values"
+        return messages.contents(shown)
 
 
 def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:

@@ -368,7 +368,10 @@ class Walker:
         return symbolic_cells.content(self, offset, type, held, cells)
 
     def _load(self, s: ir.Load) -> None:
-        places = self._access(s.pointer, t.const(s.type.size), Mode.READ, s.site)
+        size = t.const(s.type.size)
+        places = (
+            self._places(s.pointer, s.site) if s.part else self._access(s.pointer, size, Mode.READ, s.site)
+        )
         if s.var is not None:
             self.state.values[s.var] = self._content(places, s.type)
 

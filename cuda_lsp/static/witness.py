@@ -177,7 +177,11 @@ class _Machine:
             case ir.Assign():
                 self.values[s.var] = self.value(s.value)
             case ir.Load():
-                place = self._access(s.pointer, s.type.size, Mode.READ, s.site)
+                if s.part:
+                    value = self.value(s.pointer)
+                    place = value if isinstance(value, Place) else None
+                else:
+                    place = self._access(s.pointer, s.type.size, Mode.READ, s.site)
                 if s.var is not None:
                     self.values[s.var] = self._held(place, s.type) if place is not None else None
             case ir.Store():
