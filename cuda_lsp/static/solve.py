@@ -43,6 +43,7 @@ from cuda_lsp.static.symbolic_intervals import (
 )
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_values import forget
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 
 UNROLL = 12
@@ -161,6 +162,8 @@ def refine_kernel(
 def _refine(
     kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
+    t.begin_afresh()
+    forget()
     deadline = work.begin(budget.kernel)
     stats = Stats()
     merged = _Attempt()

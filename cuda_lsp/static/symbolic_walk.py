@@ -222,8 +222,9 @@ class Walker:
             if versions.get(array, version) != version or array not in otherwise.versions:
                 version = (self.number(), Level.THREAD)
             versions[array] = version
-        for array in otherwise.versions.keys() - then.versions.keys():
-            versions[array] = (self.number(), Level.THREAD)
+        for array in otherwise.versions:
+            if array not in then.versions:
+                versions[array] = (self.number(), Level.THREAD)
         local = {
             array: {o: v for o, v in cells.items() if otherwise.local.get(array, {}).get(o) == v}
             for array, cells in then.local.items()
