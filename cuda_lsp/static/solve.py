@@ -509,7 +509,8 @@ def _wherever_reached(p: Problem, facts: Term, query: Query) -> Outcome:
     When the threads of a block cannot meet even so, they never do. When they can, only such a condition
     may keep them apart. Products and quotients that both threads share may be anything in it, too.
     """
-    own = t.and_(*(c for c in t.conjuncts(p.guards) if _differs(c)))
+    reached = {*t.conjuncts(p.pair.first.guard), *t.conjuncts(p.pair.second.guard)}
+    own = t.and_(*(c for c in t.conjuncts(p.guards) if _differs(c) or c not in reached))
     in_block = p.pair.first.array.space is Space.SHARED and p.pair.relation.same_block
     if not in_block or own is p.guards:
         return Outcome.UNKNOWN
