@@ -87,16 +87,14 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
         launch = written(plain, start)
         if launch:
             launches.append(launch)
-            told = _told(launch, constants, start, _site(path, text, launch.begin, launch.end))
-            meant = _evaluated(told.template_arguments, plain, start, constants)
-            sites.append(evolve(told, template_arguments=meant))
+            sites.append(_told(launch, plain, constants, start, _site(path, text, launch.begin, launch.end)))
         start = plain.find("<<<", start + 3)
     sites += (
-        _told(use.launch, constants, use.begin, _site(path, text, use.begin, use.end))
+        _told(use.launch, plain, constants, use.begin, _site(path, text, use.begin, use.end))
         for use in (*uses_of_macros(plain), *uses_of_functions(plain, launches))
     )
     sites += (
-        _told(launch, constants, launch.begin, _site(path, text, launch.begin, launch.end))
+        _told(launch, plain, constants, launch.begin, _site(path, text, launch.begin, launch.end))
         for launch in configured_launches(plain)
     )
     for match in _API_CALL.finditer(plain):
@@ -125,12 +123,12 @@ def blanked(text: str) -> str:
     return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _told(launch: Written, constants: HostConstants, at: int, site: Site) -> LaunchSite:
+def _told(launch: Written, plain: str, constants: HostConstants, at: int, site: Site) -> LaunchSite:
     """What the launch tells, its names looked up at offset ``at``."""
     grid, block, shared = (*launch.configuration, None, None, None)[:3]
     return LaunchSite(
         kernel=launch.kernel,
-        template_arguments=launch.template_arguments,
+        template_arguments=_evaluated(launch.template_arguments, plain, at, constants),
         block=constants.extents(block, at) if block is not None else None,
         grid=constants.extents(grid, at) if grid is not None else None,
         dynamic_shared=constants.integer(shared, at) if shared is not None else 0,

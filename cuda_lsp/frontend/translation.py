@@ -225,6 +225,11 @@ class Translation:
         nearby_headers.forget()
         self._read(self._source.text)
 
+    def rest(self) -> None:
+        """Free what ``lower`` keeps between kernels; it is made again when it is needed."""
+        if self._ast is not None:
+            self._ast.forget()
+
     def close(self) -> None:
         """Free libclang's memory. The translation has no kernels afterwards."""
         self._unit = None

@@ -261,7 +261,7 @@ def _attempt(
 def _sizes_that_matter(problems: Sequence[tuple[Problem, Term]], summary: Summary) -> list[str]:
     """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
     mentioned = {x.args[0] for p, _ in problems for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
-    return sorted(summary.sizes & mentioned)
+    return sorted(text for text, names in summary.sizes.items() if names <= mentioned)
 
 
 def _contradicted(query: Query) -> bool:
@@ -407,7 +407,8 @@ def _without_common_proofs(
 
 def _without_data(guards: Term, query: Query) -> Term:
     """The conditions that no unknown predicate or value is part of."""
-    known = query.summary.facts.keys() | query.summary.slots.keys()
+    summary = query.summary
+    known = {*summary.facts, *summary.slots, *summary.places, *summary.limits}
 
     def is_data(part: Term) -> bool:
         return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)

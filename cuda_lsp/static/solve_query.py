@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static import work
 from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.solve_rows import FEW, Pitch, ample
-from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
+from cuda_lsp.static.solve_tickets import number_facts
+from cuda_lsp.static.symbolic_encode import Z3, Encoder, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
 from cuda_lsp.static.symbolic_terms import BIT_OPS, Level, Op, Term
@@ -172,28 +172,7 @@ class Query:
         if self.summary.assumptions is not None:
             formula = t.and_(formula, self.summary.assumptions)
         formula = closure(formula, self.summary, shared)
-        return t.and_(formula, *self._tickets(formula, p))
-
-    def _tickets(self, formula: Term, p: Problem) -> list[Term]:
-        """Two threads' tickets from one counter differ by at least the least step."""
-        taken = [
-            part for part in t.subterms(formula)
-            if part.op is Op.APPLY and base_name(part.args[0]) in self.summary.slots
-        ]  # fmt: skip
-        facts: list[Term] = []
-        for a in taken:
-            for b in taken:
-                if not (a.args[0].endswith("#1") and b.args[0].endswith("#2")):
-                    continue
-                (array, step), (other, other_step) = (
-                    self.summary.slots[base_name(x.args[0])] for x in (a, b)
-                )
-                if array is not other or (array.space is Space.SHARED and not p.pair.relation.same_block):
-                    continue
-                least = t.const(min(step, other_step))
-                apart = t.or_(t.le(t.add(a, least), b), t.le(t.add(b, least), a))
-                facts.append(t.or_(t.not_(t.eq(a.args[2][0], b.args[2][0])), apart))
-        return facts
+        return t.and_(formula, *number_facts(formula, self.summary, p.pair.relation))
 
     def solve(self, formula: Term) -> Answer:
         """The answer for a complete formula; a formula asked before is not asked again."""

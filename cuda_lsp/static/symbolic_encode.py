@@ -34,19 +34,20 @@ def base_name(name: str) -> str:
 
 
 def closure(formula: Term, summary: Summary, shared: Level) -> Term:
-    """The formula with the defining facts of every loop exit in it (``shared``: as ``affine.copy_of``)."""
+    """The formula with the facts of every loop exit and number in it (``shared``: as ``affine.copy_of``)."""
+    facts = {**summary.facts, **summary.limits}
     done: set[Term] = set()
     result = formula
     while True:
         exits = [
             p for p in t.subterms(result)
-            if p.op is Op.APPLY and base_name(p.args[0]) in summary.facts and p not in done
+            if p.op is Op.APPLY and base_name(p.args[0]) in facts and p not in done
         ]  # fmt: skip
         if not exits:
             return result
         for application in exits:
             done.add(application)
-            result = t.and_(result, _instance(application, summary.facts, shared))
+            result = t.and_(result, _instance(application, facts, shared))
 
 
 def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Term:
