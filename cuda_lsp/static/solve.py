@@ -46,6 +46,7 @@ from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import forget
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 
+_MANY_PAIRS = 16  # more may not all be decided in time
 UNROLL = 12
 """Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""
 
@@ -239,7 +240,13 @@ def _attempt(
         attempt.findings.update(found)  # the solver need not look for these
     attempt.assumptions.update(dict.fromkeys(_not_negative(_sizes_that_matter(problems, summary))))
     open_ = _without_common_proofs(problems, query, attempt, launch)
-    reached = [_wherever_reached(candidate, facts, query) for candidate, facts in open_]
+    many = len(open_) > _MANY_PAIRS
+    reached = [
+        _wherever_reached(candidate, facts, query)
+        if many or not is_linear(candidate.formula)
+        else Outcome.UNKNOWN
+        for candidate, facts in open_
+    ]
     for (candidate, facts), outcome in zip(open_, reached, strict=True):
         if outcome is not Outcome.REFUTED:
             _decide(candidate, facts, query, attempt, launch, outcome is Outcome.MODEL)
@@ -498,14 +505,15 @@ def _decide(
 
 
 def _wherever_reached(p: Problem, facts: Term, query: Query) -> Outcome:
-    """The answer for a hard pair in shared memory without the conditions that both threads share.
+    """The answer for a costly pair in shared memory, without the conditions that both threads share.
 
     When the threads of a block cannot meet even so, they never do. When they can, only such a condition
     may keep them apart. Products and quotients that both threads share may be anything in it, too.
     """
-    own = t.and_(*(c for c in t.conjuncts(p.guards) if _differs(c)))
+    reached = {*t.conjuncts(p.pair.first.guard), *t.conjuncts(p.pair.second.guard)}
+    own = t.and_(*(c for c in t.conjuncts(p.guards) if _differs(c) or c not in reached))
     in_block = p.pair.first.array.space is Space.SHARED and p.pair.relation.same_block
-    if not in_block or own is p.guards or is_linear(p.formula):
+    if not in_block or own is p.guards:
         return Outcome.UNKNOWN
     values: dict[Term, Term] = {}
 

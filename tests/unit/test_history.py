@@ -9,8 +9,8 @@ from cuda_lsp.model import FileReport, KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
-def checked(text: str, *, solver: bool = False, **settings: int) -> FileReport:
-    return check_text(Path("history.cu"), text, Settings(solver=solver, **settings))
+def checked(text: str, *, solver: bool = False) -> FileReport:
+    return check_text(Path("history.cu"), text, Settings(solver=solver, solver_budget=100))
 
 
 def kernel(report: FileReport, name: str) -> KernelReport:
@@ -96,15 +96,13 @@ def on_table(report: KernelReport) -> list[Status]:
 
 def test_a_pair_behind_conditions_too_hard_to_decide_is_told() -> None:
     """Nothing between the accesses orders them; only conditions that all threads share are open."""
-    broken = kernel(checked(HARD.replace("BETWEEN", ""), solver=True, solver_budget=100), "fix")
+    broken = kernel(checked(HARD.replace("BETWEEN", ""), solver=True), "fix")
     assert broken.verdict is not Verdict.RACE_FREE
     assert on_table(broken)
 
 
 def test_a_barrier_decides_such_a_pair() -> None:
-    repaired = kernel(
-        checked(HARD.replace("BETWEEN", "__syncthreads();"), solver=True, solver_budget=100), "fix"
-    )
+    repaired = kernel(checked(HARD.replace("BETWEEN", "__syncthreads();"), solver=True), "fix")
     assert not on_table(repaired)
 
 
