@@ -87,14 +87,14 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
         launch = written(plain, start)
         if launch:
             launches.append(launch)
-            sites.append(_told(launch, constants, start, _site(path, text, launch.begin, launch.end)))
+            sites.append(_told(launch, plain, constants, start, _site(path, text, launch.begin, launch.end)))
         start = plain.find("<<<", start + 3)
     sites += (
-        _told(use.launch, constants, use.begin, _site(path, text, use.begin, use.end))
+        _told(use.launch, plain, constants, use.begin, _site(path, text, use.begin, use.end))
         for use in (*uses_of_macros(plain), *uses_of_functions(plain, launches))
     )
     sites += (
-        _told(launch, constants, launch.begin, _site(path, text, launch.begin, launch.end))
+        _told(launch, plain, constants, launch.begin, _site(path, text, launch.begin, launch.end))
         for launch in configured_launches(plain)
     )
     for match in _API_CALL.finditer(plain):
@@ -123,12 +123,12 @@ def blanked(text: str) -> str:
     return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _told(launch: Written, constants: HostConstants, at: int, site: Site) -> LaunchSite:
+def _told(launch: Written, plain: str, constants: HostConstants, at: int, site: Site) -> LaunchSite:
     """What the launch tells, its names looked up at offset ``at``."""
     grid, block, shared = (*launch.configuration, None, None, None)[:3]
     return LaunchSite(
         kernel=launch.kernel,
-        template_arguments=launch.template_arguments,
+        template_arguments=_evaluated(launch.template_arguments, plain, at, constants),
         block=constants.extents(block, at) if block is not None else None,
         grid=constants.extents(grid, at) if grid is not None else None,
         dynamic_shared=constants.integer(shared, at) if shared is not None else 0,
@@ -143,6 +143,19 @@ def _told(launch: Written, constants: HostConstants, at: int, site: Site) -> Lau
         grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
         shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
     )
+
+
+def _evaluated(arguments: str | None, plain: str, start: int, constants: HostConstants) -> str | None:
+    """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
+    if not arguments:
+        return arguments
+    found: list[str] = []
+    for argument in split_arguments(arguments):
+        name = argument.strip()
+        plainly = name.isidentifier() and not re.search(rf"template\s*<[^;{{}}]*\b{name}\b", plain[:start])
+        value = constants.integer(name, start) if plainly else None
+        found.append(name if value is None else str(value))
+    return ", ".join(found)
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:

@@ -195,6 +195,11 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
+    def rest(self) -> None:
+        """Free what reading kernels leaves behind; from ``update``'s thread, when its report is published."""
+        for document in self._documents.values():
+            document.translation.rest()
+
     def cancel(self, path: Path) -> None:
         """Drop what the background still has to do for a file."""
         self._background.want(path, {})
@@ -479,7 +484,9 @@ def analysed_files(
     """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
     for path in paths:
         loaded, problems = (
-            config.load_file(settings_file) if settings_file else config.load(path.absolute().parent)
+            config.load_file(settings_file, config.PATIENT)
+            if settings_file
+            else config.load(path.absolute().parent, config.PATIENT)
         )
         settings, more = config.merge(loaded, overrides, "command line")
         told = tuple(ToolError(str(problem)) for problem in (*problems, *more))

@@ -76,6 +76,8 @@ class Query:
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _context: Any = field(factory=lambda: z3().Context())
+    _units: int = 0
 
     def replay(
         self,
@@ -189,7 +191,7 @@ class Query:
             return False
         known = self._linearly.get(formula)
         if known is None:
-            encoder = Encoder(None, linear=True, few=few)
+            encoder = Encoder(self._context, linear=True, few=few)
             answer, _ = self._check(formula, encoder, 0.25 * self.limit)
             known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
         return known
@@ -202,11 +204,11 @@ class Query:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
         if self._refuted_linearly(formula):
             return REFUTED, None, True
-        answer, inexact = self._check(formula, Encoder())
+        answer, inexact = self._check(formula, Encoder(self._context))
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
-        return self._check(formula, Encoder(width))[0], width, True
+        return self._check(formula, Encoder(self._context, width))[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
@@ -218,7 +220,7 @@ class Query:
             if not wide:
                 return answer
             limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
-            better, _ = self._check(t.and_(formula, *limits), Encoder(width))
+            better, _ = self._check(t.and_(formula, *limits), Encoder(self._context, width))
             if better.outcome is Outcome.MODEL:
                 return better
         return answer
@@ -248,13 +250,15 @@ class Query:
             goal = encoder.encode(formula)
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
-        solver: Any = z3().Solver()
+        solver: Any = z3().Solver(ctx=self._context)
         solver.set("rlimit", work.z3_units(left))
         solver.set("timeout", int(1000 * work.PATIENCE * left))
         solver.add(*encoder.constraints, goal)
         result = solver.check()
         work.DONE.queries += 1
-        work.DONE.units = int(solver.statistics().get_key_value("rlimit count"))  # since Z3 was started
+        units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
+        work.DONE.units += units - self._units
+        self._units = units
         if result == z3().unsat:
             return REFUTED, encoder.inexact
         if result != z3().sat:

@@ -233,6 +233,12 @@ def _finding(
     )
 
 
+def unexcluded(p: Problem, facts: Term, query: Query, launch: LaunchConfig | None) -> Finding:
+    """The finding of a pair that only a condition which all threads of the block share may keep apart."""
+    threads = model_threads({}, query, p.pair.relation)
+    return _finding(p, facts, query, launch, threads, None, "whether both are ever reached", {})
+
+
 def with_broken_rows(finding: Finding, pitch: Pitch) -> Finding:
     """The finding of a pair whose columns leave their rows for every width: the arguments are no doubt."""
     if finding.reason != _ARGUMENTS or finding.witness is None:

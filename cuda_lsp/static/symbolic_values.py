@@ -132,6 +132,14 @@ def _plausible(term: Term, *, unsigned: bool = False) -> Term:
 
 
 _plausible_terms: dict[bool, dict[Term, Term]] = {False: {}, True: {}}
+
+
+def forget() -> None:
+    """Nothing is known of expressions seen before."""
+    for memo in _plausible_terms.values():
+        memo.clear()
+
+
 _KEPT_TERMS = 20_000
 """An expression that grows by one operation at a time is looked through once, not once per operation."""
 
