@@ -269,6 +269,26 @@ def test_a_flag_between_blocks(engine: GpuEngine, tmp_path: Path, order: str, sc
     assert bool([race for race in outcome.races if race.place.array == "out"]) == racy
 
 
+LATE = """__global__ void k(int* out) {
+    __shared__ int flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        for (int i = 0; i < 40; ++i) atomicAdd(out + 100, 1);
+        atomicExch(&flag, 1);
+    } else {
+        if (threadIdx.x == 32) while (atomicAdd(&flag, 0) == 0) { }
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[threadIdx.x] = 1;
+    }
+}"""
+
+
+def test_a_named_barrier_waits_for_a_lane_that_comes_late(engine: GpuEngine, tmp_path: Path) -> None:
+    outcome = outcome_of(engine, run_of(tmp_path, LATE, OUT, block=96))
+    assert outcome.results["out"].view(np.int32)[32:96].tolist() == [1] * 64
+
+
 LEADERS = """__global__ void k(int* out, int* flag) {
     if (threadIdx.x >= 32) return;
     if (blockIdx.x == 0) {
