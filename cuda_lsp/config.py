@@ -125,21 +125,26 @@ def merge(
     return evolve(settings, **changes), problems
 
 
-def load(folder: Path) -> tuple[Settings, list[SettingsProblem]]:
-    """Defaults, overridden by the nearest settings file at or above ``folder``."""
+PATIENT = Settings(solver_budget=2_600)
+"""The defaults of the command line, where nobody waits at a cursor."""
+
+
+def load(folder: Path, defaults: Settings | None = None) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by the nearest settings file at or above ``folder``."""
     found = find_settings_file(folder)
-    return load_file(found) if found else (Settings(), [])
+    return load_file(found, defaults) if found else (defaults or Settings(), [])
 
 
-def load_file(path: Path) -> tuple[Settings, list[SettingsProblem]]:
-    """Defaults, overridden by one settings file."""
+def load_file(path: Path, defaults: Settings | None = None) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by one settings file."""
+    defaults = defaults or Settings()
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return Settings(), [SettingsProblem(str(path), "file", f"not readable as TOML: {error}")]
+        return defaults, [SettingsProblem(str(path), "file", f"not readable as TOML: {error}")]
     if path.name == "pyproject.toml":
         document = document.get("tool", {}).get("cuda-lsp", {})
-    settings, problems = merge(Settings(), document, str(path))
+    settings, problems = merge(defaults, document, str(path))
     here = path.parent
     database = settings.compile_commands
     return (

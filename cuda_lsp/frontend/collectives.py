@@ -7,7 +7,9 @@ barrier of the program separates them; one use does not meet itself. Whether a c
 else is up to the library: its barrier is not ``assured``.
 ``BlockLoad`` and ``BlockStore`` touch their tile of memory the same way, each element once.
 
-Storage outside shared memory, groups smaller than a warp and guarded tiles are not modelled (``Incomplete``).
+A tile that is guarded (``Load(tile, items, valid)``) counts as a whole one: no thread is known to touch it.
+
+Storage outside shared memory and groups smaller than a warp are not modelled (``Incomplete``).
 """
 
 from __future__ import annotations
@@ -42,8 +44,14 @@ from cuda_lsp.model import Space
 if TYPE_CHECKING:
     from cuda_lsp.frontend.builtin_call import Call
 
+PLAIN = ("cub::Uninitialized<", "cub::KeyValuePair<", "cub::Arg")
+"""Starts of the names of classes of cub that are ordinary code."""
 _READS_ONLY = frozenset({"cub::BlockReduce", "cub::WarpReduce"})
 _TILES = {"cub::BlockLoad": "Load", "cub::BlockStore": "Store"}
+_GUARDED = {
+    "cub::BlockLoad": 4,
+    "cub::BlockStore": 3,
+}  # arguments, with a guard
 _KNOWN = frozenset(
     {*_READS_ONLY, *_TILES, "cub::BlockScan", "cub::WarpScan", "cub::BlockAdjacentDifference",
      "cub::BlockDiscontinuity", "cub::BlockExchange", "cub::BlockRadixSort", "cub::BlockMergeSort"}
@@ -68,7 +76,9 @@ def collective(call: Call, this: Place) -> Value:
     tile = None if name not in _TILES else _tile(call, name, full_name)
     results = call.arguments
     if name in _TILES and call.arguments:
-        results = call.arguments[1:]
+        results = call.arguments[1:2]
+        for guard in call.arguments[2:]:
+            expressions.value(low, guard)
     private = _read(call, results, _inputs(name, results))
     member = _member(low, full_name)
     known = name in _KNOWN and private and (tile is not None or name not in _TILES)
@@ -133,7 +143,7 @@ def _member(low: Lowering, full_name: str) -> Expr | None:
 def _tile(call: Call, name: str, full_name: str) -> tuple[Expr, int] | None:
     """Pointer and bytes of what a ``BlockLoad`` or ``BlockStore`` moves; None: not known."""
     arguments = template_arguments(full_name)
-    if call.name != _TILES[name] or len(call.arguments) != 2 or len(arguments) < 3:
+    if call.name != _TILES[name] or not 2 <= len(call.arguments) <= _GUARDED[name] or len(arguments) < 3:
         return None
     threads, items = _number(arguments[1]), _number(arguments[2])
     info = type_of(call.low.ast, call.arguments[0])

@@ -120,7 +120,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     return Kernel(
         name,
         home,
-        tuple(params),
+        (*params, *low.late_parameters),
         tuple(dict.fromkeys(low.arrays.values())),
         statements,
         errors=found,

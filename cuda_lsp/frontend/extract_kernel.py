@@ -8,7 +8,7 @@ from cuda_lsp.frontend import cursor_kinds as K
 from cuda_lsp.frontend.extract_build import base_array, binary, cast, offset_by
 from cuda_lsp.frontend.extract_places import DataPlace, MemoryPlace, Place, RecordPlace, StaticPlace, VarPlace
 from cuda_lsp.frontend.extract_state import Lowering
-from cuda_lsp.frontend.extract_types import TypeInfo, type_of_declaration
+from cuda_lsp.frontend.extract_types import Field, TypeInfo, type_of_declaration
 from cuda_lsp.frontend.shared_arguments import Offset
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
@@ -122,7 +122,10 @@ def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: 
 def _parameter(low: Lowering, name: str, info: TypeInfo, found: list[Var], owner: int) -> Place:
     if info.kind == "record" and info.scalar_replaceable():
         fields = {f.key: _parameter(low, f"{name}.{f.name}", f.type, found, owner) for f in info.fields}
-        return RecordPlace(info, fields, owner)
+        record = RecordPlace(info, fields, owner)
+        record.source = record
+        low.record_names[id(record)] = name
+        return record
     if not info.scalar:
         array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
@@ -134,6 +137,12 @@ def _parameter(low: Lowering, name: str, info: TypeInfo, found: list[Var], owner
     if info.is_float:
         return DataPlace(info, owner, uniform=True, constant=True)
     return VarPlace(info, var, owner, constant=True)
+
+
+def hidden_field(low: Lowering, record: RecordPlace, field: Field) -> Place:
+    """A field of a parameter's base class that libclang does not tell of (implicit instantiations)."""
+    name = f"{low.record_names[id(record)]}.{field.name}"
+    return _parameter(low, name, field.type, low.late_parameters, record.owner)
 
 
 def _pointee(low: Lowering, name: str, info: TypeInfo, var: Var) -> Array:

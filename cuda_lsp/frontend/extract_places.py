@@ -45,6 +45,9 @@ class RecordPlace:
     info: TypeInfo
     fields: dict[int, Place]
     owner: int = 0
+    source: RecordPlace | None = None
+    """The kernel's parameter that this is, or was made of: its fields that libclang hides are found there."""
+    written: bool = False
 
 
 @define(eq=False)
@@ -74,6 +77,7 @@ class RecordValue:
 
     info: TypeInfo
     fields: dict[int, Value]
+    source: RecordPlace | None = None
 
 
 @frozen(eq=False)
@@ -103,10 +107,11 @@ class Closure:
 
 @frozen(eq=False)
 class Group:
-    """A cooperative group. ``size`` None: the whole scope, or not known."""
+    """A cooperative group. ``size`` None: the whole scope, or not known. ``mask``: of coalesced lanes."""
 
     scope: BarrierScope
     size: int | None = None
+    mask: Expr | None = None
 
 
 @frozen(eq=False)

@@ -94,6 +94,8 @@ class Lowering:
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
+        self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.late_parameters: list[Var] = []  # fields that only their use told of
         self.overlapping: dict[str, str] = {}  # … how far behind is not known
         self.calls: tuple[SourceRange, ...] = ()
         self.active: list[int] = []
@@ -237,9 +239,7 @@ class Lowering:
         if isinstance(place, RecordPlace):
             found = _member(place, field.key)
             if found is None:  # of a base class that libclang hides (implicit instantiations)
-                found = self.local(field.name, field.type, 0)
-                _own(found, place.owner)
-                place.fields[field.key] = found
+                found = place.fields[field.key] = self._hidden(place, field)
             if field.type.kind == "reference" and isinstance(found, StaticPlace):
                 return self.referred(found.value, field.type)
             return found
@@ -253,6 +253,27 @@ class Lowering:
         if isinstance(place, DataPlace):
             return DataPlace(field.type, place.owner, place.uniform)
         raise Untranslatable(f"member {field.name}", "of an object that the analysis does not model")
+
+    def _remember_source(self, place: RecordPlace, source: RecordPlace | None) -> None:
+        """What a record is made of; one that is overwritten by something else is made of nothing known."""
+        if place.source is None and place.owner not in self.assigned and not place.written:
+            place.source = source
+        elif place.source is not source and place.source is not None:
+            if not place.owner or place.owner in self.assigned:
+                raise Untranslatable("assignment", "to an object whose base class libclang does not tell of")
+            raise Restart(place.owner, memory=False)
+        place.written = True
+
+    def _hidden(self, place: RecordPlace, field: Field) -> Place:
+        if place.source is place:
+            from cuda_lsp.frontend.extract_kernel import hidden_field
+
+            return hidden_field(self, place, field)
+        if place.source is not None:
+            return self.member(place.source, field)
+        found = self.local(field.name, field.type, 0)
+        _own(found, place.owner)
+        return found
 
     def referred(self, value: Value, info: TypeInfo) -> Place:
         """The object that a reference member, held as a pointer, refers to."""
@@ -338,7 +359,8 @@ class Lowering:
         if isinstance(place, StaticPlace):
             return place.value
         if isinstance(place, RecordPlace):
-            return RecordValue(place.info, {key: self.read(p, node) for key, p in place.fields.items()})
+            fields = {key: self.read(p, node) for key, p in place.fields.items()}
+            return RecordValue(place.info, fields, place.source)
         if place.info.kind == "record":
             return self._read_record(place, node)
         return self.load(place.pointer, place.info, node, place.bitfield)
@@ -457,6 +479,7 @@ class Lowering:
         if not isinstance(value, RecordValue):
             value = self.unknown_record(place.info, "value of a record")
         assert isinstance(value, RecordValue)
+        self._remember_source(place, value.source)
         staged: list[tuple[Place, Value]] = []
         for key, target in place.fields.items():
             part = value.fields.get(key)

@@ -9,6 +9,7 @@ arguments, because there they get some. Looked for when a file is opened, never 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from attrs import frozen
 from cuda_lsp.frontend.launches import blanked
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl"})
-_MAX_FILES = 200
+_MAX_FILES = 400
 _MAX_FOLDERS = 3  # the fragment's own, and those above it
 _MAX_CHAIN = 3  # includers of includers
 _MAX_INCLUDERS = 3
@@ -88,9 +89,9 @@ def _includers(fragment: Path, most: int) -> list[Prelude]:
 
 
 def _neighbours(fragment: Path) -> Iterator[Path]:
-    """Source files of the fragment's folder, then of those above it, at most ``_MAX_FILES``."""
+    """Source files of the fragment's folder, of those in it and above it, at most ``_MAX_FILES``."""
     count = 0
-    for folder in fragment.parents[:_MAX_FOLDERS]:
+    for folder in _folders(fragment):
         try:
             files = sorted(p for p in folder.iterdir() if p.suffix in _SUFFIXES)
         except OSError:
@@ -102,3 +103,12 @@ def _neighbours(fragment: Path) -> Iterator[Path]:
             if count > _MAX_FILES:
                 return
             yield file
+
+
+def _folders(fragment: Path) -> Iterator[Path]:
+    """The fragment's folder, those in it (``instances/``), those above it."""
+    own, *above = fragment.parents[:_MAX_FOLDERS]
+    yield own
+    with contextlib.suppress(OSError):  # not readable: nothing to be seen in it
+        yield from sorted(p for p in own.iterdir() if p.is_dir() and not p.name.startswith("."))
+    yield from above

@@ -18,12 +18,14 @@ _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
 _ENUM, _ENUM_CONSTANT = 5, 7
 _DEFAULT_TYPES = ("float", "int", "double")
 _VECTOR_TYPES = ("float", "int", "float2")  # for templates that name a vector's members
+# The first guesses keep to what parameters are called; a later one gives all parameters one type.
+_ATTEMPTS = ((0, True), (1, True), (2, True), (1, False))
 _MEMBER = re.compile(rb"(?<!Idx)(?<!Dim)\.[xy]\b")
 
 # What a type parameter is called → a usual type, for the first guess; first match wins.
 _TYPES: tuple[tuple[str, str], ...] = (
     (r"bits?_|.*_bits?(?:_|$)|.*mask|u_?int|unsigned|word", "unsigned"),
-    (r"ind(?:ex|ice)|idx|.*_(?:index|idx)_?t?$|offset|size_?t?$|int(?:eger)?_?t?$|count", "int"),
+    (r"ind(?:ex|ice)|idx|.*_(?:index|idx)_?t?$|offset|size_?t?$|int(?:eger)?_?t?$|count|label", "int"),
 )
 
 # What a template parameter is called → a usual value; first match wins.
@@ -41,8 +43,9 @@ def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str 
     """``ns::kernel<float, 256>``: guess number ``attempt`` (from 0); None when there is no further guess."""
     start, end = template.offsets
     types = _VECTOR_TYPES if _MEMBER.search(data, start, end) is not None else _DEFAULT_TYPES
-    if attempt >= len(types):
+    if attempt >= len(_ATTEMPTS):
         return None
+    kind, named = _ATTEMPTS[attempt]
     bounds = _BOUNDS.search(data, start, end)
     arguments: list[str] = []
     for parameter in ast.children(template.cursor):
@@ -51,7 +54,7 @@ def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str 
         if parameter.kind == _TYPE_PARAMETER:
             if _is_pack(ast, parameter, data):
                 break
-            arguments.append(_type(ast.spelling(parameter).lower(), types, attempt))
+            arguments.append(_type(ast.spelling(parameter).lower(), types[kind], named))
         elif parameter.kind == _VALUE_PARAMETER:
             if _is_pack(ast, parameter, data):
                 break
@@ -59,9 +62,9 @@ def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str 
     return f"{template.scope}{template.base_name}<{', '.join(arguments)}>"
 
 
-def _type(name: str, types: tuple[str, ...], attempt: int) -> str:
+def _type(name: str, otherwise: str, named: bool) -> str:
     usual = next((kind for pattern, kind in _TYPES if re.match(pattern, name)), None)
-    return usual if usual is not None and attempt == 0 else types[attempt]
+    return usual if usual is not None and named else otherwise
 
 
 def appended_text(requests: list[str]) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend import asynchronous, conversions, expressions, lvalues
 from cuda_lsp.frontend.builtin_memory import emit_atomic
-from cuda_lsp.frontend.collectives import collective
+from cuda_lsp.frontend.collectives import PLAIN, collective
 from cuda_lsp.frontend.extract_build import binary
 from cuda_lsp.frontend.extract_places import (
     EXPR_TYPES,
@@ -67,7 +67,7 @@ def construct(call: Call) -> Value | None:
     name = call.info.name.removeprefix("const ")
     if name.startswith("cuda::atomic_ref<"):
         return AtomicRef(lvalues.place(call.low, call.arguments[0]), _scope(name)) if call.arguments else None
-    if name.startswith("cub::") and "TempStorage" not in name:
+    if name.startswith("cub::") and "TempStorage" not in name and not name.startswith(PLAIN):
         storage = None
         for node in call.arguments:
             storage = lvalues.place(call.low, node)
@@ -87,7 +87,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
             return _atomic(call, this.value)
         if name.startswith("cuda::atomic<"):
             return _atomic(call, AtomicRef(this, _scope(name)))
-        if name.startswith("cub::"):
+        if name.startswith("cub::") and not name.startswith(PLAIN):
             return collective(call, this)
         if name.startswith("cuda::barrier"):
             return asynchronous.barrier_member(call, this)

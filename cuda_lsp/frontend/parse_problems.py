@@ -27,6 +27,8 @@ _TOOLKIT = re.compile(
     r"device_|driver_|vector_|math_|sm_\d|texture_|surface_|crt/|channel_desc|host_defines|builtin_types|mma|"
     r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
 )
+# What clang minds and nvcc does not; clang reads on as if the word were there.
+_FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _PER_KERNEL = 3
 
@@ -45,12 +47,14 @@ class Problems:
     """What clang complained of in one parse.
 
     ``missing``: (name, line) of headers; the line is 0 when another header includes it. Headers in
-    ``<…>`` are the system's: absent on purpose, the shim declares what matters of them.
+    ``<…>`` are the system's: absent on purpose, the shim declares what matters of them. ``unfound``: the
+    names of all that a project may have.
     """
 
     main: tuple[Problem, ...] = ()
     headers: tuple[HeaderProblem, ...] = ()
     missing: tuple[tuple[str, int], ...] = ()
+    unfound: tuple[str, ...] = ()
 
 
 def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
@@ -58,21 +62,27 @@ def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
     main: list[Problem] = []
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
+    unfound: dict[str, None] = {}
     for diagnostic in unit.diagnostics:
         location = diagnostic.location
         if diagnostic.severity < 3 or location.file is None:
             continue
         name, message = location.file.name, diagnostic.spelling
+        if _FORGIVEN.match(message):
+            continue
         here = name == path
         absent = _MISSING.search(message)
         if absent:
-            if not _in_angle_brackets(ast, location):
+            system = _in_angle_brackets(ast, location)
+            if not system:
                 missing.append((absent[1], location.line if here else 0))
+            if not _TOOLKIT.search(absent[1]) and ("/" in absent[1] or not system):
+                unfound[absent[1]] = None
         elif not here:
             headers.append(HeaderProblem(message, name, location.offset, location.line, location.column))
         elif location.offset < limit:
             main.append(Problem(message, location.offset, location.line))
-    return Problems(tuple(main), tuple(headers), tuple(missing))
+    return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
 
 
 def _in_angle_brackets(ast: Ast, location: Any) -> bool:

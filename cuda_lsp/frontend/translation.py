@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
-from cuda_lsp.frontend import instantiation, toolchain
+from cuda_lsp.frontend import instantiation, nearby_headers, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
 from cuda_lsp.frontend.compile_commands import options_for
+from cuda_lsp.frontend.conventions import Conventions, conventions_of, switches_of
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
@@ -34,6 +35,7 @@ from cuda_lsp.frontend.focused_reading import (
 from cuda_lsp.frontend.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host_constants import HostConstants
+from cuda_lsp.frontend.included import included_texts
 from cuda_lsp.frontend.kernel_sources import (
     Environment,
     KernelSource,
@@ -68,7 +70,9 @@ from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_BYTES = 8 << 20
-_ROUNDS = 4  # parses of one text: a guess for its templates, and more when that guess does not compile
+_ROUNDS = 6  # parses of one text: a guess for its templates, and more when that guess does not compile
+_MAX_HEADER_ROUNDS = 4
+_NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile_commands.json"
 _PATIENCE = 3  # readings of the whole file after one of a single kernel could not be believed
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 _KERNEL_NAME = re.compile(
@@ -95,9 +99,65 @@ class Translation:
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
+        self._found_folders: tuple[str, ...] = ()  # of headers that no flag tells the folder of
+        self._conventions = Conventions()  # well-known names that no header declares
+        self._switched_on: tuple[str, ...] = ()  # macros that nobody asked for
         self._read(text)
+        if self._broken_kernels() and self._problems.unfound:
+            self._look_for_headers(text)
+        if self._broken_kernels():
+            self._take_by_convention(text)
         if self._broken_kernels():
             self._try_as_fragment(text)
+
+    def _look_for_headers(self, text: str) -> None:
+        """Read with the headers that the project has somewhere, when more of the kernels is clear then."""
+        flags, before = self._flags, self._understanding()
+        for _ in range(_MAX_HEADER_ROUNDS):  # a header that is found may include others
+            folders = nearby_headers.folders_of(self.path, self._problems.unfound)
+            new = tuple(folder for folder in folders if folder not in self._found_folders)
+            if not new:
+                break
+            self._found_folders += new
+            self._flags = (*flags, *(f"-I{folder}" for folder in self._found_folders))
+            self._read_behind((), False, text)
+        if self._found_folders and not self._understands_more(before):
+            self._flags, self._found_folders = flags, ()
+            self._read_behind((), False, text)
+
+    def _take_by_convention(self, text: str) -> None:
+        """Read with declarations of well-known names, and of what switches device code on, if that helps."""
+        before = self._understanding()
+        self._conventions = conventions_of(text)
+        if self._conventions.text:
+            self._read_behind((), False, text)
+            if not self._understands_more(before):
+                self._conventions = Conventions()
+                self._read_behind((), False, text)
+        flags, before = self._flags, self._understanding()
+        around = included_texts(self.path, text, self._include_path()) if self._broken_kernels() else {}
+        switches = switches_of((text, *around.values())) if self._broken_kernels() else ()
+        if switches:
+            self._flags = (*flags, *(f"-D{name}=1" for name in switches))
+            self._read_behind((), False, text)
+            self._switched_on = switches
+            if not self._understands_more(before):
+                self._flags, self._switched_on = flags, ()
+                self._read_behind((), False, text)
+
+    def _include_path(self) -> tuple[str, ...]:
+        return (*self.options.include_dirs, *self._found_folders)
+
+    def _understanding(self) -> tuple[tuple[int, int], set[str]]:
+        """Kernels not seen, what is broken of the file (absent headers have no errors); known kernels."""
+        kernels = self._sources.kernels
+        errors = {e for k in kernels for e in self._compile_errors(k) if e[0].path == self.path}
+        broken = len(errors) + sum(kernel.dependent for kernel in kernels)
+        return (len(self.unreadable), broken), self._kernel_names()
+
+    def _understands_more(self, before: tuple[tuple[int, int], set[str]]) -> bool:
+        broken, names = self._understanding()
+        return broken < before[0] and before[1] <= names
 
     def _broken_kernels(self) -> int:
         """Errors that concern kernels, and templates that nothing instantiates."""
@@ -162,7 +222,13 @@ class Translation:
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
         self._headers = (b"", b"")
+        nearby_headers.forget()
         self._read(self._source.text)
+
+    def rest(self) -> None:
+        """Free what ``lower`` keeps between kernels; it is made again when it is needed."""
+        if self._ast is not None:
+            self._ast.forget()
 
     def close(self) -> None:
         """Free libclang's memory. The translation has no kernels afterwards."""
@@ -257,6 +323,9 @@ class Translation:
             appended += f"\n{prelude.tail}" if self._tailed else "}" * prelude.open_braces
         buffer = [(str(self.path), data.decode("utf-8", "replace") + appended)]
         flags = [*self._flags]
+        if self._conventions.text:
+            buffer.append((self._conventions.header(self.path), self._conventions.text))
+            flags += ["-include", self._conventions.header(self.path)]
         for prelude in self._preludes:
             buffer.append((str(prelude.path), prelude.text))
             flags += ["-include", str(prelude.path)]
@@ -390,7 +459,8 @@ class Translation:
         """Of the headers as they were when the ``#include`` lines last changed."""
         includes = b"\0".join(_INCLUDE.findall(self._source.data))
         if self._constants is None or self._constants[0] != includes:
-            self._constants = (includes, header_constants(self.path, self._source.text))
+            constants = header_constants(self.path, self._source.text, self._include_path())
+            self._constants = (includes, constants)
         return self._constants[1]
 
     def _host_text(self) -> tuple[int, int]:
@@ -412,11 +482,27 @@ class Translation:
             return (self._failure, *self._option_errors, *self.directives.errors)
         errors = [*self._option_errors]
         errors += missing_headers(self._problems.missing, self._source)
+        errors += self._taken_on_trust()
         errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
         errors += [self._capped(template, count) for template, count in self._sources.skipped]
         errors += [self._not_read(name, start) for name, start in self._unreadable().items()]
         errors += [_not_instantiated(kernel) for kernel in self._sources.kernels if kernel.dependent]
         return (*errors, *self.directives.errors, *self._bad_assumptions.values())
+
+    def _taken_on_trust(self) -> list[ToolError]:
+        """What was guessed about the file's surroundings."""
+        line = _INCLUDE.search(self._source.data)
+        where = self._source.range(*line.span()) if line else self._source.range(0, 1)
+        told: list[ToolError] = []
+        if self._found_folders:
+            found = f"some headers were found by their names only, in {_listed(self._found_folders)}"
+            told.append(ToolError(f"{found}: {_NOT_SO}", where))
+        if self._conventions.names:
+            names = _listed(self._conventions.names)
+            told.append(ToolError(f"nothing declares {names}: taken as in the frameworks; {_NOT_SO}", where))
+        if self._switched_on:
+            told.append(ToolError(f"read as if {_listed(self._switched_on)} were defined: {_NOT_SO}", where))
+        return told
 
     def _not_read(self, name: str, start: int) -> ToolError:
         offset = len(self._source.text[:start].encode("utf-8", "replace"))
@@ -517,10 +603,11 @@ class Translation:
         return self._headers[1]
 
     def _header_digest(self) -> bytes:
-        sha = hashlib.sha256(repr((self._flags, self._preludes)).encode())
+        sha = hashlib.sha256(repr((self._flags, self._conventions, self._preludes)).encode())
         if self._unit is not None and (self._preludes or _INCLUDE.search(self._source.data)):
-            for inclusion in self._unit.get_includes():
-                path = Path(inclusion.include.name)
+            told = {Path(inclusion.include.name).resolve() for inclusion in self._unit.get_includes()}
+            told |= included_texts(self.path, self._source.text, self._include_path()).keys()
+            for path in sorted(told):
                 try:
                     sha.update(str(path).encode() + path.read_bytes())
                 except OSError:  # gone since it was parsed: as good as a different header
@@ -534,6 +621,10 @@ def _not_instantiated(kernel: KernelSource) -> ToolError:
         " arguments compiles: instantiate it explicitly to have it analysed",
         kernel.name_range,
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def _is_definition(plain: str, match: re.Match[str]) -> bool:

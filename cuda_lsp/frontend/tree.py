@@ -232,6 +232,12 @@ class Ast:
         self.destructors: dict[int, Declaration | None] = {}  # by the class
         self.nodes = 0
 
+    def forget(self) -> None:
+        """Drop every snapshot and lookup; what is asked for again is made again."""
+        for cache in (self._bodies, self._declarations, self._extents, self.types, self.functions):
+            cache.clear()
+        self.destructors.clear()
+
     # ------------------------------------------------------------------------------- structure
 
     def snapshot(self, cursor: RawCursor) -> Node:

@@ -12,12 +12,13 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
 
 from cuda_lsp.frontend.host_constants import HostConstants
+from cuda_lsp.frontend.included import resolved
 from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
@@ -86,15 +87,18 @@ def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
     return _File(stamp, sites, frozenset(_KERNEL.findall(plain)))
 
 
-def header_constants(path: Path, text: str) -> tuple[HostConstants, ...]:
-    """The constants of the ``#include "…"`` files of a text, and of theirs; what is not there is left out."""
+def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tuple[HostConstants, ...]:
+    """The constants of the ``#include "…"`` files of a text, and of theirs; what is not there is left out.
+
+    ``folders``: the include path, after the folder of the file that includes.
+    """
     found: dict[Path, HostConstants] = {}
     pending = [(path, text, 0)]
     while pending:
         where, content, depth = pending.pop()
         for name in INCLUDE.findall(content) if depth < 3 else ():
-            header = (where.parent / name).resolve()
-            if header in found or len(found) >= 40:
+            header = resolved(where, name, folders)
+            if header is None or header in found or len(found) >= 40:
                 continue
             try:
                 inner = header.read_text("utf-8", "replace") if header.stat().st_size <= _MOST_BYTES else ""

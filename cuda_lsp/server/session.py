@@ -164,6 +164,7 @@ class Session:
                 paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
             if paused:
                 self._complete()
+                self._analyzer.rest()
             if paused or changes >= _MOST_CHANGES:
                 gc.collect()
                 return_memory()
@@ -183,6 +184,7 @@ class Session:
             if trial:
                 self._try(trial)
                 changes += 1
+            self._analyzer.rest()
 
     def _again(self, path: Path) -> None:
         """Something outside the document's text is known now: the same text is analysed again."""

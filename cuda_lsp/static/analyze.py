@@ -33,6 +33,7 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
+from cuda_lsp.static.grid_barriers import with_grid_barriers
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
@@ -194,6 +195,11 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
+    def rest(self) -> None:
+        """Free what reading kernels leaves behind; from ``update``'s thread, when its report is published."""
+        for document in self._documents.values():
+            document.translation.rest()
+
     def cancel(self, path: Path) -> None:
         """Drop what the background still has to do for a file."""
         self._background.want(path, {})
@@ -310,7 +316,7 @@ class Analyzer:
         self, translation: Translation, source: KernelSource, key: str, until: float
     ) -> ToolError | None:
         try:
-            kernel = with_critical_sections(translation.lower(source))
+            kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
             first = enumerate_kernel(kernel, self.settings, until=until)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
@@ -478,7 +484,9 @@ def analysed_files(
     """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
     for path in paths:
         loaded, problems = (
-            config.load_file(settings_file) if settings_file else config.load(path.absolute().parent)
+            config.load_file(settings_file, config.PATIENT)
+            if settings_file
+            else config.load(path.absolute().parent, config.PATIENT)
         )
         settings, more = config.merge(loaded, overrides, "command line")
         told = tuple(ToolError(str(problem)) for problem in (*problems, *more))

@@ -14,12 +14,15 @@ from typing import Any, cast
 from attrs import evolve, fields, has
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Kernel, Var
+from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Const, Kernel, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
 from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
+from cuda_lsp.static.block_strides import block_strides
 
 MAX_LAUNCHES = 8
+_USUAL = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_LEAST = 32  # threads of a block worth assuming
 ASSUMED = "the launch, which nothing in the file tells"
 """The reason of a finding that other plausible launches do not show."""
 
@@ -69,7 +72,7 @@ def _launches(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
         return (LaunchConfig(block, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     named = kernel.required.get("block")
     flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
-    hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
+    hinted = (named, 1, 1) if named and flat else _hinted_block(kernel) or _counted_block(kernel, settings)
     source = LaunchSource.BOUNDS if hinted else LaunchSource.DEFAULT
     block = hinted or _folded(kernel, settings.default_block)
     return (LaunchConfig(block, grid, source=source, arguments=kernel.arguments),)
@@ -86,12 +89,30 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
-    others = [block for block in blocks if block != launch.block] if z == 1 else _of_depths(kernel, x, y, z)
+    if y > 1 and _rows_are_warps(kernel):
+        blocks = ((32, 4, 1), (32, 8, 1), (32, 32, 1))
+    if z == 1:
+        counted = _capped(launch.block, block_strides(kernel))
+        others = [block for block in dict.fromkeys((counted, *blocks)) if block != launch.block]
+    else:
+        others = _of_depths(kernel, x, y, z)
     asserted = asserted_extents(kernel)
     if asserted:
         fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
         others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
     return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in others)
+
+
+def smaller(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
+    """Assumed launches with smaller blocks, the likeliest first; none where the kernel names its block."""
+    if asserted_extents(kernel) or not alternatives(kernel, launch):
+        return ()
+    x, y, z = launch.block
+    blocks = (
+        [(x, y // 2, z), (x, y // 4, z), (x // 2, y // 2, z)] if y > 1 else [(x // 2, 1, z), (x // 4, 1, z)]
+    )
+    worth = [block for block in blocks if math.prod(block) >= _LEAST]
+    return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in worth)
 
 
 def _of_depths(kernel: Kernel, x: int, y: int, z: int) -> list[Dim3]:
@@ -127,6 +148,18 @@ def _hinted_block(kernel: Kernel) -> Dim3 | None:
     return (max(lengths), 1, 1) if lengths else None
 
 
+def _counted_block(kernel: Kernel, settings: Settings) -> Dim3 | None:
+    """The default block, no larger than the kernel counts on, where that is an extent that blocks have."""
+    strides = block_strides(kernel)
+    usual = {axis: n for axis, n in strides.items() if n in _USUAL and (n >= _LEAST or len(strides) > 1)}
+    return _capped(_folded(kernel, settings.default_block), usual) if usual else None
+
+
+def _capped(block: Dim3, strides: Mapping[Axis, int]) -> Dim3:
+    x, y, z = (min(n, strides.get(axis, n)) for n, axis in zip(block, THREAD_AXES, strict=True))
+    return (x, y, z)
+
+
 def _side(extent: int) -> int:
     """The largest usual block side within an array's extent, halo or padding left over."""
     return next((side for side in (64, 32, 16, 8, 4) if side <= extent), 1)
@@ -136,8 +169,30 @@ def _folded(kernel: Kernel, block: Dim3) -> Dim3:
     """A row of threads, in two dimensions for a kernel that uses threadIdx.y."""
     x, y, z = block
     if (y, z) == (1, 1) and x % 16 == 0 and Axis.TID_Y in axes_of(kernel):
-        return (16, x // 16, 1)
+        wide = x % 32 == 0 and _rows_are_warps(kernel)
+        return (32, x // 32, 1) if wide else (16, x // 16, 1)
     return block
+
+
+def _rows_are_warps(kernel: Kernel) -> bool:
+    """Whether the kernel numbers its threads ``32 * threadIdx.y + threadIdx.x``."""
+    pending: list[Any] = [kernel.body]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, tuple):
+            pending.extend(cast("tuple[Any, ...]", node))
+        elif isinstance(node, Binary) and node.op is BinaryOp.MUL and _is_row_of_warp(node):
+            return True
+        elif not isinstance(node, (Site, Var, Array)):
+            pending.extend(_parts(node))
+    return False
+
+
+def _is_row_of_warp(product: Binary) -> bool:
+    factors = [f.operand if isinstance(f, Cast) else f for f in (product.left, product.right)]
+    return any(isinstance(f, Builtin) and f.axis is Axis.TID_Y for f in factors) and any(
+        isinstance(f, Const) and f.value == 32 for f in factors
+    )
 
 
 _EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)

@@ -36,14 +36,18 @@ def result_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
     (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
     if op is BinaryOp.REM and isinstance(b, int) and b > 0:
         return (0, b - 1) if al is not None and np.all(np.greater_equal(al, 0)) else (1 - b, b - 1)
-    if al is None or ah is None or bl is None or bh is None:
+    if al is None or ah is None or bl is None or bh is None or not _fit_lanes(al, ah, bl, bh):
         return None, None
     if op is BinaryOp.ADD:
         return al + bl, ah + bh
     if op is BinaryOp.SUB:
         return al - bh, ah - bl
     for factor, low, high in ((b, al, ah), (a, bl, bh)):
-        if op is BinaryOp.MUL and isinstance(factor, int):
+        if (
+            op is BinaryOp.MUL
+            and isinstance(factor, int)
+            and _fit_lanes(low, high, limit=_WORD // (abs(factor) + 1))
+        ):
             return (low * factor, high * factor) if factor >= 0 else (high * factor, low * factor)
     if op is BinaryOp.MIN:
         return np.minimum(al, bl), np.minimum(ah, bh)
@@ -52,6 +56,19 @@ def result_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:
     if isinstance(b, int) and 0 <= b < 63 and op is BinaryOp.SHR:
         return np.right_shift(al, b), np.right_shift(ah, b)
     return None, None
+
+
+_WORD = 1 << 62
+
+
+def _fit_lanes(*bounds: int | Lanes, limit: int = _WORD) -> bool:
+    """Bounds per lane are words of the machine: whether these stay so under one sum or product."""
+    if all(isinstance(bound, int) for bound in bounds):
+        return True
+    return all(
+        abs(bound) < limit if isinstance(bound, int) else bool(np.all((bound < limit) & (bound > -limit)))
+        for bound in bounds
+    )
 
 
 def _logical_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> tuple[Any, Any]:

@@ -42,7 +42,8 @@ from cuda_lsp.static.symbolic_intervals import (
     unfinished_copies,
 )
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
-from cuda_lsp.static.symbolic_terms import Op, Term
+from cuda_lsp.static.symbolic_terms import Level, Op, Term
+from cuda_lsp.static.symbolic_values import forget
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 
 UNROLL = 12
@@ -161,6 +162,8 @@ def refine_kernel(
 def _refine(
     kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
+    t.begin_afresh()
+    forget()
     deadline = work.begin(budget.kernel)
     stats = Stats()
     merged = _Attempt()
@@ -235,8 +238,11 @@ def _attempt(
         found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
         attempt.findings.update(found)  # the solver need not look for these
     attempt.assumptions.update(dict.fromkeys(_not_negative(_sizes_that_matter(problems, summary))))
-    for candidate, facts in _without_common_proofs(problems, query, attempt, launch):
-        _decide(candidate, facts, query, attempt, launch)
+    open_ = _without_common_proofs(problems, query, attempt, launch)
+    reached = [_wherever_reached(candidate, facts, query) for candidate, facts in open_]
+    for (candidate, facts), outcome in zip(open_, reached, strict=True):
+        if outcome is not Outcome.REFUTED:
+            _decide(candidate, facts, query, attempt, launch, outcome is Outcome.MODEL)
     attempt.others += solve_report.divergences(query, barriers(summary.events))
     if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
         attempt.mixed = not missed_by_leavers_only(query, summary.events)
@@ -248,7 +254,7 @@ def _attempt(
 def _sizes_that_matter(problems: Sequence[tuple[Problem, Term]], summary: Summary) -> list[str]:
     """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
     mentioned = {x.args[0] for p, _ in problems for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
-    return sorted(summary.sizes & mentioned)
+    return sorted(text for text, names in summary.sizes.items() if names <= mentioned)
 
 
 def _contradicted(query: Query) -> bool:
@@ -394,7 +400,8 @@ def _without_common_proofs(
 
 def _without_data(guards: Term, query: Query) -> Term:
     """The conditions that no unknown predicate or value is part of."""
-    known = query.summary.facts.keys() | query.summary.slots.keys()
+    summary = query.summary
+    known = {*summary.facts, *summary.slots, *summary.places, *summary.limits}
 
     def is_data(part: Term) -> bool:
         return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)
@@ -454,7 +461,10 @@ def _not_negative(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"`{name}` is not negative" for name in names)
 
 
-def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig) -> None:
+def _decide(
+    p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: LaunchConfig, meets: bool = False
+) -> None:
+    """``meets``: the two accesses do meet wherever both are reached."""
     sites = _sites(p.pair)
     known = attempt.findings.get(sites)
     if known is not None and solve_report.is_certain(known) and not known.same_value:
@@ -471,7 +481,10 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         return
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.UNKNOWN:
-        attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
+        if meets:
+            attempt.findings.setdefault(sites, solve_report.unexcluded(p, facts, query, launch))
+        else:
+            attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
     if finding is None or finding.reason == solve_report.TOO_LONG:
@@ -482,6 +495,42 @@ def _decide(p: Problem, facts: Term, query: Query, attempt: _Attempt, launch: La
         attempt.doubts[sites] = _doubt(p, _not_replayed(query))
     elif known is None or finding.effective_severity <= known.effective_severity:
         attempt.findings[sites] = finding
+
+
+def _wherever_reached(p: Problem, facts: Term, query: Query) -> Outcome:
+    """The answer for a hard pair in shared memory without the conditions that both threads share.
+
+    When the threads of a block cannot meet even so, they never do. When they can, only such a condition
+    may keep them apart. Products and quotients that both threads share may be anything in it, too.
+    """
+    own = t.and_(*(c for c in t.conjuncts(p.guards) if _differs(c)))
+    in_block = p.pair.first.array.space is Space.SHARED and p.pair.relation.same_block
+    if not in_block or own is p.guards or is_linear(p.formula):
+        return Outcome.UNKNOWN
+    values: dict[Term, Term] = {}
+
+    def leaf(part: Term) -> Term | None:
+        if part.op not in _NUMBERS or _differs(part) or is_linear(part):
+            return None
+        return values.setdefault(part, t.symbol(f"value {len(values)}", Level.GRID, part.lo, part.hi))
+
+    memo: dict[Term, Term] = {}
+    guards, overlap = t.replace(own, leaf, memo), t.replace(p.overlap, leaf, memo)
+    return query.ask(evolve(p, guards=guards, overlap=overlap), facts).outcome
+
+
+_NUMBERS = frozenset(
+    {Op.SUM, Op.DIV, Op.REM, Op.FLOOR_DIV, Op.FLOOR_MOD, *t.BIT_OPS, Op.ITE, Op.WRAP, Op.POWER}
+)
+
+
+def _differs(term: Term) -> bool:
+    """The two threads have different values of it."""
+    return any(map(_is_of_one_thread, t.subterms(term)))
+
+
+def _is_of_one_thread(part: Term) -> bool:
+    return part.op in (Op.SYMBOL, Op.APPLY, Op.TEST) and part.args[0] != base_name(part.args[0])
 
 
 def _race_for_every_pitch(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Finding | None:

@@ -233,6 +233,12 @@ def _finding(
     )
 
 
+def unexcluded(p: Problem, facts: Term, query: Query, launch: LaunchConfig | None) -> Finding:
+    """The finding of a pair that only a condition which all threads of the block share may keep apart."""
+    threads = model_threads({}, query, p.pair.relation)
+    return _finding(p, facts, query, launch, threads, None, "whether both are ever reached", {})
+
+
 def with_broken_rows(finding: Finding, pitch: Pitch) -> Finding:
     """The finding of a pair whose columns leave their rows for every width: the arguments are no doubt."""
     if finding.reason != _ARGUMENTS or finding.witness is None:
@@ -336,6 +342,8 @@ def _message(
     # A statement that reads what it writes names the write first: that is no later round.
     again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
     remedy = messages.remedy(not p.pair.relation.same_block, warp, same, again)
+    if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
+        remedy = messages.UNFENCED
     text = messages.race(kind, str(witness), who, actions, {}, remedy)
     if condition:
         text += f", when {condition}"

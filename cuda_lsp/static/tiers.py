@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from attrs import define, evolve, frozen
 
@@ -23,6 +24,7 @@ from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.coalescing import coalescing_findings
 from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.fitting import fitted, misuses_arrays
 from cuda_lsp.static.incomplete import incomplete_findings
 from cuda_lsp.static.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.limits import limit_findings
@@ -34,6 +36,7 @@ from cuda_lsp.static.values import Data
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+_MISUSE = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
 _COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
@@ -49,8 +52,8 @@ Key = tuple[object, ...]
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only. ``cut``: there
-    was no time for all of it.
+    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
+    ``cut``: there was no time for all of it.
     """
 
     report: KernelReport
@@ -85,6 +88,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         if clock.late() and launch is not launches[0]:
             break
         unknown = _run(kernel, launch, launch.arguments, settings, clock)
+        if launch.assumed:
+            launch, unknown = fitted(kernel, launch, unknown, partial(_open_run, kernel, settings, clock))
+            launches = (launch,)
         found = _findings(unknown, settings, clock)
         open_reasons.update(dict.fromkeys(unknown.undecided))
         if not unknown.whole:
@@ -161,6 +167,10 @@ def _run(
     return trace
 
 
+def _open_run(kernel: Kernel, settings: Settings, clock: _Clock, launch: LaunchConfig) -> Trace:
+    return _run(kernel, launch, launch.arguments, settings, clock)
+
+
 def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
     glance = bool(trace.kernel.errors) and clock.until < math.inf
     limit = min(_GLANCE if glance else _COMPARING, 1000 * clock.left)
@@ -199,10 +209,13 @@ def _not_its_fault(
     certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
     if unlike(kernel, launch):
         certain.clear()
+    fits = not any(f.status is Status.PROVED and f.code in _MISUSE for f in findings)
     for other in alternatives(kernel, launch):
         if not certain:
             break
         trace = _run(kernel, other, other.arguments, settings, clock)
+        if fits and misuses_arrays(trace):
+            continue
         there = _findings(trace, settings, clock)
         certain &= {key_of(f) for f in there if f.status is Status.PROVED}
     return tuple(

@@ -106,6 +106,7 @@ class Choice:
 
 Value = int | Lanes | Data | Address | Choice
 Scalar = int | Lanes | Data
+_LANE = 1 << 63
 
 
 def identity(value: Value | None) -> object:
@@ -134,12 +135,17 @@ def spread_of(value: Scalar, blocks: int) -> Spread:
 
 
 def bounds_of(value: Scalar) -> tuple[int | Lanes | None, int | Lanes | None]:
+    """Bounds that lanes can be compared with: none beyond their 64 bits."""
     if isinstance(value, Data):
-        return value.low, value.high
+        return _in_lanes(value.low), _in_lanes(value.high)
     if isinstance(value, int):
-        return value, value
+        return _in_lanes(value), _in_lanes(value)
     wide = value.astype(np.int64)
     return wide, wide
+
+
+def _in_lanes(bound: int | Lanes | None) -> int | Lanes | None:
+    return None if isinstance(bound, int) and not -_LANE <= bound < _LANE else bound
 
 
 def distinct(values: Lanes) -> Lanes:

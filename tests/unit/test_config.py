@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from cuda_lsp.config import Settings, find_settings_file, load, merge, settings_schema
+from cuda_lsp.config import PATIENT, Settings, find_settings_file, load, merge, settings_schema
 from cuda_lsp.hardware import UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Severity
 
@@ -90,3 +90,11 @@ def test_old_devices_have_sixteen_banks_and_new_ones_more_shared_memory() -> Non
 def test_an_unknown_architecture_is_refused_in_words(name: str) -> None:
     with pytest.raises(UnknownArchitecture, match="sm_"):
         gpu_model(name)
+
+
+def test_the_command_line_is_patient_unless_the_file_says_otherwise(tmp_path: Path) -> None:
+    assert load(tmp_path, PATIENT)[0].solver_budget > Settings().solver_budget
+    (tmp_path / "cuda-lsp.toml").write_text("banks = 16\n")
+    assert load(tmp_path, PATIENT)[0].solver_budget == PATIENT.solver_budget
+    (tmp_path / "cuda-lsp.toml").write_text("solver-budget = 100\n")
+    assert load(tmp_path, PATIENT)[0].solver_budget == 100

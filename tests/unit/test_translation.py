@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import pytest
 
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.pretty import kernel_text
 from cuda_lsp.model import Position
 
 Open = Callable[..., Translation]
@@ -339,6 +342,23 @@ def test_an_assumption_that_is_not_understood_is_reported(translate: Open) -> No
     translation = translate("// cuda-lsp: assume m > f(3)\n__global__ void k(int n) {}\n")
     translation.lower(translation.kernels()[0])
     assert any("assume m > f(3)" in error.message for error in translation.diagnostics)
+
+
+def test_what_lowering_leaves_behind_is_freed_and_made_again(translate: Open) -> None:
+    translation = translate(TWO)
+
+    def nodes() -> int:
+        gc.collect()
+        return sum(type(thing) in (Node, Declaration) for thing in gc.get_objects())
+
+    before = nodes()
+    kernels = [translation.lower(kernel) for kernel in translation.kernels()]
+    assert nodes() > before + 20
+    translation.rest()
+    assert nodes() == before
+    assert [kernel_text(translation.lower(kernel)) for kernel in translation.kernels()] == [
+        *map(kernel_text, kernels)
+    ]
 
 
 def test_errors_in_host_functions_are_not_the_kernels(tmp_path: Path) -> None:

@@ -78,4 +78,11 @@ CUDA_LSP_CONVERT(__ll2double, double, long long) CUDA_LSP_CONVERT(__ull2double, 
 CUDA_LSP_SIMD(__vadd2) CUDA_LSP_SIMD(__vadd4) CUDA_LSP_SIMD(__vsub2) CUDA_LSP_SIMD(__vsub4) CUDA_LSP_SIMD(__vmaxs2) CUDA_LSP_SIMD(__vmaxs4) CUDA_LSP_SIMD(__vmaxu2)
 CUDA_LSP_SIMD(__vmaxu4) CUDA_LSP_SIMD(__vmins2) CUDA_LSP_SIMD(__vmins4) CUDA_LSP_SIMD(__vminu2) CUDA_LSP_SIMD(__vminu4) CUDA_LSP_SIMD(__vcmpeq4) CUDA_LSP_SIMD(__vcmpgts2)
 CUDA_LSP_SIMD(__vcmpgtu4) CUDA_LSP_SIMD(__vabsdiffu4) CUDA_LSP_SIMD(__vavgu4) CUDA_LSP_SIMD(__vsadu4) CUDA_LSP_SIMD(__vadd2us) CUDA_LSP_SIMD(__vaddss2) CUDA_LSP_SIMD(__vsubss2) CUDA_LSP_SIMD(__vsetgts2)
+CUDA_LSP_SIMD(__vaddus2) CUDA_LSP_SIMD(__vsubus2) CUDA_LSP_SIMD(__vcmpeq2) CUDA_LSP_SIMD(__vseteq2) CUDA_LSP_SIMD(__vcmpne2) CUDA_LSP_SIMD(__vsetne2) CUDA_LSP_SIMD(__vcmpges2) CUDA_LSP_SIMD(__vsetges2)
+CUDA_LSP_SIMD(__vcmpgeu2) CUDA_LSP_SIMD(__vsetgeu2) CUDA_LSP_SIMD(__vcmpgtu2) CUDA_LSP_SIMD(__vsetgtu2) CUDA_LSP_SIMD(__vcmples2) CUDA_LSP_SIMD(__vsetles2) CUDA_LSP_SIMD(__vcmpleu2) CUDA_LSP_SIMD(__vsetleu2)
+CUDA_LSP_SIMD(__vcmplts2) CUDA_LSP_SIMD(__vsetlts2) CUDA_LSP_SIMD(__vcmpltu2) CUDA_LSP_SIMD(__vsetltu2) CUDA_LSP_SIMD(__vabsdiffs2) CUDA_LSP_SIMD(__vabsdiffu2) CUDA_LSP_SIMD(__vavgs2) CUDA_LSP_SIMD(__vavgu2)
+CUDA_LSP_SIMD(__vhaddu2) CUDA_LSP_SIMD(__vsads2) CUDA_LSP_SIMD(__vsadu2) CUDA_LSP_SIMD(__vaddss4) CUDA_LSP_SIMD(__vaddus4) CUDA_LSP_SIMD(__vsubss4) CUDA_LSP_SIMD(__vsubus4) CUDA_LSP_SIMD(__vseteq4)
+CUDA_LSP_SIMD(__vcmpne4) CUDA_LSP_SIMD(__vsetne4) CUDA_LSP_SIMD(__vcmpges4) CUDA_LSP_SIMD(__vsetges4) CUDA_LSP_SIMD(__vcmpgeu4) CUDA_LSP_SIMD(__vsetgeu4) CUDA_LSP_SIMD(__vcmpgts4) CUDA_LSP_SIMD(__vsetgts4)
+CUDA_LSP_SIMD(__vsetgtu4) CUDA_LSP_SIMD(__vcmples4) CUDA_LSP_SIMD(__vsetles4) CUDA_LSP_SIMD(__vcmpleu4) CUDA_LSP_SIMD(__vsetleu4) CUDA_LSP_SIMD(__vcmplts4) CUDA_LSP_SIMD(__vsetlts4) CUDA_LSP_SIMD(__vcmpltu4)
+CUDA_LSP_SIMD(__vsetltu4) CUDA_LSP_SIMD(__vabsdiffs4) CUDA_LSP_SIMD(__vavgs4) CUDA_LSP_SIMD(__vhaddu4) CUDA_LSP_SIMD(__vsads4)
 #undef CUDA_LSP_SIMD

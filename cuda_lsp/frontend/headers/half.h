@@ -1,10 +1,11 @@
 // half, bfloat16 and fp8. Operators live in namespaces found by argument lookup, so a dependent `a + b` stays an operator.
 namespace __cuda_lsp_narrow {
+template <bool> struct __scalar {}; template <> struct __scalar<true> { typedef int yes; };
 #define CUDA_LSP_NARROW(T, T2)                                                                            \
     struct T {                                                                                             \
         unsigned short __x;                                                                                \
         T() = default;                                                                                     \
-        template <class A> constexpr T(A) : __x(0) {}                                                      \
+        template <class A, class = typename __scalar<__is_arithmetic(A) || __is_enum(A) || sizeof(A) <= 2>::yes> constexpr T(A) : __x(0) {} \
         operator float() const;                                                                            \
         T& operator+=(T); T& operator-=(T); T& operator*=(T); T& operator/=(T);                            \
     };                                                                                                     \
@@ -37,13 +38,21 @@ typedef __nv_bfloat162 nv_bfloat162;
 CUDA_LSP_BOTH2(__hadd) CUDA_LSP_BOTH2(__hsub) CUDA_LSP_BOTH2(__hmul) CUDA_LSP_BOTH2(__hdiv) CUDA_LSP_BOTH2(__hadd2) CUDA_LSP_BOTH2(__hsub2)
 CUDA_LSP_BOTH2(__hmul2) CUDA_LSP_BOTH2(__h2div) CUDA_LSP_BOTH2(__hmax) CUDA_LSP_BOTH2(__hmin) CUDA_LSP_BOTH2(__hmax2) CUDA_LSP_BOTH2(__hmin2)
 CUDA_LSP_BOTH1(hexp) CUDA_LSP_BOTH1(hexp2) CUDA_LSP_BOTH1(hlog) CUDA_LSP_BOTH1(hsqrt) CUDA_LSP_BOTH1(hrsqrt) CUDA_LSP_BOTH1(hsin) CUDA_LSP_BOTH1(hcos)
-CUDA_LSP_BOTH1(hrcp) CUDA_LSP_BOTH1(__habs) CUDA_LSP_BOTH1(__hneg) CUDA_LSP_BOTH1(h2exp) CUDA_LSP_BOTH1(h2log) CUDA_LSP_BOTH1(h2sqrt) CUDA_LSP_BOTH1(h2rcp) CUDA_LSP_BOTH1(__hneg2) CUDA_LSP_BOTH1(__habs2)
+CUDA_LSP_BOTH1(hrcp) CUDA_LSP_BOTH1(__habs) CUDA_LSP_BOTH1(__hneg) CUDA_LSP_BOTH1(h2exp) CUDA_LSP_BOTH1(h2log) CUDA_LSP_BOTH1(h2sqrt) CUDA_LSP_BOTH1(h2rcp) CUDA_LSP_BOTH1(h2rsqrt) CUDA_LSP_BOTH1(h2exp2) CUDA_LSP_BOTH1(h2sin) CUDA_LSP_BOTH1(h2cos) CUDA_LSP_BOTH1(hlog2) CUDA_LSP_BOTH1(h2log2) CUDA_LSP_BOTH1(hexp10) CUDA_LSP_BOTH1(hlog10) CUDA_LSP_BOTH1(hfloor) CUDA_LSP_BOTH1(hceil) CUDA_LSP_BOTH1(hrint) CUDA_LSP_BOTH1(htrunc) CUDA_LSP_BOTH1(h2floor) CUDA_LSP_BOTH1(h2ceil) CUDA_LSP_BOTH1(h2rint) CUDA_LSP_BOTH1(h2trunc) CUDA_LSP_BOTH1(htanh) CUDA_LSP_BOTH1(h2tanh) CUDA_LSP_BOTH1(__hneg2) CUDA_LSP_BOTH1(__habs2)
 #undef CUDA_LSP_BOTH1
 #undef CUDA_LSP_BOTH2
 template <class T> T __hfma(T, T, T); template <class T> T __hfma2(T, T, T);
 template <class T> bool __hgt(T, T); template <class T> bool __hlt(T, T); template <class T> bool __hge(T, T); template <class T> bool __hle(T, T);
 template <class T> bool __heq(T, T); template <class T> bool __hne(T, T); template <class T> bool __hisnan(T); template <class T> T __hgt2(T, T);
 __half __float2half(float); __half __float2half_rn(float); __half __double2half(double); float __half2float(__half); __half __int2half_rn(int); int __half2int_rz(__half); int __half2int_rn(__half);
+#define CUDA_LSP_ROUNDED(n, T) __half __##n##2half_rn(T); __half __##n##2half_rz(T); __half __##n##2half_rd(T); __half __##n##2half_ru(T); T __half2##n##_rn(__half); T __half2##n##_rz(__half); T __half2##n##_rd(__half); T __half2##n##_ru(__half);
+CUDA_LSP_ROUNDED(uint, unsigned) CUDA_LSP_ROUNDED(short, short) CUDA_LSP_ROUNDED(ushort, unsigned short) CUDA_LSP_ROUNDED(ll, long long) CUDA_LSP_ROUNDED(ull, unsigned long long)
+#undef CUDA_LSP_ROUNDED
+#define CUDA_LSP_ROUNDED(n, T) __nv_bfloat16 __##n##2bfloat16_rn(T); __nv_bfloat16 __##n##2bfloat16_rz(T); T __bfloat162##n##_rn(__nv_bfloat16); T __bfloat162##n##_rz(__nv_bfloat16);
+CUDA_LSP_ROUNDED(int, int) CUDA_LSP_ROUNDED(uint, unsigned) CUDA_LSP_ROUNDED(short, short) CUDA_LSP_ROUNDED(ushort, unsigned short) CUDA_LSP_ROUNDED(ll, long long) CUDA_LSP_ROUNDED(ull, unsigned long long)
+#undef CUDA_LSP_ROUNDED
+__half __int2half_rz(int); __half __int2half_rd(int); __half __int2half_ru(int); int __half2int_rd(__half); int __half2int_ru(__half); __half __float2half_rz(float); __half __float2half_rd(float); __half __float2half_ru(float); __nv_bfloat16 __double2bfloat16(double);
+struct __half_raw { unsigned short x; }; struct __half2_raw { unsigned short x, y; }; struct __nv_bfloat16_raw { unsigned short x; };
 __half __ushort_as_half(unsigned short); unsigned short __half_as_ushort(__half); __half __short_as_half(short); short __half_as_short(__half);
 __half2 __float2half2_rn(float); __half2 __floats2half2_rn(float, float); __half2 __float22half2_rn(float2); float2 __half22float2(__half2);
 float __low2float(__half2); float __high2float(__half2); __half __low2half(__half2); __half __high2half(__half2); __half2 __half2half2(__half); __half2 __halves2half2(__half, __half); __half2 make_half2(__half, __half);

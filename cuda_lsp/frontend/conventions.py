@@ -1,0 +1,82 @@
+"""Names that a file uses and nothing declares, because the headers that do are not there.
+
+Kernels are often read away from the project that they were written for. Some names mean the same wherever
+they are used: the macros and small types of PyTorch, Caffe, OpenCV, RAPIDS. ``headers/frameworks`` declares
+them in our words, after the frameworks' documentation; they are put before the file when its kernels are
+not understood without, and that is told. The same goes for macros under whose ``#ifdef`` projects keep their
+device code (``USE_CUDA``, ``GPU``). Looked for when a file is opened, never while typing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from attrs import frozen
+
+from cuda_lsp.frontend.toolchain import HEADERS
+
+_FRAMEWORKS: tuple[tuple[str, str], ...] = (
+    ("loops.h", r"(?:CUDA|GPU)_(?:1D_|2D_)?KERNEL_LOOP(?:_TYPE|_T)?|GPU_LAMBDA"),
+    ("pytorch_macros.h", r"C10_[A-Z_]+(?:_[0-2])?|CUDA_KERNEL_ASSERT(?:_MSG|_PRINTF)?"),
+    (
+        "pytorch_warps.h",
+        r"WARP_SHFL(?:_XOR|_UP|_DOWN)?|WARP_BALLOT|WARP_SYNC|ACTIVE_MASK|gpuAtomicAdd(?:NoReturn)?",
+    ),
+    ("pytorch_types.h", r"at::(?:Half|BFloat16|opmath_type|acc_type|ceil_div)|c10::\w+"),
+    ("pytorch_tensors.h", r"(?:Generic)?PackedTensorAccessor(?:32|64)?|TensorAccessor|RestrictPtrTraits"),
+    ("opencv.h", r"PtrStep(?:Sz)?(?:b|f|i|us)?|PtrSz|DevPtr"),
+    ("rapids.h", r"H?DI|HD|_?(?:RAFT|CUDF|CUML)_[A-Z_]+"),
+)
+"""Which of our headers declares what, as a pattern of whole words."""
+_CONDITION = re.compile(
+    r"^[ \t]*#[ \t]*(?:el)?if(n?def)?[ \t]+([^\n]*)(?:\n[ \t]*#[ \t]*define[ \t]+(\w+))?", re.M
+)
+_DEVICE = re.compile(r"(?:[A-Z]+_)*(?:GPU|CUDA|CUDEV|CUDNN|NVCC)(?:_[A-Z]+)*")
+_NOT_A_SWITCH = re.compile(
+    r"^_|_H_?$|_HPP_?$|_CUH_?$|VERSION|ARCH|DISABLE|NO_|WITHOUT|HIP|ROCM|CPU|DEBUG|ERROR"
+)
+
+
+@frozen
+class Conventions:
+    """What is put before a file: ``text``, and the ``names`` in the file that it explains."""
+
+    text: str = ""
+    names: tuple[str, ...] = ()
+
+    def header(self, path: Path) -> str:
+        """The name under which ``text`` is included before ``path``; no such file exists."""
+        return str(path.with_name(f".{path.name}.cuda-lsp-conventions.h"))
+
+
+def conventions_of(text: str) -> Conventions:
+    """Declarations of the well-known names that ``text`` uses and does not define."""
+    pieces: list[str] = []
+    names: dict[str, None] = {}
+    for header, words in _FRAMEWORKS:
+        used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", text))
+        open_ = [name for name in used if not re.search(rf"#[ \t]*define[ \t]+{re.escape(name)}\b", text)]
+        if open_:
+            names.update(dict.fromkeys(open_))
+            pieces.append(_text(header))
+    return Conventions("\n".join(pieces), tuple(names))
+
+
+def switches_of(texts: Iterable[str]) -> tuple[str, ...]:
+    """Macros under whose condition device code may stand, in the order in which they are met."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for match in _CONDITION.finditer(text):
+            for name in re.findall(r"\w+", match[2]):
+                guard = match[1] == "ndef" and match[3] == name
+                if _DEVICE.fullmatch(name) and not _NOT_A_SWITCH.search(name) and not guard:
+                    found[name] = None
+    return tuple(found)
+
+
+@cache
+def _text(header: str) -> str:
+    return (HEADERS / "frameworks" / header).read_text(encoding="utf-8")

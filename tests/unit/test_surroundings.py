@@ -1,0 +1,185 @@
+"""Files read away from their build: headers found by name, names known by convention, switches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.conventions import conventions_of, switches_of
+from cuda_lsp.frontend.included import included_texts
+from cuda_lsp.frontend.nearby_headers import folders_of, project_root
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.model import FileReport, Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def project(root: Path, files: dict[str, str]) -> Path:
+    """A project with a repository's mark; its folder."""
+    (root / ".git").mkdir()
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def checked(path: Path) -> FileReport:
+    return check_text(path, path.read_text(), Settings(solver=False))
+
+
+def verdicts(path: Path) -> dict[str, Verdict]:
+    return {kernel.name: kernel.verdict for kernel in checked(path).kernels}
+
+
+SWAP = """#include "tile.h"
+__global__ void swap(float* p) {{
+    __shared__ float s[TILE];
+    s[threadIdx.x] = p[threadIdx.x];
+    {barrier}
+    p[threadIdx.x] = s[TILE - 1 - threadIdx.x];
+}}
+void go(float* p) {{ swap<<<1, TILE>>>(p); }}
+"""
+
+
+def test_a_header_is_found_elsewhere_in_the_project(tmp_path: Path) -> None:
+    root = project(tmp_path, {"common/tile.h": "#define TILE 128\n", "src/swap.cu": SWAP.format(barrier="")})
+    report = checked(root / "src/swap.cu")
+    assert [k.verdict for k in report.kernels] == [Verdict.RACY]
+    assert any("found by their names only" in error.message for error in report.errors)
+
+
+def test_the_nearest_of_several_headers_counts(tmp_path: Path) -> None:
+    root = project(tmp_path, {"a/x/tile.h": "", "b/x/tile.h": "", "b/src/k.cu": ""})
+    assert folders_of(root / "b/src/k.cu", ["x/tile.h"]) == (str(root / "b"),)
+
+
+def test_usual_folders_come_before_any_other(tmp_path: Path) -> None:
+    root = project(tmp_path, {"src/old/tile.h": "", "include/tile.h": "", "src/k.cu": ""})
+    assert folders_of(root / "src/k.cu", ["tile.h"]) == (str(root / "include"),)
+
+
+def test_nothing_outside_a_project_is_read(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/tile.h").write_text("")
+    assert project_root(tmp_path / "k.cu") is None
+    assert folders_of(tmp_path / "k.cu", ["tile.h"]) == ()
+
+
+def test_folders_that_do_not_help_are_not_taken(tmp_path: Path) -> None:
+    text = '#include "tile.h"\n__global__ void k(Unknown* p) { p->x = 1; }\n'
+    root = project(tmp_path, {"common/tile.h": "", "src/k.cu": text})
+    messages = [error.message for error in checked(root / "src/k.cu").errors]
+    assert any("'tile.h' was not found" in message for message in messages)
+
+
+def test_names_of_frameworks_are_known_without_their_headers(tmp_path: Path) -> None:
+    text = """#include <ATen/cuda/DeviceUtils.cuh>
+template <typename T>
+C10_LAUNCH_BOUNDS_1(64)
+__global__ void scaled(T* out, const at::Half* in, int n) {
+    CUDA_KERNEL_LOOP(i, n) out[i] = WARP_SHFL_XOR((T)in[i], 1);
+}
+__global__ void shifted(float* out, int n) {
+    CUDA_KERNEL_LOOP(i, n) out[i / 2] = WARP_SHFL(1.f, 0);
+}
+void go(float* o, const at::Half* i) { scaled<float><<<4, 64>>>(o, i, 256); shifted<<<4, 64>>>(o, 256); }
+"""
+    root = project(tmp_path, {"k.cu": text})
+    report = checked(root / "k.cu")
+    assert {k.name: k.verdict for k in report.kernels} == {
+        "scaled<float>": Verdict.RACE_FREE,
+        "shifted": Verdict.RACY,
+    }
+    assert any("nothing declares" in error.message for error in report.errors)
+
+
+def test_views_of_tensors_and_images_have_their_layout(tmp_path: Path) -> None:
+    text = """#include <torch/extension.h>
+#include <opencv2/core/cuda_types.hpp>
+using namespace cv::cuda;
+__global__ void rows(at::PackedTensorAccessor32<float, 2, at::RestrictPtrTraits> t) {
+    for (int i = threadIdx.x; i < t.size(1); i += blockDim.x) t[blockIdx.x][i] = 0;
+}
+__global__ void rotated(PtrStepSz<float> image) {
+    __shared__ float s[32];
+    s[threadIdx.x] = image(blockIdx.x, threadIdx.x);
+    image(blockIdx.x, threadIdx.x) = s[31 - threadIdx.x];
+}
+void go(at::PackedTensorAccessor32<float, 2, at::RestrictPtrTraits> t, PtrStepSzf image) {
+    rows<<<8, 32>>>(t);
+    rotated<<<8, 32>>>(image);
+}
+"""
+    root = project(tmp_path, {"k.cu": text})
+    report = checked(root / "k.cu")
+    found = {k.name: [f.code.value for f in k.findings if f.status.value == "proved"] for k in report.kernels}
+    assert found["rotated"] == ["shared-race"]
+    assert not any(f.kind for k in report.kernels if k.name == "rows" for f in k.findings)
+
+
+def test_what_a_file_defines_itself_is_not_taken_from_elsewhere() -> None:
+    assert not conventions_of("#define CUDA_KERNEL_LOOP(i, n) for (;;)\nCUDA_KERNEL_LOOP(i, 3)").text
+    assert conventions_of("CUDA_KERNEL_LOOP(i, 3)").names == ("CUDA_KERNEL_LOOP",)
+
+
+def test_device_code_behind_a_switch_is_read(tmp_path: Path) -> None:
+    header = "#ifdef USE_CUDA\n#define TILE 128\n#endif\n"
+    root = project(tmp_path, {"tile.h": header, "swap.cu": SWAP.format(barrier="__syncthreads();")})
+    report = checked(root / "swap.cu")
+    assert [k.verdict for k in report.kernels] == [Verdict.RACE_FREE]
+    assert any("as if USE_CUDA were defined" in error.message for error in report.errors)
+
+
+def test_guards_and_opposites_are_no_switches() -> None:
+    text = "#ifndef A_CUDA_B\n#define A_CUDA_B\n#ifdef NO_CUDA\n#if defined(WITH_GPU) && !defined(X)\n"
+    assert switches_of([text]) == ("WITH_GPU",)
+
+
+def test_inclusions_behind_declarations_are_seen(tmp_path: Path) -> None:
+    for name in ("a.h", "b.h", "deep/c.h"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "b.h").write_text('#include "c.h"\n')
+    text = '#include <a.h>\nextern "C" {\n#include "b.h"\n}\n'
+    seen = included_texts(tmp_path / "k.cu", text, [str(tmp_path), str(tmp_path / "deep")])
+    assert sorted(path.name for path in seen) == ["a.h", "b.h", "c.h"]
+
+
+def test_a_change_of_a_header_behind_declarations_changes_digests(tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("#define A 1\n")
+    (tmp_path / "b.h").write_text("#define B 1\n")
+    text = '#include "a.h"\nextern "C" {\n#include "b.h"\n}\n__global__ void k(int* p) { p[A] = B; }\n'
+    translation = Translation(tmp_path / "k.cu", text)
+    before = translation.kernels()[0].digest
+    (tmp_path / "b.h").write_text("#define B 2\n")
+    translation.refresh()
+    assert translation.kernels()[0].digest != before
+
+
+def test_an_object_that_owns_memory_by_a_smart_pointer_can_be_passed(tmp_path: Path) -> None:
+    text = """#include <memory>
+template <typename T> class Rows {
+  public:
+    explicit Rows(int n);
+    ~Rows();
+    __host__ __device__ int count() const;
+    __device__ void put(int i, T v);
+  private:
+    std::shared_ptr<T> owner_;
+    T* data_;
+    int count_;
+};
+template <typename T> __host__ __device__ int Rows<T>::count() const { return count_; }
+template <typename T> __device__ void Rows<T>::put(int i, T v) { data_[i] = v; }
+__global__ void each(Rows<float> rows) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < rows.count()) rows.put(i, 1);
+}
+__global__ void pairs(Rows<float> rows) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    rows.put(i / 2, 1);
+}
+void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
+"""
+    path = project(tmp_path, {"k.cu": text}) / "k.cu"
+    assert verdicts(path) == {"each": Verdict.RACE_FREE, "pairs": Verdict.RACY}
