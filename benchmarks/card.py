@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from attrs import define
+from device_session import AGAIN, EMULATED
 
 from cuda_lsp.dynamic import gpu
 from cuda_lsp.dynamic.check import Engines
@@ -21,10 +22,6 @@ from cuda_lsp.dynamic.gpu import GpuEngine
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runs import Engine
 from cuda_lsp.dynamic.toolkit import find_toolkit
-
-EMULATED = os.environ.get("CUDA_LSP_CARD") == "emulated"
-AGAIN = 75
-"""Exit status of a benchmark whose process can run nothing more on the GPU: call it again for the rest."""
 
 T = TypeVar("T")
 

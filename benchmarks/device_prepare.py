@@ -5,9 +5,9 @@
 FOLDER can then be copied to the machine with the GPU, whose Python is ``--python``. Left there: check jobs of
 the fixtures and labelled kernels (jobs.pkl), generated kernels with their results (kernels.pkl), the programs
 of PROGRAMS (a folder of CMake projects) with their sources (programs.pkl, projects/), with ``--builds`` the
-compiled jobs (cache/; minutes of work for the machine otherwise), and the packages (wheels/; with ``--static``
-also NumPy and what the steps ``build`` and ``click`` need besides). Each part is made unless it is there, so
-that an interrupted call can be repeated. Needs libclang and nvcc.
+compiled jobs (cache/; minutes of work for the machine otherwise), and the packages (wheels/; with
+``--static`` also NumPy and what the steps ``build`` and ``click`` need besides). Each part is made unless it
+is there, so that an interrupted call can be repeated. Needs libclang and nvcc.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ output (STEP.txt), what it measured, and done.json with exit status and seconds,
 row; ``run`` goes on where an earlier one ended, also with the results unpacked on another machine. A step
 that fails ends no other. With SECONDS no step begins for which too little is left, and one that does not end
 in time goes on in the next call. ``--device emulated`` does a little of each step on the emulated card of the
-tests (``card.py``), to try everything without a GPU.
+tests (``card.py``), to try everything without a GPU. This file needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -24,18 +24,20 @@ import sys
 import tarfile
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-
-from attrs import frozen
-from card import AGAIN, EMULATED
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks"
+EMULATED = os.environ.get("CUDA_LSP_CARD") == "emulated"
 RESULTS = "results"
+AGAIN = 75
+"""Exit status of a step whose process can run nothing more on the GPU: call it again for the rest."""
+
 _CUT = 124
 
 
-@frozen
+@dataclass(frozen=True)
 class Step:
     """``seconds`` it is expected to take; after ``limit`` it is cut. ``needs``: a file it cannot do without.
 
@@ -165,12 +167,11 @@ def install(folder: Path) -> None:
     wheels = folder / "wheels"
     source = ("--no-index", "--find-links", str(wheels)) if wheels.exists() else ()
     wanted = {
-        "setuptools": "setuptools", "wheel": "wheel", "attr": "attrs", "numpy": "numpy", "platformdirs": "platformdirs", "pytest": "pytest",
+        "setuptools": "setuptools", "wheel": "wheel", "attr": "attrs", "numpy": "numpy",
+        "platformdirs": "platformdirs", "pytest": "pytest",
         "hypothesis": "hypothesis", "pycuda": "pycuda", "clang": "libclang", "z3": "z3-solver",
         "lsprotocol": "lsprotocol", "pygls": "pygls",
     }  # fmt: skip
-    if EMULATED:
-        del wanted["pycuda"]
     missing: list[str] = []
     for module, package in wanted.items():
         test = (sys.executable, "-c", f"import {module}")
@@ -178,7 +179,7 @@ def install(folder: Path) -> None:
             missing.append(package)
     alone = ("--no-build-isolation",) if wheels.exists() else ()  # PyCUDA is built with the machine's NumPy
     pip = (sys.executable, "-m", "pip", "install", "-q", *source, *alone)
-    for package in missing:
+    for package in () if EMULATED else missing:
         failed = subprocess.run((*pip, package)).returncode
         print(package, "failed" if failed else "installed", flush=True)
     if not EMULATED:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from attrs import frozen
 
 from cuda_lsp.dynamic import probes
-from cuda_lsp.dynamic.probe_operands import generic_address, shared_address, value_hash
+from cuda_lsp.dynamic.probe_operands import ProbedAccess, value_hash
 from cuda_lsp.dynamic.probes import SharedProbe
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.dynamic.watch import Labels, Watch
 from cuda_lsp.model import Mode, Scope, Space
@@ -29,23 +25,12 @@ class AccessProbes:
         watched = self.watch.races and self.watch.watches(number)
         return watched and site.mode is not None and site.space is not Space.GLOBAL
 
-    def probe(
-        self,
-        instruction: Instruction,
-        number: int,
-        site: PtxSite,
-        types: Mapping[str, str],
-        address: AddressOperand,
-        bounds_only: bool,
-    ) -> str | None:
+    def probe(self, access: ProbedAccess, bounds_only: bool) -> str | None:
         """The text in front of an access, which sets ``%clsp_ok``; None: it needs none."""
-        watched = self.watch.watches(number) and not bounds_only and site.mode is not None
-        shared = (
-            self._shared_part(instruction, number, site, types)
-            if watched and site.space is not Space.GLOBAL
-            else ""
-        )
-        outside = self._global_part(number, site, watched) if site.space is not Space.SHARED else ""
+        site = access.site
+        watched = self.watch.watches(access.number) and not bounds_only and site.mode is not None
+        shared = self._shared_part(access) if watched and site.space is not Space.GLOBAL else ""
+        outside = self._global_part(access, watched) if site.space is not Space.SHARED else ""
         if not shared and not outside:
             return None
         label = self.labels.new("at")
@@ -53,14 +38,14 @@ class AccessProbes:
             return "\n".join(
                 (
                     "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
-                    shared_address(address, types),
+                    access.shared_address,
                     shared,
                     "\t}",
                 )
             )
         lines = [
             "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
-            generic_address(address, types),
+            access.generic_address,
         ]
         if site.space is Space.GLOBAL:
             return "\n".join((*lines, outside, "\t}"))
@@ -75,9 +60,8 @@ class AccessProbes:
         lines.append(f"$end_{label}: }}")
         return "\n".join(lines)
 
-    def _shared_part(
-        self, instruction: Instruction, number: int, site: PtxSite, types: Mapping[str, str]
-    ) -> str:
+    def _shared_part(self, access: ProbedAccess) -> str:
+        number, site = access.number, access.site
         parts: list[str] = []
         if self.watch.banks:
             parts.append(probes.bank_probe(number, site.bytes, site.mode is Mode.READ))
@@ -89,12 +73,13 @@ class AccessProbes:
             elif site.mode is Mode.ATOMIC:
                 parts.append(probe.atomic(label))
             else:
-                copies = instruction.base == "cp"
-                value = probes.copy_value() if copies else value_hash(instruction, types)
+                copies = access.instruction.base == "cp"
+                value = probes.copy_value() if copies else value_hash(access.instruction, access.types)
                 parts += [value, probe.write(label)]
         return "\n".join(parts)
 
-    def _global_part(self, number: int, site: PtxSite, watched: bool) -> str:
+    def _global_part(self, access: ProbedAccess, watched: bool) -> str:
+        number, site = access.number, access.site
         races = watched and self.watch.races and self.watch.global_races
         if site.mode is None:
             return ""

@@ -36,6 +36,7 @@ from cuda_lsp.dynamic.runs import (
     SiteKind,
 )
 from cuda_lsp.dynamic.synchronisation import (
+    has_order_by_flags,
     has_order_of_blocks,
     has_partial_order,
     launches_kernels,
@@ -304,6 +305,8 @@ class Launch:
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
+        if self.request.races and has_order_by_flags(self.module, self.request.entry):
+            self.not_covered.append("what locks and flags order within a block: it is told as a race")
         if self.request.races and meets_in_clusters(self.module, self.request.entry):
             self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
             return _Order.UNKNOWN

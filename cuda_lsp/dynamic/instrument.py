@@ -19,6 +19,7 @@ from cuda_lsp.dynamic.access_probes import AccessProbes
 from cuda_lsp.dynamic.matrix_probes import MatrixProbes, narrowest_part
 from cuda_lsp.dynamic.order_probes import OrderProbes
 from cuda_lsp.dynamic.probe_operands import (
+    ProbedAccess,
     address_of,
     predicated,
     zeroed,
@@ -405,18 +406,16 @@ class _Rewriter:
         bounds_only: bool = False,
         mark: list[Statement] | None = None,
     ) -> Iterator[Statement]:
-        address = address_of(instruction)
-        probe = address and self.accesses.probe(instruction, number, site, types, address, bounds_only)
-        if not (address and probe):
+        access = _probed(instruction, number, site, types)
+        probe = access and self.accesses.probe(access, bounds_only)
+        if not (access and probe):
             yield from mark or ()
             yield instruction
             return
         self.probed += not bounds_only and self.accesses.covers_shared(number, site)
-        around = ((), ()) if bounds_only else self.order.around(instruction, site, types, address)
-        body = [*(mark or ()), Verbatim(probe), *around[0], evolve(instruction, guard="%clsp_ok")]
-        if zero := zeroed(instruction, types):
-            body.append(Verbatim(predicated(zero)))
-        yield from self._guarded(instruction, (*body, *around[1]))
+        before, after = ((), ()) if bounds_only else self.order.around(access)
+        carried_out = _where_allowed(access)
+        yield from self._guarded(instruction, (*(mark or ()), Verbatim(probe), *before, *carried_out, *after))
 
     def _matrix(
         self,
@@ -427,18 +426,31 @@ class _Rewriter:
         mark: list[Statement],
     ) -> Iterator[Statement]:
         """An access of the whole warp, whose lanes have met."""
-        address = address_of(instruction)
-        probe = address and self.matrices.probe(instruction, number, site, types, address)
+        access = _probed(instruction, number, site, types)
+        probe = access and self.matrices.probe(access)
         body: list[Statement] = [*mark, *self.order.warp_met("all")]
-        if probe:
-            body += [Verbatim(probe), evolve(instruction, guard="%clsp_ok")]
-            body += [Verbatim(predicated(zero)) for zero in [zeroed(instruction, types)] if zero]
+        if access and probe:
+            body += [Verbatim(probe), *_where_allowed(access)]
         else:
             body.append(evolve(instruction, guard=None))
         yield from self._guarded(instruction, body)
 
 
 # ------------------------------------------------------------------------------------ small readings
+
+
+def _probed(
+    instruction: Instruction, number: int, site: PtxSite, types: Mapping[str, str]
+) -> ProbedAccess | None:
+    address = address_of(instruction)
+    return address and ProbedAccess(instruction, number, site, types, address)
+
+
+def _where_allowed(access: ProbedAccess) -> Iterator[Statement]:
+    """The access where its probe allows it; elsewhere what it would have loaded is zero."""
+    yield evolve(access.instruction, guard="%clsp_ok")
+    if zero := zeroed(access.instruction, access.types):
+        yield Verbatim(predicated(zero))
 
 
 def _first_after_declarations(body: tuple[Statement, ...]) -> int:

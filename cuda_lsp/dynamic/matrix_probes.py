@@ -8,15 +8,14 @@ carried out if all of it lies in memory that exists. The detector goes through r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from attrs import frozen
 
 from cuda_lsp.dynamic import probes
 from cuda_lsp.dynamic.emulator.fragments import BITS
-from cuda_lsp.dynamic.probe_operands import generic_address, shared_address
+from cuda_lsp.dynamic.probe_operands import ProbedAccess
 from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import AddressOperand
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.dynamic.watch import Labels, Watch
 from cuda_lsp.model import Mode, Space
@@ -36,23 +35,16 @@ class MatrixProbes:
     watch: Watch
     labels: Labels
 
-    def probe(
-        self,
-        instruction: Instruction,
-        number: int,
-        site: PtxSite,
-        types: Mapping[str, str],
-        address: AddressOperand,
-    ) -> str | None:
+    def probe(self, access: ProbedAccess) -> str | None:
         """The text in front of an access, which sets ``%clsp_ok``; None: it needs none."""
-        watched = self.watch.watches(number)
+        site, watched = access.site, self.watch.watches(access.number)
         if site.kind is not SiteKind.MATRIX or not (watched or site.space is not Space.SHARED):
             return None
         lines = ["setp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A, %g; .reg .b32 %a, %p, %r;"]
         if site.opcode.startswith("wmma"):
-            lines += self._tile(instruction, number, site, types, address) if self.watch.races else ()
+            lines += self._tile(access) if self.watch.races else ()
         elif watched:
-            lines += self._rows(instruction, number, site, types, address)
+            lines += self._rows(access)
         return "\t" + "\n\t".join((*lines, "}"))
 
     def _cells(self) -> str:
@@ -71,19 +63,13 @@ class MatrixProbes:
         yield f"call (r), {name}, ({', '.join(f'p{i}' for i in range(len(given)))});"
         yield "ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0; }"
 
-    def _rows(
-        self,
-        instruction: Instruction,
-        number: int,
-        site: PtxSite,
-        types: Mapping[str, str],
-        address: AddressOperand,
-    ) -> Iterator[str]:
+    def _rows(self, access: ProbedAccess) -> Iterator[str]:
+        instruction, number, site = access.instruction, access.number, access.site
         count = next(int(w[1:]) for w in instruction.modifiers if w in ("x1", "x2", "x4"))
         if site.space is Space.SHARED:
-            yield shared_address(address, types).strip()
+            yield access.shared_address.strip()
         else:
-            yield generic_address(address, types).strip() + " cvta.to.shared.u64 %A, %A; cvt.u32.u64 %a, %A;"
+            yield access.generic_address.strip() + " cvta.to.shared.u64 %A, %A; cvt.u32.u64 %a, %A;"
         if self.watch.banks:
             label = "$" + self.labels.new("rows")
             yield f"{{ .reg .pred %q; mov.u32 %r, %laneid; setp.lt.u32 %q, %r, {8 * count};"
@@ -94,17 +80,11 @@ class MatrixProbes:
             told = number | _kind(site) << 16 | count << 20 | ("trans" in instruction.modifiers) << 24
             yield from self._asked("clsp_rows", ("b32", "%a"), told)
 
-    def _tile(
-        self,
-        instruction: Instruction,
-        number: int,
-        site: PtxSite,
-        types: Mapping[str, str],
-        address: AddressOperand,
-    ) -> Iterator[str]:
+    def _tile(self, access: ProbedAccess) -> Iterator[str]:
+        instruction, number, site = access.instruction, access.number, access.site
         rows, columns = _tile_shape(instruction)
         bits = BITS[instruction.modifiers[-1]]
-        yield generic_address(address, types).strip()
+        yield access.generic_address.strip()
         if site.space is Space.SHARED:
             yield "cvta.shared.u64 %A, %A;"
         arguments = instruction.arguments

@@ -10,10 +10,8 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.dynamic import probes
-from cuda_lsp.dynamic.probe_operands import address_of, generic_address, shared_address
+from cuda_lsp.dynamic.probe_operands import ProbedAccess, address_of, shared_address
 from cuda_lsp.dynamic.ptx import Instruction, Label, Statement, Verbatim
-from cuda_lsp.dynamic.ptx_operands import AddressOperand
-from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.dynamic.synchronisation import fences_blocks
 from cuda_lsp.dynamic.watch import Labels, Watch
 from cuda_lsp.model import Mode, Scope, Space
@@ -113,15 +111,14 @@ class OrderProbes:
             yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
         yield Verbatim(probes.next_tick())
 
-    def around(
-        self, instruction: Instruction, site: PtxSite, types: Mapping[str, str], address: AddressOperand
-    ) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+    def around(self, access: ProbedAccess) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What an access that other blocks may synchronise with says before it is made, and after."""
+        instruction, site = access.instruction, access.site
         strong = site.mode is Mode.ATOMIC and site.scope is not Scope.BLOCK
         if not (strong and self.watch.order and self.watch.races) or site.space is Space.SHARED:
             return (), ()
         words = set(instruction.modifiers)
-        where = Verbatim(f"\t{{ .reg .b64 %A; {generic_address(address, types)} mov.b64 %clsp_at, %A; }}")
+        where = Verbatim(f"\t{{ .reg .b64 %A; {access.generic_address} mov.b64 %clsp_at, %A; }}")
         releases = int(bool(words & {"release", "acq_rel"}))
         tell, learn = probes.with_address("clsp_tell", releases), probes.with_address("clsp_learn")
         tells = (where,) if instruction.base == "ld" else (where, Verbatim(tell))

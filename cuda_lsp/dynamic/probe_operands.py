@@ -5,8 +5,32 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 
+from attrs import frozen
+
 from cuda_lsp.dynamic.ptx import Instruction, split_operands, type_size
 from cuda_lsp.dynamic.ptx_operands import AddressOperand, RegisterOperand, SymbolOperand, parse_address
+from cuda_lsp.dynamic.runs import PtxSite
+
+
+@frozen
+class ProbedAccess:
+    """An access that a probe may stand before. ``number``: of its site; ``types``: of the registers there."""
+
+    instruction: Instruction
+    number: int
+    site: PtxSite
+    types: Mapping[str, str]
+    address: AddressOperand
+
+    @property
+    def shared_address(self) -> str:
+        """``%a``: where in shared memory."""
+        return shared_address(self.address, self.types)
+
+    @property
+    def generic_address(self) -> str:
+        """``%A``: where, as the instruction names it."""
+        return generic_address(self.address, self.types)
 
 
 def address_of(instruction: Instruction) -> AddressOperand | None:

@@ -105,6 +105,21 @@ def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
     return False
 
 
+def has_order_by_flags(module: PtxModule, entry: str) -> bool:
+    """Whether fences, or accesses that order, may order threads of one block through locks and flags.
+
+    Told by an atomic or strong access that need not be to global memory: those of "last block done" are.
+    """
+    code = [i for f in reached_from(module, entry) for i in f.instructions()]
+    orders = any(i.base in ("membar", "fence") or _ORDERED & set(i.modifiers) for i in code)
+    strong = (i for i in code if i.base in ("atom", "red") or _STRONG & set(i.modifiers))
+    return orders and any("global" not in i.modifiers for i in strong if i.base not in ("membar", "fence"))
+
+
+_ORDERED = frozenset({"acquire", "release", "acq_rel"})
+_STRONG = _ORDERED | {"relaxed"}
+
+
 def meets_in_clusters(module: PtxModule, entry: str) -> bool:
     """Whether blocks of a cluster wait for one another."""
     code = (i for f in reached_from(module, entry) for i in f.instructions())

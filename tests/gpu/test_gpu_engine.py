@@ -269,6 +269,52 @@ def test_a_flag_between_blocks(engine: GpuEngine, tmp_path: Path, order: str, sc
     assert bool([race for race in outcome.races if race.place.array == "out"]) == racy
 
 
+LATE = """__global__ void k(int* out) {
+    __shared__ int flag;
+    if (threadIdx.x == 0) flag = 0;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        for (int i = 0; i < 40; ++i) atomicAdd(out + 100, 1);
+        atomicExch(&flag, 1);
+    } else {
+        if (threadIdx.x == 32) while (atomicAdd(&flag, 0) == 0) { }
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[threadIdx.x] = 1;
+    }
+}"""
+
+
+def test_a_named_barrier_waits_for_a_lane_that_comes_late(engine: GpuEngine, tmp_path: Path) -> None:
+    outcome = outcome_of(engine, run_of(tmp_path, LATE, OUT, block=96))
+    assert outcome.results["out"].view(np.int32)[32:96].tolist() == [1] * 64
+
+
+LEADERS = """__global__ void k(int* out, int* flag) {
+    if (threadIdx.x >= 32) return;
+    if (blockIdx.x == 0) {
+        out[threadIdx.x] = threadIdx.x;
+        %s
+        if (threadIdx.x == 0) { __threadfence(); atomicExch(flag, 1); }
+    } else {
+        if (threadIdx.x == 0) { while (atomicAdd(flag, 0) == 0) { } __threadfence(); }
+        %s
+        out[64 + threadIdx.x] = out[31 - threadIdx.x];
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "racy"),
+    [("__syncwarp();", "__syncwarp();", False), ("", "__syncwarp();", True), ("__syncwarp();", "", True)],
+)
+def test_one_lane_speaks_for_its_warp(
+    engine: GpuEngine, tmp_path: Path, before: str, after: str, racy: bool
+) -> None:
+    buffers = {**OUT, "flag": np.zeros(1, np.int32)}
+    outcome = outcome_of(engine, run_of(tmp_path, LEADERS % (before, after), buffers, grid=2))
+    assert bool(outcome.races) == racy
+
+
 GRID = """#include <cooperative_groups.h>
 __global__ void k(int* out) { int i = blockIdx.x * 64 + threadIdx.x; out[i] = i; %s
 out[1024 + i] = out[64 * gridDim.x - 1 - i]; }"""

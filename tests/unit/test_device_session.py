@@ -11,8 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 import device_session
-from card import AGAIN, Kept
-from device_session import Step
+from card import Kept
+from device_session import AGAIN, Step
 
 
 def python(name: str, code: str, seconds: int = 1, limit: int = 60, **options: object) -> Step:

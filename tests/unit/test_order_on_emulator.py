@@ -136,6 +136,17 @@ KERNELS = {
             BAR("bar.sync", 1);  //-
             o[b * 64 + threadIdx.x - 32] = s[31 - l];
         }""",
+    "one_lane_waits_long_before_a_named_barrier": """
+        if (w == 0) {
+            s[l] = l;
+            for (int k = 0; k < 40; ++k) atomicAdd(g, 1);
+            __syncwarp();
+            if (l == 0) arrive(&once);
+        } else {
+            if (w == 1 && l == 0) wait(&once);
+            BAR("bar.sync", 1);  //-
+            o[b * 64 + threadIdx.x - 32] = s[31 - l];
+        }""",
     "arrival_after_a_wait": """
         if (w == 0) {
             s[l] = l;

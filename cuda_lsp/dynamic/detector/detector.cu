@@ -59,6 +59,9 @@ struct Range {
     u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
 };
 
+// Of a thread: has fenced; epoch + 1 of its last release, acquisition. Of its warp, with the warp's first thread:
+// (epoch + 1) << 6 | tick of the last release, of the epoch's first acquisition.
+enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, FENCED };
 enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3 };
@@ -80,7 +83,7 @@ struct Control {
     u64* objects;    // addresses through which blocks synchronise; null: what orders blocks is not followed
     u32* told;       // per object and checked block: epoch of its last release there + 1
     Known* known;    // per two checked blocks: what the first knows of the second
-    u32* fenced;     // three words a checked thread: has fenced; epoch + 1 of its last release, acquisition
+    u32* fenced;     // FENCED words a checked thread, see there
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
@@ -388,19 +391,28 @@ DEVICE u32 g_tick(u64 s) { return (u32)(s >> 16) & 63; }
 DEVICE u32 g_site(u64 s) { return (u32)(s >> 2) & 16383; }
 DEVICE u32 ordinal_of(u32 block) { return C.ordinal ? C.ordinal[block] : block; }
 
+DEVICE volatile u32* fenced_by(u32 ordinal, u32 thread) { return C.fenced + FENCED * ((u64)ordinal * C.threads + thread); }
+// Epoch + 1 and tick; the last tick stands for all later ones.
+DEVICE u32 met_at(u64 s) { return (g_epoch(s) + 1) << 6 | g_tick(s); }
+DEVICE bool met_between(u32 a, u32 b) { return a < b || (a == b && (a & 63) == 63); }
+
 // Whether `old`, of another block, happened before a release that this thread, or its block before its last
 // barrier, has acquired.
 APART bool acquired(u64 old, u64 me) {
     if (!C.objects) return false;
     u32 a = ordinal_of(g_block(old)), b = block_ordinal();
-    u32 released = *(volatile u32*)&C.fenced[3 * (a * C.threads + g_thread(old)) + 1];
-    u32 looked = *(volatile u32*)&C.fenced[3 * (b * C.threads + g_thread(me)) + 2];
+    const volatile u32 *from = fenced_by(a, g_thread(old)), *to = fenced_by(b, g_thread(me));
+    u32 released = from[RELEASED], looked = to[ACQUIRED];
+    u32 last = fenced_by(a, g_thread(old) & ~31u)[WARP_RELEASED], first = fenced_by(b, g_thread(me) & ~31u)[WARP_ACQUIRED];
     Two known = load_two(&C.known[(u64)b * C.checked + a]);
     for (u32 i = 0; i < 2; ++i) {
         u64 lesson = i ? known.second : known.first;
         u32 theirs = (u32)(lesson >> 32), ours = (u32)lesson;
-        bool told = g_epoch(old) + 1 < theirs || (g_epoch(old) + 1 == theirs && released >= theirs);
-        if (told && (g_epoch(me) + 1 > ours || looked >= ours)) return true;
+        // A warp that has met since tells and knows what its lanes do.
+        bool told = g_epoch(old) + 1 < theirs ||
+                    (g_epoch(old) + 1 == theirs && (released >= theirs || (last >= theirs << 6 && met_between(met_at(old), last))));
+        bool known = g_epoch(me) + 1 > ours || looked >= ours || (first >= ours << 6 && met_between(first, met_at(me)));
+        if (told && known) return true;
     }
     return false;
 }
@@ -714,16 +726,19 @@ DEVICE bool in_global(u64 address) {
     return yes;
 }
 
-SLOW void clsp_fenced() { C.fenced[3 * checked_thread()] = 1; }
+DEVICE volatile u32* my_fences(u32 thread) { return fenced_by(block_ordinal(), thread); }
+SLOW void clsp_fenced() { my_fences(thread_number())[HAS_FENCED] = 1; }
 
 // Before an atomic or strong store. `releases`: without a fence, too.
 SLOW void clsp_tell(u64 address, u32 low, u32 high, u32 releases) {
-    u32* mine = &C.fenced[3 * checked_thread()];
-    if (!(releases || mine[0]) || !in_global(address)) return;
+    volatile u32* mine = my_fences(thread_number());
+    if (!(releases || mine[HAS_FENCED]) || !in_global(address)) return;
     int object = object_of(address, true);
     if (object < 0) return;
-    u32 now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
-    *(volatile u32*)&mine[1] = now;
+    u64 me = global_stamp(low, high, 0, READ);
+    u32 now = g_epoch(me) + 1;
+    mine[RELEASED] = now;
+    atomicMax((u32*)&my_fences(thread_number() & ~31u)[WARP_RELEASED], met_at(me));
     __threadfence();
     atomicMax(&C.told[object * C.checked + block_ordinal()], now);
     __threadfence();
@@ -734,7 +749,8 @@ SLOW void clsp_learn(u64 address, u32 low, u32 high) {
     int object = in_global(address) ? object_of(address, false) : -1;
     if (object < 0) return;
     __threadfence();
-    u32 self = block_ordinal(), now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
+    u64 me = global_stamp(low, high, 0, READ);
+    u32 self = block_ordinal(), now = g_epoch(me) + 1;
     for (u32 other = 0; other < C.checked; ++other) {
         u32 theirs = *(volatile u32*)&C.told[object * C.checked + other];
         Known* known = &C.known[(u64)self * C.checked + other];
@@ -742,7 +758,9 @@ SLOW void clsp_learn(u64 address, u32 low, u32 high) {
         u64 old = atomicMax(&known->newest, (u64)theirs << 32 | now);
         if (old && (u32)old != now && old >> 32 < theirs) *(volatile u64*)&known->before = old;
     }
-    *(volatile u32*)&C.fenced[3 * checked_thread() + 2] = now;
+    my_fences(thread_number())[ACQUIRED] = now;
+    volatile u32* first = &my_fences(thread_number() & ~31u)[WARP_ACQUIRED];
+    if (*first >> 6 != now) *first = met_at(me);
     __threadfence();
 }
 

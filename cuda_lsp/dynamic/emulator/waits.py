@@ -59,13 +59,15 @@ class Threads:
 class Waits:
     """The barriers of one launch. ``stuck``: what opened or ended although threads were missing.
 
-    ``arrived``: when each thread came to a named barrier that it does not wait at, 0: not.
+    ``arrived``: when each thread came to a named barrier that it does not wait at, 0: not. ``counted``:
+    barriers with a count at which threads wait.
     """
 
     services: Services
     at: Threads
     stuck: list[Waiting] = field(factory=list[Waiting])
     arrived: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
+    counted: dict[tuple[int, int], BarrierOp] = field(factory=dict[tuple[int, int], BarrierOp])
     _retried: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -145,9 +147,10 @@ class Waits:
                 found |= at & (identity == key[1])
         return found
 
-    def _try_counted(self, key: tuple[int, int], op: BarrierOp) -> None:
+    def _try_counted(self, key: tuple[int, int], op: BarrierOp, last: bool = False) -> bool:
+        """Open a barrier that counts its threads, if they are there. ``last``: nobody else can come."""
         if op.count is None:
-            return
+            return False
         waiting = self._at(key)
         arrived = self.arrived.get(key, np.zeros(self.threads, np.int64))
         both: Any = waiting | (arrived > 0)
@@ -155,8 +158,12 @@ class Waits:
         expected = int(count[np.flatnonzero(both)[0]]) if both.any() else 0
         # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
         warps = distinct(self.lanes.warp[both])
-        if len(warps) * 32 < expected and int(both.sum()) < expected:
-            return
+        missing = self.at.alive & ~both & (self.at.parked == 0) & np.isin(self.lanes.warp, warps)
+        enough = len(warps) * 32 >= expected and (last or not missing.any())
+        if not both.any() or (not enough and int(both.sum()) < expected):
+            self.counted[key] = op
+            return False
+        self.counted.pop(key, None)
         self.arrived.pop(key, None)
         mine = self.lanes.block == key[0]
         if (both & mine).sum() == (mine & self.at.alive).sum() and not arrived.any():
@@ -165,6 +172,7 @@ class Waits:
             self.order.meet(np.where(waiting, self.order.arrives(), arrived), waiting)
         self._reduce(waiting)
         self._pass(waiting)
+        return True
 
     def _pass(self, threads: Array) -> None:
         self.at.parked[threads] = 0
@@ -189,6 +197,9 @@ class Waits:
             self._reduce(living)
             self._pass(living)
             opened = True
+        if not opened and not (self.at.alive & (self.at.parked == 0)).any():
+            for key, op in tuple(self.counted.items()):
+                opened |= self._try_counted(key, op, last=True)
         if not opened and unparked.any() and not self._retried:
             # lanes that wait for one another may all have come by now: look at each group again
             self._retried = True
