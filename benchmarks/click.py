@@ -1,11 +1,13 @@
 """From the click on "Run dynamic check" to the annotated editor, through a real client over stdio.
 
 Each racy fixture is checked in a new cache (cold: nvcc runs) and again (the build is cached).
-``python benchmarks/click.py [emulator|gpu]`` prints a table and writes ``click.json`` or ``click-gpu.json``.
+``python benchmarks/click.py [emulator|gpu [COUNT]] [--out DIRECTORY]`` prints a table and writes
+``click.json`` or ``click-gpu.json``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -43,9 +45,14 @@ def kernels(text: str) -> list[str]:
 
 
 def main() -> None:
-    engine = sys.argv[1] if len(sys.argv) > 1 else "emulator"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engine", nargs="?", choices=("emulator", "gpu"), default="emulator")
+    parser.add_argument("count", nargs="?", type=int, help="of fixtures; all without it")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    options = parser.parse_args()
+    engine = options.engine
     rows: list[dict[str, object]] = []
-    for stem in FILES:
+    for stem in FILES[: options.count]:
         text = (ROOT / "fixtures" / f"{stem}.cu").read_text()
         with tempfile.TemporaryDirectory() as folder:
             cache = {"XDG_CACHE_HOME": str(Path(folder) / "cache")}
@@ -61,7 +68,7 @@ def main() -> None:
         print(rows[-1], flush=True)
     result = {"engine": engine, "machine": platform.machine(), "cores": os.cpu_count(), "seconds": rows}
     name = "click.json" if engine == "emulator" else f"click-{engine}.json"
-    Path(__file__).with_name(name).write_text(json.dumps(result, indent=1) + "\n")
+    (options.out / name).write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,141 +1,188 @@
 """Everything that needs a card, in one go that can be interrupted.
 
-    python benchmarks/device_session.py prepare FOLDER [PROGRAMS]   # anywhere; PROGRAMS: a folder of projects
-    python benchmarks/device_session.py run FOLDER [SECONDS] [STEP…]   # where the GPU is
+    python benchmarks/device_prepare.py FOLDER [PROGRAMS]              # anywhere, before: see there
+    python benchmarks/device_session.py run FOLDER [SECONDS] [STEP…] [--device emulated]   # where the GPU is
     python benchmarks/device_session.py tell FOLDER
+    python benchmarks/device_session.py pack FOLDER ARCHIVE            # what was found, as a .tar.gz
 
-``prepare`` analyses what the card will run (that needs libclang) and, where pip can build PyCUDA, leaves its
-wheel in FOLDER. ``run`` takes the steps below in order, about 25 minutes of an H200 in all; what is done
-stays done when it is called again, and ``programs`` goes on with those that are missing. Each step's output
-is FOLDER/STEP.txt, its results lie beside it, and FOLDER/done.json tells exit status and seconds. With
-SECONDS no step begins that is not expected to end in time.
+``run`` takes the steps below in order, about 28 minutes of an H200 in all. FOLDER/results holds each step's
+output (STEP.txt), what it measured, and done.json with exit status and seconds, all up to date after every
+row; ``run`` goes on where an earlier one ended, also with the results unpacked on another machine. A step
+that fails ends no other. With SECONDS no step begins for which too little is left, and one that does not end
+in time goes on in the next call. ``--device emulated`` does a little of each step on the emulated card of the
+tests (``card.py``), to try everything without a GPU.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-import shutil
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from pathlib import Path
 
 from attrs import frozen
+from card import AGAIN, EMULATED
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks"
-_PYCUDA = {"CUDA_ENABLE_CURAND": "False"}
+RESULTS = "results"
+_CUT = 124
 
 
 @frozen
 class Step:
-    """``seconds`` it is expected to take; after ``limit`` it is cut. ``results``: files of ``benchmarks``."""
+    """``seconds`` it is expected to take; after ``limit`` it is cut. ``needs``: a file it cannot do without.
+
+    ``resumes``: it goes on with what is missing when it is called again.
+    """
 
     name: str
     command: tuple[str, ...]
     seconds: int
     limit: int
-    results: tuple[str, ...] = ()
+    needs: Path | None = None
+    resumes: bool = True
 
 
-def steps(folder: Path) -> list[Step]:
+def steps(folder: Path, emulated: bool = False) -> list[Step]:
     """What answers most comes first."""
-    here, jobs = str(HERE), str(folder / "jobs.pkl")
-    python, out = sys.executable, ("--out", str(folder))
-    tests = (python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", str(ROOT / "tests" / "gpu"))
-    programs = (str(folder / "programs.pkl"), str(folder / "programs.json"), "gpu", "60", "300")
+    python, results = sys.executable, folder / RESULTS
+    engine = "emulator" if emulated else "gpu"
+    jobs, bundle, programs = folder / "jobs.pkl", folder / "kernels.pkl", folder / "programs.pkl"
+    cache = str(folder / "cache")
+
+    def script(name: str, *arguments: object) -> tuple[str, ...]:
+        return (python, str(HERE / f"{name}.py"), *map(str, arguments))
+
+    kept = ("--out", results, "--resume")
+    chosen = "neighbouring and emulated" if emulated else "card or program"
+    tests = ("-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", str(ROOT / "tests" / "gpu"), "-k", chosen)
+    run_programs = ("run", programs, results / "programs.json", engine, 60, 500)
+    clicks = (engine, *((1,) if emulated else ()), "--out", results)
+    wavefronts = ("compare", jobs, results / "dynamic-wavefronts.json", 200, cache)
     return [
-        Step("pycuda", (python, __file__, "pycuda", str(folder)), 100, 240),
-        Step("tests", (*tests, "-k", "card or program"), 120, 300),
-        Step("engines", (python, f"{here}/engines.py", "compare", jobs, "400"), 400, 500, ("engines.json",)),
-        Step("fixtures", (python, f"{here}/dynamic.py", "fixtures", *out), 150, 400),
-        Step("timing", (python, f"{here}/dynamic.py", "timing", *out), 120, 300),
-        Step("papers", (python, f"{here}/papers.py", *out), 60, 200),
-        Step("programs", (python, f"{here}/programs.py", "run", *programs), 300, 400),
-        Step("build", (python, __file__, "build", str(folder), "gpu"), 30, 120),
-        Step("click", (python, f"{here}/click.py", "gpu"), 60, 200, ("click-gpu.json",)),
-        Step("banks", (python, f"{here}/dynamic.py", "banks", *out), 120, 300),
-    ]
+        Step("install", script("device_session", "install", folder), 100, 240, None, False),
+        Step("generated", script("engines", "check-kernels", bundle, results / "generated-kernels.json"),
+             40, 150, bundle, False),
+        Step("fixtures", script("dynamic", "fixtures", *kept), 150, 400),
+        Step("engines", script("engines", "compare", jobs, results / "engines.json", cache), 400, 590, jobs),
+        Step("timing", script("dynamic", "timing", *kept), 120, 300),
+        Step("wavefronts", script("dynamic_wavefronts", *wavefronts), 150, 500, jobs, False),
+        Step("programs", script("programs", *run_programs), 300, 590, programs),
+        Step("papers", script("papers", *kept), 60, 200),
+        Step("tests", (python, *tests), 120, 300, None, False),
+        Step("build", script("device_session", "build", folder, engine), 30, 120, None, False),
+        Step("click", script("click", *clicks), 60, 200, None, False),
+        Step("banks", script("dynamic", "banks", *kept), 120, 300),
+    ]  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------ prepare
-
-
-def prepare(folder: Path, projects: Path | None) -> None:
-    """Job files, and a wheel of PyCUDA."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _call(sys.executable, str(HERE / "engines.py"), "jobs", str(folder / "jobs.pkl"))
-    if projects is not None:
-        made = str(folder / "programs.pkl")
-        _call(sys.executable, str(HERE / "programs.py"), "prepare", str(projects), made)
-    wheels = (sys.executable, "-m", "pip", "wheel", "-q", "-w", str(folder / "wheels"), "pycuda")
-    if subprocess.run(wheels, env={**os.environ, **_PYCUDA}).returncode:
-        print("no wheel of PyCUDA was made: the machine with the card must have it, or a toolkit and pip")
-
-
-def _call(*command: str) -> None:
-    subprocess.run(command, check=True, env=_environment())
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, **_PYCUDA, "PYTHONPATH": str(ROOT)}
-
-
-# ---------------------------------------------------------------------------------------------- run
-
-
-def run(folder: Path, seconds: float, chosen: list[str]) -> None:
+def run(folder: Path, seconds: float, chosen: list[str], emulated: bool = False) -> None:
     """The steps that are not done yet."""
-    began = time.monotonic()
-    for step in steps(folder):
+    began, results = time.monotonic(), folder / RESULTS
+    results.mkdir(parents=True, exist_ok=True)
+    _at_its_place(folder)
+    for step in steps(folder, emulated):
         done = _done(folder)
         left = seconds - (time.monotonic() - began)
         if (chosen and step.name not in chosen) or done.get(step.name, {}).get("status") == 0:
             continue
-        if step.name == "programs" and not (folder / "programs.pkl").exists():
-            print("programs: not prepared", flush=True)
+        if step.needs is not None and not step.needs.exists():
+            print(f"{step.name}: not prepared, {step.needs.name} is missing", flush=True)
             continue
-        if step.seconds > left:
+        if left < min(step.seconds, 60 if step.resumes else step.seconds):
             print(f"{step.name}: not begun, {left:.0f} s are left", flush=True)
             continue
-        done[step.name] = _take(step, folder, left)
-        (folder / "done.json").write_text(json.dumps(done, indent=1) + "\n")
+        done[step.name] = _take(step, results, left, emulated)
+        scratch = results / "done.part"
+        scratch.write_text(json.dumps(done, indent=1) + "\n")
+        scratch.replace(results / "done.json")
         print(step.name, done[step.name], flush=True)
 
 
-def _take(step: Step, folder: Path, left: float) -> dict[str, float | int]:
-    """Exit status (124: cut) and seconds of one step."""
-    began = time.monotonic()
-    with (folder / f"{step.name}.txt").open("a") as output:
-        child = subprocess.Popen(
-            step.command, cwd=ROOT, env=_environment(), stdout=output, stderr=subprocess.STDOUT
-        )
-        try:
-            status = child.wait(min(step.limit, left))
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
-            status = 124
-    for name in step.results:
-        made = HERE / name
-        if made.exists() and made.stat().st_mtime > time.time() - (time.monotonic() - began) - 1:
-            shutil.copy(made, folder / name)
+def _take(step: Step, results: Path, left: float, emulated: bool) -> dict[str, float | int]:
+    """Exit status (124: cut) and seconds of one step; one whose process has spent the GPU begins again."""
+    began, limit = time.monotonic(), min(step.limit, left)
+    status = AGAIN
+    with (results / f"{step.name}.txt").open("a") as output:
+        while status == AGAIN:
+            rest = limit - (time.monotonic() - began)
+            status = _called(step.command, rest, output, emulated) if rest > 1 else _CUT
     return {"status": status, "seconds": round(time.monotonic() - began, 1)}
 
 
+def _called(command: tuple[str, ...], seconds: float, output: object, emulated: bool) -> int:
+    """Exit status; a command that takes longer is ended with all that it started."""
+    try:
+        child = subprocess.Popen(
+            command, cwd=ROOT, env=_environment(emulated), stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )  # type: ignore[call-overload]  # fmt: skip
+    except OSError as error:
+        print(f"{command[0]}: {error}", flush=True)
+        return 127
+    try:
+        return child.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return _CUT
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def _environment(emulated: bool) -> dict[str, str]:
+    own = {"CUDA_ENABLE_CURAND": "False", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, **own, **({"CUDA_LSP_CARD": "emulated"} if emulated else {})}
+
+
 def _done(folder: Path) -> dict[str, dict[str, float | int]]:
-    known = folder / "done.json"
+    known = folder / RESULTS / "done.json"
     return json.loads(known.read_text()) if known.exists() else {}
 
 
-def pycuda(folder: Path) -> None:
-    """PyCUDA, unless it is there: the prepared wheel, else built here."""
-    if subprocess.run((sys.executable, "-c", "import pycuda.driver")).returncode:
-        wheels = folder / "wheels"
-        source = ("--no-index", "--find-links", str(wheels)) if wheels.exists() else ()
-        _call(sys.executable, "-m", "pip", "install", "-q", *source, "pycuda")
+def _at_its_place(folder: Path) -> None:
+    """Jobs name files where they were prepared: make those names lead here."""
+    known = folder / "places.json"
+    for there, here in json.loads(known.read_text()).items() if known.exists() else ():
+        target = ROOT if here == "root" else folder
+        if Path(there) != target and not Path(there).exists():
+            Path(there).parent.mkdir(parents=True, exist_ok=True)
+            Path(there).symlink_to(target)
+
+
+# -------------------------------------------------------------------------------- steps of their own
+
+
+def install(folder: Path) -> None:
+    """What is missing of PyCUDA and of what this repository needs, from the prepared wheels or by pip."""
+    wheels = folder / "wheels"
+    source = ("--no-index", "--find-links", str(wheels)) if wheels.exists() else ()
+    wanted = {
+        "setuptools": "setuptools", "wheel": "wheel", "attr": "attrs", "numpy": "numpy", "platformdirs": "platformdirs", "pytest": "pytest",
+        "hypothesis": "hypothesis", "pycuda": "pycuda", "clang": "libclang", "z3": "z3-solver",
+        "lsprotocol": "lsprotocol", "pygls": "pygls",
+    }  # fmt: skip
+    if EMULATED:
+        del wanted["pycuda"]
+    missing: list[str] = []
+    for module, package in wanted.items():
+        test = (sys.executable, "-c", f"import {module}")
+        if subprocess.run(test, capture_output=True).returncode:
+            missing.append(package)
+    alone = ("--no-build-isolation",) if wheels.exists() else ()  # PyCUDA is built with the machine's NumPy
+    pip = (sys.executable, "-m", "pip", "install", "-q", *source, *alone)
+    for package in missing:
+        failed = subprocess.run((*pip, package)).returncode
+        print(package, "failed" if failed else "installed", flush=True)
+    if not EMULATED:
+        subprocess.run((sys.executable, "-c", "import pycuda.driver"), check=True)
 
 
 def build(engine: str) -> None:
@@ -144,13 +191,15 @@ def build(engine: str) -> None:
     from programs import HISTOGRAM
 
     command = (sys.executable, "-m", "cuda_lsp", "run", "count.cu", "--engine", engine)
+    architecture = "native" if engine == "gpu" else "sm_90"
+    makefile = f"count: count.cu\n\tnvcc -O2 -arch={architecture} $< -o $@\n"
     for barrier, racy in (("__syncthreads();", False), ("", True)):
         with tempfile.TemporaryDirectory() as place:
             Path(place, "count.cu").write_text(HISTOGRAM.replace("BARRIER", barrier))
-            Path(place, "Makefile").write_text("count: count.cu\n\tnvcc -O2 -arch=native $< -o $@\n")
+            Path(place, "Makefile").write_text(makefile)
             done = subprocess.run(
                 (*command, "--build", "make", "--run", "./count 4096"),
-                cwd=place, env=_environment(), capture_output=True, text=True,
+                cwd=place, capture_output=True, text=True,
             )  # fmt: skip
         print(barrier, done.returncode, done.stdout, done.stderr, flush=True)
         assert "3 launches" in done.stderr
@@ -164,18 +213,31 @@ def tell(folder: Path) -> None:
         print(f"{step.name:10}", done.get(step.name, "not done"))
 
 
+def pack(folder: Path, archive: Path) -> None:
+    with tarfile.open(archive, "w:gz") as file:
+        file.add(folder / RESULTS, RESULTS)
+
+
 def main() -> None:
-    part, folder, rest = sys.argv[1], Path(sys.argv[2]).resolve(), sys.argv[3:]
-    match part:
-        case "prepare":
-            prepare(folder, Path(rest[0]).resolve() if rest else None)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("verb", choices=("run", "tell", "pack", "install", "build"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("--device", choices=("gpu", "emulated"), default="gpu")
+    options = parser.parse_args()
+    folder, rest = options.folder.resolve(), options.rest
+    match options.verb:
         case "run":
             seconds = float(rest.pop(0)) if rest and rest[0].isdigit() else 1e9
-            run(folder, seconds, rest)
-        case "pycuda":
-            pycuda(folder)
+            run(folder, seconds, rest, options.device == "emulated")
+        case "install":
+            install(folder)
         case "build":
             build(rest[0])
+        case "pack":
+            pack(folder, Path(rest[0]))
         case _:
             tell(folder)
 

@@ -1,9 +1,10 @@
 """Measure the GPU check on one GPU: found races, bank wavefronts, and time against native and racecheck.
 
-    python benchmarks/dynamic.py fixtures|timing|banks|all [--out DIRECTORY]
+    python benchmarks/dynamic.py fixtures|timing|banks [--out DIRECTORY] [--resume]
 
-Prints what it finds and writes ``dynamic-<part>.json``, from which ``dynamic.md`` is written. Needs a GPU,
-PyCUDA and nvcc; ``timing`` also compute-sanitizer, ``banks`` Nsight Compute (``ncu``).
+Prints what it finds and writes ``dynamic-<part>.json``, from which ``dynamic.md`` is written, row by row;
+``--resume`` goes on with the rows that are missing. Needs a GPU, PyCUDA and nvcc; ``timing`` also
+compute-sanitizer, ``banks`` Nsight Compute (``ncu``).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
-import json
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,9 @@ sys.path[:0] = [
 ]
 
 from attrs import evolve  # noqa: E402
-from fixture_cases import cases  # noqa: E402
+from fixture_cases import Case, cases  # noqa: E402
 
+from benchmarks.card import EMULATED, Kept, begin_again, few, open_engine  # noqa: E402
 from benchmarks.dynamic_cases import (  # noqa: E402
     FIXTURES,
     LAUNCHES,
@@ -41,8 +44,9 @@ from benchmarks.dynamic_cases import (  # noqa: E402
     shapes,
     zeros,
 )
-from cuda_lsp.dynamic.gpu import GpuEngine, open_engine  # noqa: E402
+from cuda_lsp.dynamic.gpu import GpuEngine  # noqa: E402
 from cuda_lsp.dynamic.runs import Detail, KernelRun, Level, RunOutcome  # noqa: E402
+from cuda_lsp.dynamic.toolkit import find_toolkit  # noqa: E402
 
 CACHE = Path(tempfile.gettempdir()) / "cuda-lsp-benchmark"
 HERE = Path(__file__).resolve().parent
@@ -55,57 +59,59 @@ def quiet(stage: str) -> None:
 # ----------------------------------------------------------------------------------------- fixtures
 
 
-def check_fixtures(engine: GpuEngine, shape_count: int) -> list[dict[str, Any]]:
+def check_fixtures(engine: GpuEngine, shape_count: int, kept: Kept) -> None:
     """Every case of every fixture: expected and found line pairs, as is and for random shapes."""
-    rows: list[dict[str, Any]] = []
-    for case in cases():
-        if case.banks != 32 or (case.arguments and dict(case.arguments).get("consecutive")):
-            continue
-        expected = {race.lines for race in case.races}
-        module = compiled(case.path, case.text, Level.O0, CACHE)
-        found: set[tuple[int, int]] = set()
-        shape_found: set[tuple[int, int]] = set()
-        silent_shapes = wrong_shapes = shape_total = 0
-        failures: list[str] = []
-        for launch in (one for one in LAUNCHES if one.file == case.path.stem):
-            pairs, outcome = _pairs(engine, request(module, launch))
-            found |= pairs
+    chosen = [
+        case
+        for case in cases()
+        if case.banks == 32 and not (case.arguments and dict(case.arguments).get("consecutive"))
+    ]
+    for case in few(chosen, 2):
+        kept.add(case.name, partial(_fixture, engine, case, shape_count))
+        begin_again(engine.usable)
+    pairs = sum(len(row["expected"]) for row in kept.good)
+    missed = sum(len(row["missing"]) for row in kept.good)
+    confirmed = sum(row["confirmed"] and not row["extra"] for row in kept.good)
+    print(f"cases {len(kept.rows)} confirmed {confirmed} pairs {pairs} missed {missed}")
+
+
+def _fixture(engine: GpuEngine, case: Case, shape_count: int) -> dict[str, Any]:
+    expected = {race.lines for race in case.races}
+    module = compiled(case.path, case.text, Level.O0, CACHE)
+    found: set[tuple[int, int]] = set()
+    shape_found: set[tuple[int, int]] = set()
+    silent_shapes = wrong_shapes = shape_total = 0
+    failures: list[str] = []
+    for launch in few([one for one in LAUNCHES if one.file == case.path.stem]):
+        launch = evolve(launch, grid=(1, 1, 1)) if EMULATED else launch
+        pairs, outcome = _pairs(engine, request(module, launch))
+        found |= pairs
+        failures += _complaints(outcome)
+        racy_here = bool(pairs)
+        for grid, block in shapes(launch, shape_count, 1):
+            seen, outcome = _pairs(engine, request(module, launch, grid, block, seed=shape_total))
+            shape_found |= seen
+            shape_total += 1
+            wrong_shapes += bool(seen - expected)
+            silent_shapes += racy_here and not seen
             failures += _complaints(outcome)
-            racy_here = bool(pairs)
-            for grid, block in shapes(launch, shape_count, 1):
-                seen, outcome = _pairs(engine, request(module, launch, grid, block, seed=shape_total))
-                shape_found |= seen
-                shape_total += 1
-                wrong_shapes += bool(seen - expected)
-                silent_shapes += racy_here and not seen
-                failures += _complaints(outcome)
-        row = {
-            "case": case.name,
-            "expected": sorted(expected),
-            "missing": sorted(expected - found),
-            "extra": sorted((found | shape_found) - expected),
-            "missing_in_shapes": sorted(expected - shape_found),
-            "shapes": shape_total,
-            "silent_shapes": silent_shapes,
-            "wrong_shapes": wrong_shapes,
-            "confirmed": bool(found) == bool(expected) and not found - expected,
-            "failures": failures[:3],
-        }
-        rows.append(row)
-        good = row["confirmed"] and not row["extra"] and not failures
-        print("ok " if good else "BAD", json.dumps(row), flush=True)
-    pairs = sum(len(row["expected"]) for row in rows)
-    missed = sum(len(row["missing"]) for row in rows)
-    print(
-        f"cases {len(rows)} confirmed {sum(row['confirmed'] for row in rows)} pairs {pairs} missed {missed}"
-    )
-    return rows
+    return {
+        "expected": sorted(expected),
+        "missing": sorted(expected - found),
+        "extra": sorted((found | shape_found) - expected),
+        "missing_in_shapes": sorted(expected - shape_found),
+        "shapes": shape_total,
+        "silent_shapes": silent_shapes,
+        "wrong_shapes": wrong_shapes,
+        "confirmed": bool(found) == bool(expected) and not found - expected,
+        "failures": failures[:3],
+    }
 
 
 def _pairs(engine: GpuEngine, run: KernelRun) -> tuple[set[tuple[int, int]], RunOutcome]:
     outcome = engine.run(run, quiet)
     if not engine.usable:
-        raise SystemExit(f"{run.entry} {run.launch}: {outcome.failure} {outcome.stuck}")
+        raise RuntimeError(f"{run.entry} {run.launch}: {outcome.failure} {outcome.stuck}")
     return line_pairs(outcome, run), outcome
 
 
@@ -117,36 +123,41 @@ def _complaints(outcome: RunOutcome) -> list[str]:
 # ------------------------------------------------------------------------------------------- timing
 
 
-def check_timing(engine: GpuEngine) -> list[dict[str, Any]]:
+def check_timing(engine: GpuEngine, kept: Kept) -> None:
     """Kernel milliseconds: native, racecheck, and every mode of ours, at O3 (and pairs at O0)."""
     binary = CACHE / "kernels"
     CACHE.mkdir(exist_ok=True)
-    subprocess.run(
-        ["nvcc", "-O3", "-arch=native", str(HERE / "dynamic_kernels.cu"), "-o", str(binary)], check=True
-    )
-    rows: list[dict[str, Any]] = []
-    for launch in TIMING:
-        row: dict[str, Any] = {"kernel": launch.kernel, "native": _native([str(binary), launch.kernel, "50"])}
-        sanitizer = ["compute-sanitizer", "--tool", "racecheck", str(binary), launch.kernel, "1"]
-        row["racecheck"] = _native(sanitizer)
-        for name, make in _MODES.items():
-            row[name] = _best(engine, launch, make)
-        rows.append(row)
-        print(json.dumps(row), flush=True)
+    _built(HERE / "dynamic_kernels.cu", binary)
+    for launch in few(TIMING):
+        launch = evolve(launch, grid=(2, 1, 1)) if EMULATED else launch
+        kept.add(launch.kernel, partial(_timed, engine, launch, binary))
+        begin_again(engine.usable)
     for name in ("racecheck", *_MODES):
-        ratios = [row[name] / row["native"] for row in rows if row.get(name)]
+        ratios = [row[name] / row["native"] for row in kept.good if row.get(name) and row.get("native")]
         if ratios:
-            product = 1.0
-            for ratio in ratios:
-                product *= ratio
-            print(f"{name}: {product ** (1 / len(ratios)):.1f}x native (geometric mean of {len(ratios)})")
-    return rows
+            mean = statistics.geometric_mean(ratios)
+            print(f"{name}: {mean:.1f}x native (geometric mean of {len(ratios)})")
+
+
+def _timed(engine: GpuEngine, launch: Launch, binary: Path) -> dict[str, Any]:
+    row: dict[str, Any] = {"native": _native([str(binary), launch.kernel, "50"])}
+    row |= {name: _best(engine, launch, make) for name, make in _MODES.items()}
+    sanitizer = ["compute-sanitizer", "--tool", "racecheck", str(binary), launch.kernel, "1"]
+    return row | {"racecheck": _native(sanitizer)}
+
+
+def _built(source: Path, target: Path, *options: str) -> None:
+    """By nvcc. Raises CalledProcessError."""
+    architecture = "-arch=sm_90" if EMULATED else "-arch=native"
+    nvcc = str(find_toolkit().nvcc)
+    subprocess.run([nvcc, *options, "-O3", architecture, str(source), "-o", str(target)], check=True)
 
 
 def _native(command: list[str]) -> float | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    except subprocess.TimeoutExpired:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        print(f"{command[0]}: {error}", flush=True)
         return None
     match = re.search(r"^([\d.]+) no error", done.stdout, re.M)
     if not match:
@@ -181,7 +192,8 @@ def _best(engine: GpuEngine, launch: Launch, make: Callable[[Any, Launch], Kerne
     """Milliseconds of the fastest of several launches, like the native figure; shadows emptied between."""
     path = FIXTURES / f"{launch.file}.cu"
     module = compiled(path, path.read_text(), Level.O3, CACHE)
-    outcomes = engine.repeat(make(module, launch), 8)
+    run = make(module, launch)
+    outcomes = [engine.run(run, quiet)] if EMULATED else engine.repeat(run, 8)
     problems = [line for outcome in outcomes for line in _complaints(outcome)]
     if problems or any(outcome.races for outcome in outcomes):
         print(launch.kernel, problems[:2], outcomes[0].races[:1], flush=True)
@@ -201,43 +213,52 @@ _METRICS = (
 )
 
 
-def check_banks(engine: GpuEngine) -> dict[str, Any]:
+def check_banks(engine: GpuEngine, kept: Kept) -> None:
     """Our wavefronts of every launch of ``dynamic_banks.cu`` beside Nsight Compute's."""
     source = HERE / "dynamic_banks.cu"
     CACHE.mkdir(exist_ok=True)
     binary = CACHE / "banks"
-    subprocess.run(["nvcc", "-DMAIN", "-O3", "-arch=native", str(source), "-o", str(binary)], check=True)
+    _built(source, binary, "-DMAIN")
+    measured = [] if EMULATED else _profiled(binary)
+    module = compiled(source, source.read_text(), Level.O3, CACHE)
+    launches = [(kernel, shape, stride) for shape in _SHAPES for stride in _STRIDES for kernel in _KERNELS]
+    for number, (kernel, shape, stride) in enumerate(few(launches, 3)):
+        x, y, pitch = shape
+        launch = Launch("", kernel, (1, 1, 1), (x, y, 1), _bank_arguments(stride, pitch), shared=16384)
+        told = measured[number] if number < len(measured) else {}
+        name = f"{kernel} {x}x{y} pitch {pitch} stride {stride}"
+        kept.add(name, partial(_counted, engine, request(module, launch, races=False, banks=True), told))
+        begin_again(engine.usable)
+    different = [row for row in kept.good if row["ncu"] is not None and row["ours"] != row["ncu"]]
+    print(
+        f"bank launches {len(kept.rows)}, measured {len(measured)}, different {len(different)}", different[:8]
+    )
+
+
+def _counted(engine: GpuEngine, run: KernelRun, told: dict[str, int]) -> dict[str, Any]:
+    outcome = engine.run(run, quiet)
+    return {
+        "ours": sum(site.wavefronts for site in outcome.banks),
+        "ncu": told.get(_METRICS["store" in run.entry]),
+        "failure": outcome.failure,
+    }
+
+
+def _profiled(binary: Path) -> list[dict[str, int]]:
+    """What ncu counts for each launch of a program, in order."""
     command = ["ncu", "--csv", "--clock-control", "none", "--metrics", ",".join(_METRICS), str(binary)]
-    profile = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    measured: list[dict[str, int]] = []
+    try:
+        profile = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        print(f"ncu: {error}", flush=True)
+        return []
     by_launch: dict[str, dict[str, int]] = {}
-    rows = [line for line in profile.stdout.splitlines() if line.startswith('"')]
-    for row in csv.DictReader(rows):
+    for row in csv.DictReader(line for line in profile.stdout.splitlines() if line.startswith('"')):
         value = int(float(row["Metric Value"].replace(",", "")))
         by_launch.setdefault(row["ID"], {})[row["Metric Name"]] = value
-    measured = [by_launch[number] for number in sorted(by_launch, key=int)]
-    module = compiled(source, source.read_text(), Level.O3, CACHE)
-    wrong: list[dict[str, Any]] = []
-    count = 0
-    for x, y, pitch in _SHAPES:
-        for stride in _STRIDES:
-            for kernel in _KERNELS:
-                launch = Launch(
-                    "", kernel, (1, 1, 1), (x, y, 1), _bank_arguments(stride, pitch), shared=16384
-                )
-                outcome = engine.run(request(module, launch, races=False, banks=True), quiet)
-                ours = sum(site.wavefronts for site in outcome.banks)
-                theirs = (
-                    measured[count][_METRICS[kernel.startswith("store")]] if count < len(measured) else -1
-                )
-                count += 1
-                if ours != theirs:
-                    wrong.append({"kernel": kernel, "shape": (x, y, pitch), "stride": stride,
-                                  "ours": ours, "ncu": theirs, "failure": outcome.failure})  # fmt: skip
-    print(f"bank launches {count}, measured {len(measured)}, different {len(wrong)}", wrong[:8], flush=True)
-    if not measured:
-        print(profile.stdout[-500:], profile.stderr[-500:])
-    return {"launches": count, "measured": len(measured), "different": wrong}
+    if not by_launch:
+        print(profile.stdout[-500:], profile.stderr[-500:], flush=True)
+    return [by_launch[number] for number in sorted(by_launch, key=int)]
 
 
 def _bank_arguments(stride: int, pitch: int) -> Any:
@@ -249,24 +270,23 @@ def _bank_arguments(stride: int, pitch: int) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("fixtures", "timing", "banks", "all"))
+    parser.add_argument("part", choices=("fixtures", "timing", "banks"))
     parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--shapes", type=int, default=10)
+    parser.add_argument("--shapes", type=int, default=1 if EMULATED else 10)
+    parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
-    engine = open_engine()
-    results: dict[str, Any] = {"device": engine.device, "date": datetime.date.today().isoformat()}
-    started = time.monotonic()
-    if options.part in ("fixtures", "all"):
-        results["fixtures"] = check_fixtures(engine, options.shapes)
-        print(f"{time.monotonic() - started:.0f} s", flush=True)
-    if options.part in ("timing", "all"):
-        results["timing"] = check_timing(engine)
-        print(f"{time.monotonic() - started:.0f} s", flush=True)
-    if options.part in ("banks", "all"):
-        results["banks"] = check_banks(engine)
-        print(f"{time.monotonic() - started:.0f} s", flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / f"dynamic-{options.part}.json").write_text(json.dumps(results, indent=1))
+    engine, started = open_engine(), time.monotonic()
+    head = {"device": engine.device, "date": datetime.date.today().isoformat()}
+    path, part = options.out / f"dynamic-{options.part}.json", options.part
+    kept = Kept.at(path, part, {"fixtures": "case"}.get(part, "kernel"), options.resume, **head)
+    match part:
+        case "fixtures":
+            check_fixtures(engine, options.shapes, kept)
+        case "timing":
+            check_timing(engine, kept)
+        case _:
+            check_banks(engine, kept)
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

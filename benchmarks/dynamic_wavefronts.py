@@ -1,10 +1,13 @@
 """Shared-memory wavefronts of whole kernels: the instrumented run beside Nsight Compute's counters.
 
-    python benchmarks/dynamic_wavefronts.py compare JOBS [SECONDS]   # JOBS: from `benchmarks/engines.py jobs`
+    python benchmarks/dynamic_wavefronts.py compare JOBS RESULTS [SECONDS [CACHE]]
+
+JOBS come from ``benchmarks/engines.py jobs``.
 
 Every kernel of the fixtures and of the labelled set that touches shared memory is compiled at O3, run once
 instrumented, then once as it is under ``ncu`` with the same arguments. Loads, stores and atomics are compared
-apart. Writes ``dynamic-wavefronts.json``. Needs a GPU, PyCUDA, nvcc and ncu.
+apart. RESULTS has ours once they are counted, and ncu's beside them at the end. Needs a GPU, PyCUDA, nvcc and
+ncu.
 """
 
 from __future__ import annotations
@@ -19,14 +22,15 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 from attrs import evolve
-from engines import compile_all  # beside this file
+from card import few, open_engine  # beside this file, as the next
+from engines import compile_all
 
 from cuda_lsp.dynamic.compile import CompileError, compile_module
-from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu import GpuEngine
 from cuda_lsp.dynamic.gpu_device import Start
 from cuda_lsp.dynamic.gpu_memory import DeviceMemory
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
@@ -80,9 +84,12 @@ def measured(runs: Path) -> list[dict[str, int]]:
     """What ncu counts for each launch of ``runs``, in order."""
     command = ["ncu", "--csv", "--clock-control", "none", "--metrics", ",".join(_METRICS.values())]
     command += ["--target-processes", "all"]
-    done = subprocess.run(
-        [*command, sys.executable, __file__, "launch", str(runs)], capture_output=True, text=True, timeout=400
-    )
+    command += [sys.executable, __file__, "launch", str(runs)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    except (subprocess.TimeoutExpired, OSError) as error:
+        print(f"ncu: {error}", flush=True)
+        return []
     launches: dict[int, dict[str, int]] = {}
     for row in csv.DictReader(line for line in done.stdout.splitlines() if line.startswith('"')):
         value = int(float(row["Metric Value"].replace(",", "")))
@@ -109,15 +116,19 @@ def count(jobs: list[CheckJob], cache: Path, target: Path, deadline: float) -> N
                 os._exit(0)
 
 
-def counted(jobs: list[CheckJob], target: Path, seconds: float) -> list[tuple[KernelRun, dict[Mode, int]]]:
-    """Runs that went well, and their wavefronts by kind of access. ``target``: a file beside the builds."""
+def counted(
+    jobs: list[CheckJob], target: Path, seconds: float, cache: Path
+) -> list[tuple[KernelRun, dict[Mode, int]]]:
+    """Runs that went well, and their wavefronts by kind of access. ``target``: a scratch file."""
     deadline, found, rest = time.monotonic() + seconds, [], jobs
     while rest and time.monotonic() < deadline:
         target.unlink(missing_ok=True)
-        child = _SPAWN.Process(target=count, args=(rest, target.parent, target, deadline))
+        child = _SPAWN.Process(target=count, args=(rest, cache, target, deadline))
         child.start()
         child.join()
         last, hung = len(rest), False
+        if not target.exists():
+            break
         with target.open("rb") as file:
             while file.peek(1):
                 last, run, outcome = pickle.load(file)
@@ -138,34 +149,38 @@ def _by_mode(run: KernelRun, outcome: RunOutcome) -> dict[Mode, int]:
     return counts
 
 
-def compare(jobs: list[CheckJob], seconds: float) -> None:
-    cache, started = Path(tempfile.mkdtemp()), time.monotonic()
+def compare(jobs: list[CheckJob], target: Path, seconds: float, cache: Path) -> None:
+    started, place = time.monotonic(), Path(tempfile.mkdtemp())
     single = {job.kernel: job for job in reversed(jobs) if job.trials and not job.all_blocks}
-    jobs = [evolve(job, trials=job.trials[:1]) for job in single.values()]
+    jobs = few([evolve(job, trials=job.trials[:1]) for job in single.values()], 2)
     compile_all(jobs, (Level.O3,), cache)
     print(f"compiled after {time.monotonic() - started:.0f} s", flush=True)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         parts = [jobs[k::_AT_ONCE] for k in range(_AT_ONCE)]
-        files = [cache / f"counts-{k}" for k in range(_AT_ONCE)]
-        pairs = [pair for found in pool.map(counted, parts, files, [seconds] * _AT_ONCE) for pair in found]
+        files = [place / f"counts-{k}" for k in range(_AT_ONCE)]
+        pairs = [
+            pair
+            for found in pool.map(counted, parts, files, repeat(seconds), repeat(cache))
+            for pair in found
+        ]
     print(f"counted after {time.monotonic() - started:.0f} s", flush=True)
-    runs, ours = [run for run, _ in pairs], [counts for _, counts in pairs]
+    rows = [
+        {"kernel": run.entry, **{mode.value: [n, None] for mode, n in ours.items()}} for run, ours in pairs
+    ]
+    target.write_text(json.dumps(rows, indent=1) + "\n")
     with tempfile.NamedTemporaryFile(suffix=".pkl") as file:
-        file.write(pickle.dumps(runs))
+        file.write(pickle.dumps([run for run, _ in pairs]))
         file.flush()
         theirs = measured(Path(file.name))
-    rows: list[dict[str, Any]] = []
-    for run, counts, told in zip(runs, ours, theirs, strict=False):
-        row: dict[str, Any] = {"kernel": run.entry}
+    for row, told in zip(rows, theirs, strict=False):
         for mode, metric in _METRICS.items():
-            row[mode.value] = [counts[mode], told[metric]]
+            row[mode.value][1] = told.get(metric)
         row["same"] = all(a == b for a, b in (row[mode.value] for mode in _METRICS))
-        rows.append(row)
-    print(f"kernels {len(runs)} measured {len(theirs)} same {sum(row['same'] for row in rows)}")
-    for row in rows:
+    print(f"kernels {len(rows)} measured {len(theirs)} same {sum(row.get('same', False) for row in rows)}")
+    for row in rows[: len(theirs)]:
         if not row["same"]:
             print(json.dumps(row))
-    (HERE / "dynamic-wavefronts.json").write_text(json.dumps(rows, indent=1) + "\n")
+    target.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 def main() -> None:
@@ -175,7 +190,9 @@ def main() -> None:
         for run in pickle.loads(path.read_bytes()):
             launch_plainly(engine, run)
         return
-    compare(pickle.loads(path.read_bytes()), float(sys.argv[3]) if len(sys.argv) > 3 else 1e9)
+    target, more = Path(sys.argv[3]), sys.argv[4:]
+    cache = Path(more[1] if len(more) > 1 else tempfile.mkdtemp())
+    compare(pickle.loads(path.read_bytes()), target, float(more[0]) if more else 1e9, cache)
 
 
 if __name__ == "__main__":

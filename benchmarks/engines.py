@@ -1,12 +1,13 @@
 """The two engines side by side: do the GPU and the emulator see the same, and compute the same?
 
     python benchmarks/engines.py jobs JOBS     # anywhere: fixtures and labelled kernels as check jobs
-    python benchmarks/engines.py compare JOBS [SECONDS]  # where a GPU is: writes benchmarks/engines.json
+    python benchmarks/engines.py builds JOBS CACHE   # anywhere with the same nvcc: what is compiled of them
+    python benchmarks/engines.py compare JOBS RESULTS [CACHE]  # where a GPU is; goes on with what is missing
     python benchmarks/engines.py kernels BUNDLE [COUNT]  # anywhere: generated kernels and their results
-    python benchmarks/engines.py check-kernels BUNDLE  # where a GPU is: benchmarks/generated-kernels.json
+    python benchmarks/engines.py check-kernels BUNDLE RESULTS  # where a GPU is
 
 ``jobs`` needs the whole package, ``compare`` only its dynamic half; ``check-kernels`` needs PyCUDA besides.
-``check-kernels BUNDLE emulator`` executes everything a second time on the emulator, to try it without a GPU.
+Without a GPU both can be tried on the emulated card (``card.py``).
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from attrs import evolve
+from card import EMULATED, CardEngines, Kept, few
 
 from cuda_lsp.dynamic.check import Engines, check
 from cuda_lsp.dynamic.compile import compile_module
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.gpu import device_architecture
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Level
@@ -65,44 +70,53 @@ def compile_all(jobs: list[CheckJob], levels: tuple[Level, ...], cache: Path) ->
     print(f"builds {len(made)}, failed {len(failed)}", *failed[:2], flush=True)
 
 
-def compare(jobs: list[CheckJob], seconds: float) -> None:
-    """Both engines on as many of the jobs as the time allows, in order."""
-    engines, started, compared = Engines(), time.monotonic(), 0
-    same = banks = 0
-    rows: list[str] = []
-    cache, runner = Path(tempfile.mkdtemp()), Runner()
-    compile_all(jobs, tuple(Level), cache)
-    for job in jobs:
-        if time.monotonic() - started > seconds:
-            break
-        compared += 1
-        base = evolve(job, cache=cache, all_blocks=True)
-        results = [
-            runner.run(evolve(base, engine=EngineKind.GPU)),  # a fault must not end the comparison
-            check(evolve(base, engine=EngineKind.EMULATOR), engines, lambda stage: None),
-        ]
-        gpu, cpu = results
-        if gpu.problem or cpu.problem:
-            rows.append(f"{job.path.stem}:{job.kernel}: {gpu.problem or 'ran'} | {cpu.problem or 'ran'}")
-            continue
-        failures = [t.races.failure for r in results for t in r.results if t.races.failure]
-        if lines(gpu) == lines(cpu):
-            same += 1
-        else:
-            rows.append(f"{job.path.stem}:{job.kernel}: gpu {lines(gpu)} emulator {lines(cpu)} {failures}")
-        a, b = wavefronts(gpu), wavefronts(cpu)
-        banks += a == b
-        if a != b:
-            rows.append(f"{job.path.stem}:{job.kernel}: wavefronts gpu {a} emulator {b}")
+def compare(jobs: list[CheckJob], kept: Kept, cache: Path) -> None:
+    """Both engines on the jobs that have no row yet, in order."""
+    jobs = list(few(jobs, 2))
+    names = [f"{number} {job.path.stem}:{job.kernel}" for number, job in enumerate(jobs)]
+    known = {row["kernel"] for row in kept.rows}
+    compile_all(
+        [job for job, name in zip(jobs, names, strict=True) if name not in known], tuple(Level), cache
+    )
+    if not EMULATED:
+        device_architecture()  # without a device every row would say so
+    engines, runner = Engines(), Runner()
+    try:
+        for job, name in zip(jobs, names, strict=True):
+            kept.add(name, partial(compared, evolve(job, cache=cache, all_blocks=True), runner, engines))
+    finally:
+        runner.close()
+    rows = kept.good
     report = {
-        "kernels": compared,
+        "kernels": len(kept.rows),
         "of": len(jobs),
-        "same races": same,
-        "same wavefronts": banks,
-        "different": rows,
+        "same races": sum(row["same races"] for row in rows),
+        "same wavefronts": sum(row["same wavefronts"] for row in rows),
     }
     print(json.dumps(report, indent=1))
-    (ROOT / "benchmarks" / "engines.json").write_text(json.dumps(report, indent=1) + "\n")
+    kept.head.update(report)
+    kept.write()
+
+
+def compared(job: CheckJob, runner: Runner, engines: Engines) -> dict[str, Any]:
+    on_gpu = evolve(job, engine=EngineKind.GPU)
+    results = [
+        check(on_gpu, CardEngines(), lambda stage: None)
+        if EMULATED
+        else runner.run(on_gpu),  # a fault must not end the comparison
+        check(evolve(job, engine=EngineKind.EMULATOR), engines, lambda stage: None),
+    ]
+    gpu, cpu = results
+    if gpu.problem or cpu.problem:
+        return {"problem": f"gpu: {gpu.problem or 'ran'}; emulator: {cpu.problem or 'ran'}"}
+    same, banks = lines(gpu) == lines(cpu), wavefronts(gpu) == wavefronts(cpu)
+    row: dict[str, Any] = {"same races": same, "same wavefronts": banks}
+    failures = [t.races.failure for r in results for t in r.results if t.races.failure]
+    if not same or failures:
+        row |= {"gpu": str(lines(gpu)), "emulator": str(lines(cpu)), "failures": failures}
+    if not banks:
+        row["wavefronts"] = {"gpu": wavefronts(gpu), "emulator": wavefronts(cpu)}
+    return row
 
 
 def make_jobs() -> list[CheckJob]:
@@ -143,18 +157,19 @@ def make_bundle(where: Path, count: int) -> None:
     print(f"{count} kernels at {len(Level)} levels, {where.stat().st_size >> 10} KiB")
 
 
-def check_bundle(where: Path, engine: str) -> None:
+def check_bundle(where: Path, target: Path) -> None:
     from generated_bundle import checked, on_device, on_emulator
 
     started = time.perf_counter()
-    execute = on_device() if engine == "gpu" else on_emulator(EmulatorEngine())
-    report = checked(pickle.loads(where.read_bytes()), execute)
+    bundle = pickle.loads(where.read_bytes())
+    if EMULATED:
+        bundle |= {part: few(bundle[part], 3) for part in ("kernels", "functions")}
+    report = checked(bundle, on_emulator(EmulatorEngine()) if EMULATED else on_device())
     report["seconds"] = round(time.perf_counter() - started, 1)
     print(json.dumps({k: v for k, v in report.items() if k != "functions"}, indent=1))
     for row in report["functions"]:
         print(*row.values())
-    if engine == "gpu":
-        (ROOT / "benchmarks" / "generated-kernels.json").write_text(json.dumps(report, indent=1) + "\n")
+    target.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":
@@ -162,11 +177,15 @@ if __name__ == "__main__":
     match command:
         case "jobs":
             where.write_bytes(pickle.dumps(make_jobs()))
+        case "builds":
+            compile_all(pickle.loads(where.read_bytes()), tuple(Level), Path(more[0]))
         case "compare":
-            compare(pickle.loads(where.read_bytes()), float(more[0]) if more else 1e9)
+            kept = Kept.at(Path(more[0]), "rows", "kernel", True)
+            cache = Path(more[1] if len(more) > 1 else tempfile.mkdtemp())
+            compare(pickle.loads(where.read_bytes()), kept, cache)
         case "kernels":
             make_bundle(where, int(more[0]) if more else 160)
         case "check-kernels":
-            check_bundle(where, more[0] if more else "gpu")
+            check_bundle(where, Path(more[0]))
         case _:
             sys.exit(__doc__)

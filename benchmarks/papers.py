@@ -1,6 +1,6 @@
 """The papers' tables again, on kernels of the same kind: what is found, and what looking for it costs.
 
-    python benchmarks/papers.py [--out DIRECTORY]
+    python benchmarks/papers.py [--out DIRECTORY] [--resume]
 
 Scan and binomial options are the fixtures without one barrier, the others stand in ``papers.cu``. Each is
 timed at O3 as it is and in both levels of detail, all blocks checked, nothing pruned; statement pairs come
@@ -11,14 +11,15 @@ Needs a GPU, PyCUDA and nvcc.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from attrs import evolve, frozen
+from card import EMULATED, Kept, begin_again, few, open_engine
 from dynamic_cases import (
     FIXTURES,
     Builder,
@@ -34,7 +35,7 @@ from dynamic_cases import (
     zeros,
 )
 
-from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu import GpuEngine
 from cuda_lsp.dynamic.gpu_device import Start
 from cuda_lsp.dynamic.gpu_memory import DeviceMemory
 from cuda_lsp.dynamic.ptx_reader import read_module
@@ -43,7 +44,7 @@ from cuda_lsp.dynamic.runs import Detail, KernelRun, Level
 
 HERE = Path(__file__).resolve().parent
 CACHE = Path("/tmp") / "cuda-lsp-papers"
-ROWS, BLOCKS = 1 << 20, 2048
+ROWS, BLOCKS = (1 << 12, 2) if EMULATED else (1 << 20, 2048)
 
 
 @frozen
@@ -116,7 +117,7 @@ def native(engine: GpuEngine, run: KernelRun) -> float:
         run.launch.dynamic_shared or 0,
         run.deadline,
     )
-    return min(code.launch(start).seconds or float("inf") for _ in range(50)) * 1000
+    return min(code.launch(start).seconds or float("inf") for _ in range(1 if EMULATED else 50)) * 1000
 
 
 def measured(engine: GpuEngine, case: Case) -> dict[str, Any]:
@@ -132,7 +133,6 @@ def measured(engine: GpuEngine, case: Case) -> dict[str, Any]:
     fast = evolve(fast, watch=_shared(fast))
     alone = native(engine, fast)
     row: dict[str, Any] = {
-        "case": case.name,
         "statement pairs": len(outcome.races),
         "line pairs": sorted(line_pairs(outcome, run)),
         "words": max((race.words for race in outcome.races), default=0),
@@ -141,7 +141,8 @@ def measured(engine: GpuEngine, case: Case) -> dict[str, Any]:
         "native ms": alone,
     }
     for detail in Detail:
-        outcomes = engine.repeat(evolve(fast, detail=detail), 5)
+        one = evolve(fast, detail=detail)
+        outcomes = [engine.run(one, lambda stage: None)] if EMULATED else engine.repeat(one, 5)
         row[f"{detail.value} x"] = min(o.seconds for o in outcomes) * 1000 / alone
     return row
 
@@ -153,14 +154,13 @@ def _shared(run: KernelRun) -> frozenset[int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--resume", action="store_true")
     options = parser.parse_args()
-    engine, rows, started = open_engine(), [], time.monotonic()
-    for case in CASES:
-        rows.append(measured(engine, case))
-        print(json.dumps(rows[-1]), flush=True)
-    options.out.mkdir(parents=True, exist_ok=True)
-    result = {"device": engine.device, "kernels": rows}
-    (options.out / "papers.json").write_text(json.dumps(result, indent=1) + "\n")
+    engine, started = open_engine(), time.monotonic()
+    kept = Kept.at(options.out / "papers.json", "kernels", "case", options.resume, device=engine.device)
+    for case in few(CASES, 3):
+        kept.add(case.name, partial(measured, engine, case))
+        begin_again(engine.usable)
     print(f"{time.monotonic() - started:.0f} s")
 
 

@@ -55,7 +55,7 @@ def main() -> None:
 @click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
 @click.option("--solver/--no-solver", default=True, help="Prove with Z3 what enumeration leaves open.")
 @click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
-@click.option("-v", "--verbose", is_flag=True, help="List race-free kernels too.")
+@click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too.")
 @click.option(
     "--dynamic",
     type=click.Choice(["off", "emulator", "gpu"]),

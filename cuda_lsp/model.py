@@ -269,6 +269,11 @@ class Witness:
     arguments: Mapping[str, int] = field(factory=dict[str, int], eq=False)
     contents: tuple[tuple[str, int, int], ...] = field(default=(), eq=False)
 
+    @property
+    def alone(self) -> bool:
+        """One thread is all it takes: an index outside its array, a divergent barrier."""
+        return self.threads[0] == self.threads[1] and self.blocks is None
+
     def __str__(self) -> str:
         return f"{self.array}[{']['.join(map(str, self.index))}]"
 

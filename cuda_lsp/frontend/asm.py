@@ -12,7 +12,7 @@ import re
 from attrs import frozen
 
 from cuda_lsp.frontend import conversions, expressions, lvalues
-from cuda_lsp.frontend.extract_build import cast, offset_by
+from cuda_lsp.frontend.extract_build import binary, cast, offset_by
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, Place, Value, is_expr
 from cuda_lsp.frontend.extract_state import Lowering, Untranslatable
 from cuda_lsp.frontend.tree import Node
@@ -23,6 +23,7 @@ from cuda_lsp.ir.program import (
     Barrier,
     BarrierPhase,
     BarrierScope,
+    BinaryOp,
     Builtin,
     Cast,
     CommitCopies,
@@ -39,10 +40,15 @@ from cuda_lsp.model import Scope
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
 _INSTRUCTION = re.compile(r"^(?:@!?%?\w+\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _LABEL = re.compile(r"^[A-Za-z_$%][\w$]*\s*:(?!:)\s*")
-_SPECIAL = {"%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.y": Builtin(Axis.TID_Y),
+_BIT = binary(BinaryOp.SHL, Const(1, UINT32), cast(Builtin(Axis.LANE), UINT32))
+_BELOW = binary(BinaryOp.SUB, _BIT, Const(1, UINT32))
+_SPECIAL: dict[str, Expr] = {
+            "%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.y": Builtin(Axis.TID_Y),
             "%tid.z": Builtin(Axis.TID_Z), "%ctaid.x": Builtin(Axis.BID_X), "%ctaid.y": Builtin(Axis.BID_Y),
             "%ctaid.z": Builtin(Axis.BID_Z), "%ntid.x": Builtin(Axis.BDIM_X), "%ntid.y": Builtin(Axis.BDIM_Y),
-            "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X)}  # fmt: skip
+            "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X),
+            "%lanemask_lt": _BELOW, "%lanemask_eq": _BIT,
+            "%lanemask_le": binary(BinaryOp.BOR, _BELOW, _BIT)}  # fmt: skip
 _MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma",
            "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
 

@@ -103,10 +103,11 @@ class Closure:
 
 @frozen(eq=False)
 class Group:
-    """A cooperative group. ``size`` None: the whole scope, or not known."""
+    """A cooperative group. ``size`` None: the whole scope, or not known. ``mask``: of coalesced lanes."""
 
     scope: BarrierScope
     size: int | None = None
+    mask: Expr | None = None
 
 
 @frozen(eq=False)

@@ -7,15 +7,26 @@ the synchronisation they imply.  A dynamic ``thread_group`` keeps what it was ma
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from cuda_lsp.frontend import expressions, lvalues
 from cuda_lsp.frontend.extract_build import binary, cast, zero
 from cuda_lsp.frontend.extract_places import EXPR_TYPES, Group, Place, RecordValue, StaticPlace, Value
 from cuda_lsp.frontend.extract_types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.program import Axis, Barrier, BarrierPhase, BarrierScope, BinaryOp, Builtin, Const, Expr
-from cuda_lsp.ir.types import INT64, UINT32, Int
+from cuda_lsp.ir.program import (
+    Assign,
+    Axis,
+    Barrier,
+    BarrierPhase,
+    BarrierScope,
+    BinaryOp,
+    Builtin,
+    Const,
+    Expr,
+    Intrinsic,
+)
+from cuda_lsp.ir.types import INT32, INT64, UINT32, Int
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.builtin_call import Call
@@ -57,6 +68,7 @@ _COLLECTIVES = frozenset(
         "exclusive_scan",
     }
 )
+FULL_MASK = Const(0xFFFFFFFF, UINT32)
 _BLOCK_INDEX = {
     "group_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
     "block_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
@@ -154,11 +166,35 @@ def _made(call: Call) -> Value:
         return Group(BarrierScope.TILE, int(extent.value) if isinstance(extent, Const) else None)
     if call.name == "this_thread":
         return Group(BarrierScope.TILE, 1)
-    for node in call.arguments[1:]:
-        expressions.value(call.low, node)
+    values = [expressions.value(call.low, node) for node in call.arguments[1:]]
     if fixed is not None and fixed.size:
         call.low.required["tile"] = max(fixed.size, call.low.required.get("tile", 0))
-    return fixed or Group(BarrierScope.COALESCED)
+    if fixed is None or fixed.scope is BarrierScope.COALESCED:
+        return Group(BarrierScope.COALESCED, mask=_members(call, values))
+    return fixed
+
+
+def _members(call: Call, labels: list[Value]) -> Expr | None:
+    """The lanes that get into one group of coalesced threads."""
+    if call.name == "coalesced_threads":
+        return _exchanged(call, "__activemask", ())
+    parent = group_of(call, call.arguments[0]) if call.arguments else None
+    label = labels[0] if len(labels) == 1 else None
+    if call.name not in ("binary_partition", "labeled_partition") or parent is None or not _is_integer(label):
+        return None
+    mask = parent.mask if parent.scope is BarrierScope.COALESCED else FULL_MASK if parent.size == 32 else None
+    return _exchanged(call, "__match_any_sync", (mask, label)) if mask is not None else None
+
+
+def _is_integer(value: Value | None) -> TypeGuard[Expr]:
+    return isinstance(value, EXPR_TYPES) and isinstance(getattr(value, "type", None), Int)
+
+
+def _exchanged(call: Call, name: str, operands: tuple[Expr, ...], type: Int = UINT32) -> Expr:
+    """A lane exchange's result, in a variable: it is one value for all uses."""
+    result = call.low.var("", type)
+    call.low.emit(Assign(result, Intrinsic(name, operands, type), call.low.site(call.node)))
+    return result
 
 
 def _barrier(call: Call, group: Group, implied: bool, phase: BarrierPhase = BarrierPhase.SYNC) -> None:
@@ -216,8 +252,30 @@ def _member(call: Call, group: Group) -> Value | None:
 def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
     values = [expressions.value(call.low, node) for node in arguments]
     _barrier(call, group, implied=True)
-    del values
+    mask = group.mask
+    if group.scope is BarrierScope.TILE and group.size == 32:
+        mask = FULL_MASK
+    if mask is not None and isinstance(call.info.ir, Int):
+        known = _of_lanes(call, mask, values, group.mask is None)
+        if known is not None:
+            return cast(known, call.info.ir)
     return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _of_lanes(call: Call, mask: Expr, values: list[Value], whole: bool) -> Expr | None:
+    """A collective of a warp (``whole``) or a part of one as the lane exchange that it is."""
+    if call.name == "shfl" and len(values) == 2 and _is_integer(values[0]) and _is_integer(values[1]):
+        source = cast(values[1], INT32)
+        if not whole:  # ranks in the group: only the first lane is told
+            if not isinstance(source, Const) or source.value != 0:
+                return None
+            source = binary(BinaryOp.SUB, Intrinsic("__ffs", (mask,), INT32), Const(1, INT32))
+        value = values[0]
+        assert isinstance(value.type, Int)
+        return _exchanged(call, "__shfl_sync", (mask, value, source, Const(32, INT32)), value.type)
+    if call.name == "ballot" and whole and len(values) == 1 and _is_integer(values[0]):
+        return _exchanged(call, "__ballot_sync", (mask, cast(values[0], INT32)))
+    return None
 
 
 def _components(call: Call, axes: tuple[Axis, Axis, Axis]) -> Value:
@@ -255,7 +313,15 @@ def rank(call: Call, group: Group) -> Value:
         threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
         total = binary(BinaryOp.ADD, binary(BinaryOp.MUL, block, threads), cast(block_rank(), INT64))
         return cast(total, result)
+    if group.mask is not None:
+        lane = cast(Builtin(Axis.LANE), UINT32)
+        below = binary(BinaryOp.SUB, binary(BinaryOp.SHL, Const(1, UINT32), lane), Const(1, UINT32))
+        return cast(_count(binary(BinaryOp.BAND, group.mask, below)), result)
     return call.unknown("rank in a group", varies=True)
+
+
+def _count(lanes: Expr) -> Expr:
+    return Intrinsic("__popc", (lanes,), INT32)
 
 
 def size(call: Call, group: Group) -> Value:
@@ -268,6 +334,8 @@ def size(call: Call, group: Group) -> Value:
         threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
         blocks = cast(_product((Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)), INT64)
         return cast(binary(BinaryOp.MUL, threads, blocks), result)
+    if group.mask is not None:
+        return cast(_count(group.mask), result)
     return call.unknown("size of a group", varies=True)
 
 

@@ -2,7 +2,7 @@
 
 Read from text, so any state of the file will do. A name counts as constant only when the definition that
 is visible at the use (braces delimit scopes; parameters and template parameters shadow) is an initialiser
-of constants, and nothing in the file assigns the name again or takes its address. A wrong constant could
+of constants, and nothing in its scope assigns the name again or takes its address. A wrong constant could
 hide a bug, so whatever is in doubt is "not constant".
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import enum
 import re
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
@@ -70,7 +69,7 @@ class HostConstants:
         self._read_integers()
         self._read_parameters()
         self._read_dims()
-        self._variable = self._changed_names()
+        self._assigned, self._changed = _places_of(_ASSIGNED, plain), _places_of(_CHANGED, plain)
 
     def _read_integers(self) -> None:
         for match in _INTEGER.finditer(self._plain):
@@ -127,14 +126,18 @@ class HostConstants:
         end = self._scopes.parameter_end(position) if parameter else self._scopes.end(position)
         self._definitions.setdefault(name, []).append(_Definition(position, end, text, writes))
 
-    def _changed_names(self) -> set[str]:
-        changed = {name for match in _CHANGED.finditer(self._plain) for name in match.groups() if name}
-        written = Counter(_ASSIGNED.findall(self._plain))
-        for names in (self._definitions, self._dims):
-            for name, definitions in names.items():
-                if written[name] > sum(d.writes for d in definitions):
-                    changed.add(name)
-        return changed
+    def _varies(self, name: str, definition: _Definition, known: list[_Definition]) -> bool:
+        """Whether something in the definition's scope writes the name, other than what defines it there."""
+        begin, end = self._scopes.begin(definition.position), definition.end
+        if any(begin < position <= end for position in self._changed.get(name, ())):
+            return True
+        written = sum(begin < position <= end for position in self._assigned.get(name, ()))
+        return written > sum(d.writes for d in known if begin < d.position <= end)
+
+    def _dim(self, name: str, before: int) -> _Definition | None:
+        """The visible ``dim3`` of this name, when it holds one value."""
+        definition = _visible(self._dims.get(name, ()), before)
+        return None if definition is None or self._varies(name, definition, self._dims[name]) else definition
 
     # ------------------------------------------------------------------------------------ lookups
 
@@ -158,9 +161,11 @@ class HostConstants:
                 raise NotConstant(name)
             return evaluate(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
         definition = _visible(self._definitions.get(name, ()), before)
-        if definition is None and name not in self._variable:
+        if definition is None and name not in self._changed and name not in self._assigned:
             return self._from_headers(name, depth)
-        if definition is None or definition.text is None or name in self._variable:
+        if definition is None or definition.text is None:
+            raise NotConstant(name)
+        if self._varies(name, definition, self._definitions[name]):
             raise NotConstant(name)
         position = definition.position
         return evaluate(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
@@ -185,8 +190,8 @@ class HostConstants:
         call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
         if call and stripped.startswith(("dim3", "{")):
             return self._components(call[1], before)
-        definition = _visible(self._dims.get(stripped, ()), before)
-        if definition is not None and stripped not in self._variable:
+        definition = self._dim(stripped, before)
+        if definition is not None:
             return self._components(definition.text or "", definition.position)
         value = self.integer(stripped, before)
         return (value, 1, 1) if value and value > 0 else None
@@ -206,8 +211,8 @@ class HostConstants:
         if call and stripped.startswith(("dim3", "{")):
             return self._axes(call[1], before)
         if stripped in self._dims:
-            definition = _visible(self._dims[stripped], before)
-            if definition is None or stripped in self._variable:
+            definition = self._dim(stripped, before)
+            if definition is None:
                 return (None, None, None)
             return self._axes(definition.text or "", definition.position)
         integer = _visible(self._definitions.get(stripped, ()), before)
@@ -226,8 +231,8 @@ class HostConstants:
     def _component(self, name: str, before: int, depth: int) -> int:
         """``block.x`` of a dim3 variable."""
         variable, axis = (part.strip() for part in name.split("."))
-        definition = _visible(self._dims.get(variable, ()), before)
-        if definition is None or variable in self._variable:
+        definition = self._dim(variable, before)
+        if definition is None:
             raise NotConstant(name)
         parts = split_arguments(definition.text or "") if (definition.text or "").strip() else []
         index = "xyz".index(axis)
@@ -294,6 +299,15 @@ def _defined_test(word: str, rest: str) -> tuple[str, bool] | None:
     return test[2], (word != "ifndef") is (test[1] != "!")
 
 
+def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
+    """Where a file changes each name."""
+    found: dict[str, list[int]] = {}
+    for match in pattern.finditer(plain):
+        for name in filter(None, match.groups()):
+            found.setdefault(name, []).append(match.start())
+    return found
+
+
 def _visible(definitions: tuple[_Definition, ...] | list[_Definition], before: int) -> _Definition | None:
     """The innermost definition whose scope holds the position."""
     found = [d for d in definitions if d.position < before <= d.end]
@@ -318,10 +332,13 @@ class _Scopes:
         self._closing = closing
         self._innermost = innermost
 
-    def end(self, position: int) -> int:
+    def begin(self, position: int) -> int:
+        """The open brace around a position; -1 for none."""
         index = bisect_right(self._braces, position) - 1
-        opening = self._innermost[index] if index >= 0 else -1
-        return self._closing.get(opening, len(self._plain))
+        return self._innermost[index] if index >= 0 else -1
+
+    def end(self, position: int) -> int:
+        return self._closing.get(self.begin(position), len(self._plain))
 
     def parameter_end(self, position: int) -> int:
         """A parameter lives to the end of the body that follows it; one of a prototype lives nowhere."""

@@ -2,7 +2,7 @@
 
 Works on any state of the text, host code included. A site whose block extents are not constants gives
 no configuration; its constant arguments still count. ``dim3`` variables and integers are followed to
-their definition (``host_constants``). ``cudaLaunchKernelEx`` is not read.
+their definition (``host_constants``).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.frontend.configured_launches import configured_launches
 from cuda_lsp.frontend.host_constants import HostConstants, split_arguments
 from cuda_lsp.frontend.shared_arguments import SharedBuffer, shared_buffers
+from cuda_lsp.frontend.wrapped_launches import uses_of_functions, uses_of_macros
+from cuda_lsp.frontend.written_launches import Written, matching, written
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
-_NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
 _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
-
-_LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -81,12 +81,22 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
     plain = blanked(text)
     constants = HostConstants(plain, headers)
     sites: list[LaunchSite] = []
+    launches: list[Written] = []
     start = plain.find("<<<")
     while start >= 0:
-        site = _launch(path, text, plain, start, constants)
-        if site:
-            sites.append(site)
+        launch = written(plain, start)
+        if launch:
+            launches.append(launch)
+            sites.append(_told(launch, constants, start, _site(path, text, launch.begin, launch.end)))
         start = plain.find("<<<", start + 3)
+    sites += (
+        _told(use.launch, constants, use.begin, _site(path, text, use.begin, use.end))
+        for use in (*uses_of_macros(plain), *uses_of_functions(plain, launches))
+    )
+    sites += (
+        _told(launch, constants, launch.begin, _site(path, text, launch.begin, launch.end))
+        for launch in configured_launches(plain)
+    )
     for match in _API_CALL.finditer(plain):
         site = _api_launch(path, text, plain, match, constants)
         if site:
@@ -113,44 +123,25 @@ def blanked(text: str) -> str:
     return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
-def _launch(path: Path, text: str, plain: str, start: int, constants: HostConstants) -> LaunchSite | None:
-    window = max(0, start - _LONGEST_NAME)
-    head, template_arguments = plain[window:start].rstrip(), None
-    if head.endswith(">"):
-        opening = _opening(head)
-        if opening < 0:
-            return None
-        head, template_arguments = head[:opening], head[opening + 1 : -1].strip()
-    name = _NAME.search(head)
-    end = plain.find(">>>", start)
-    if not name or end < 0:
-        return None
-    opening = plain.find("(", end)
-    closing = _matching(plain, opening) if opening >= 0 and not plain[end + 3 : opening].strip() else -1
-    configuration = split_arguments(plain[start + 3 : end])
-    parameters = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
-    finish = closing + 1 if closing > 0 else end + 3
-    extent = SourceRange(path, _position(text, window + name.start(1)), _position(text, finish))
+def _told(launch: Written, constants: HostConstants, at: int, site: Site) -> LaunchSite:
+    """What the launch tells, its names looked up at offset ``at``."""
+    grid, block, shared = (*launch.configuration, None, None, None)[:3]
     return LaunchSite(
-        kernel=name[1],
-        template_arguments=template_arguments,
-        block=constants.extents(configuration[1], start) if len(configuration) > 1 else None,
-        grid=constants.extents(configuration[0], start) if configuration else None,
-        dynamic_shared=constants.integer(configuration[2], start) if len(configuration) > 2 else 0,
+        kernel=launch.kernel,
+        template_arguments=launch.template_arguments,
+        block=constants.extents(block, at) if block is not None else None,
+        grid=constants.extents(grid, at) if grid is not None else None,
+        dynamic_shared=constants.integer(shared, at) if shared is not None else 0,
         arguments={
             i: value
-            for i, argument in enumerate(parameters)
-            if (value := constants.integer(argument, start)) is not None
+            for i, argument in enumerate(launch.arguments)
+            if (value := constants.integer(argument, at)) is not None
         },
-        extents=_block_extents(configuration[1], parameters) if len(configuration) > 1 else {},
-        site=Site(extent, text[window + name.start(1) : finish]),
-        block_given=lambda given: (
-            constants.extents_given(configuration[1], start, given)
-            if given and len(configuration) > 1
-            else None
-        ),
-        grid_axes=constants.known_extents(configuration[0], start) if configuration else (None, None, None),
-        shared=shared_buffers(parameters, lambda text: constants.integer(text, start)),
+        extents=_block_extents(block, launch.arguments) if block is not None else {},
+        site=site,
+        block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
+        grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
+        shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
     )
 
 
@@ -168,7 +159,7 @@ def _api_launch(
 ) -> LaunchSite | None:
     """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``: its arguments stay unknown."""
     start, opening = match.start(), match.end() - 1
-    closing = _matching(plain, opening)
+    closing = matching(plain, opening)
     parts = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     function = _API_FUNCTION.search(parts[0]) if parts else None
     if function is None or len(parts) < 3:
@@ -179,36 +170,12 @@ def _api_launch(
         block=constants.extents(parts[2], start),
         grid=constants.extents(parts[1], start),
         dynamic_shared=constants.integer(parts[4], start) if len(parts) > 4 else 0,
-        site=Site(
-            SourceRange(path, _position(text, start), _position(text, closing + 1)), text[start : closing + 1]
-        ),
+        site=_site(path, text, start, closing + 1),
     )
 
 
-def _opening(head: str) -> int:
-    depth = 0
-    for i in range(len(head) - 1, -1, -1):
-        if head[i] == ">":
-            depth += 1
-        elif head[i] == "<":
-            depth -= 1
-            if depth == 0:
-                return i
-        elif head[i] in ";{}":
-            return -1
-    return -1
-
-
-def _matching(text: str, opening: int) -> int:
-    depth = 0
-    for i in range(opening, min(len(text), opening + 5000)):
-        if text[i] == "(":
-            depth += 1
-        elif text[i] == ")":
-            depth -= 1
-            if depth == 0:
-                return i
-    return -1
+def _site(path: Path, text: str, begin: int, end: int) -> Site:
+    return Site(SourceRange(path, _position(text, begin), _position(text, end)), text[begin:end])
 
 
 def _position(text: str, offset: int) -> Position:

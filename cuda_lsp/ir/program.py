@@ -413,10 +413,13 @@ class Loop:
 
 @frozen
 class Lock:
-    """Memory that stands for a lock. ``scope``: of the fence before it is given back, so whom it orders."""
+    """Memory that stands for a lock. ``scope``: of the fence before it is given back, so whom it orders.
+
+    None: there is no fence, so it orders nobody.
+    """
 
     pointer: Expr
-    scope: Scope
+    scope: Scope | None
 
 
 @frozen

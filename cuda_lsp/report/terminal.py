@@ -46,7 +46,7 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 def render(console: Console, files: Iterable[FileReport], source: Source, *, verbose: bool = False) -> None:
     """Print every file's findings and verdicts, then one line of totals.
 
-    ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels too.
+    ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels with other findings too.
     """
     reports = list(files)
     for report in reports:
@@ -65,7 +65,8 @@ def _render_file(console: Console, report: FileReport, source: Source, verbose: 
     for finding in sorted(report.findings, key=lambda f: (f.site.range, f.effective_severity)):
         console.print(finding_text(finding, source), soft_wrap=True)
     for kernel in report.kernels:
-        if verbose or kernel.verdict is not Verdict.RACE_FREE or not kernel.findings:
+        unremarkable = kernel.verdict is Verdict.RACE_FREE and not kernel.assumptions
+        if verbose or not unremarkable or not kernel.findings:
             console.print(_verdict_line(report.path, kernel), soft_wrap=True)
 
 
@@ -120,7 +121,7 @@ def _witness(witness: Witness) -> RenderableType:
     for title in ("thread", "block", "element", "values"):
         table.add_column(title)
     values = ", ".join(f"{name} = {value}" for name, value in witness.values.items())
-    for i, thread in enumerate(witness.threads):
+    for i, thread in enumerate(witness.threads[:1] if witness.alone else witness.threads):
         block = str(witness.blocks[i]) if witness.blocks else "same"
         table.add_row(str(thread), block, str(witness) if i == 0 else "", values if i == 0 else "")
     return table

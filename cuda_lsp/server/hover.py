@@ -58,11 +58,12 @@ def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
         places *= 2
     yield "| | thread | block | access | line |"
     yield "|---|---|---|---|---|"
-    for number, (thread, site) in enumerate(zip(witness.threads, places, strict=True), 1):
+    shown = 1 if witness.alone else 2
+    for number, (thread, site) in enumerate(zip(witness.threads[:shown], places[:shown], strict=True), 1):
         block = witness.blocks[number - 1] if witness.blocks else "same"
         yield f"| {number} | {thread} | {block} | `{site.text}` | {site.range.start.line} |"
     yield ""
-    yield f"Both touch `{witness}`."
+    yield f"{'It touches' if witness.alone else 'Both touch'} `{witness}`."
     if witness.values:
         yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
 

@@ -25,6 +25,8 @@ BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
 BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
 
+_WARP = 32
+
 
 @frozen(eq=False)
 class Problem:
@@ -49,7 +51,7 @@ def shared_level(relation: Relation) -> Level:
     """Symbols up to this level are one value for both threads."""
     if not relation.same_block:
         return Level.GRID
-    return Level.WARP if relation.within is not None else Level.BLOCK
+    return Level.WARP if relation.within is not None and relation.within <= _WARP else Level.BLOCK
 
 
 def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> Term:
@@ -94,7 +96,7 @@ def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term
     for mine in pair.first.held:
         for theirs in pair.second.held:
             narrow = Scope.BLOCK in (mine.scope, theirs.scope) and not pair.relation.same_block
-            if mine.array is theirs.array and not narrow:
+            if mine.array is theirs.array and not narrow and None not in (mine.scope, theirs.scope):
                 same = t.eq(copy_of(mine.offset, 1, shared, one), copy_of(theirs.offset, 2, shared, two))
                 apart = t.and_(apart, t.not_(same))
     return apart

@@ -33,6 +33,7 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
+from cuda_lsp.static.grid_barriers import with_grid_barriers
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
 from cuda_lsp.static.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
@@ -315,7 +316,7 @@ class Analyzer:
         self, translation: Translation, source: KernelSource, key: str, until: float
     ) -> ToolError | None:
         try:
-            kernel = with_critical_sections(translation.lower(source))
+            kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
             first = enumerate_kernel(kernel, self.settings, until=until)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"

@@ -18,8 +18,11 @@ from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Ke
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
 from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
+from cuda_lsp.static.block_strides import block_strides
 
 MAX_LAUNCHES = 8
+_USUAL = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_LEAST = 32  # threads of a block worth assuming
 ASSUMED = "the launch, which nothing in the file tells"
 """The reason of a finding that other plausible launches do not show."""
 
@@ -69,7 +72,7 @@ def _launches(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
         return (LaunchConfig(block, grid, source=LaunchSource.BOUNDS, arguments=kernel.arguments),)
     named = kernel.required.get("block")
     flat = not axes_of(kernel) & {Axis.TID_Y, Axis.TID_Z}
-    hinted = (named, 1, 1) if named and flat else _hinted_block(kernel)
+    hinted = (named, 1, 1) if named and flat else _hinted_block(kernel) or _counted_block(kernel, settings)
     source = LaunchSource.BOUNDS if hinted else LaunchSource.DEFAULT
     block = hinted or _folded(kernel, settings.default_block)
     return (LaunchConfig(block, grid, source=source, arguments=kernel.arguments),)
@@ -86,12 +89,28 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         return ()
     x, y, z = launch.block
     blocks: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1)) if y > 1 else ((64, 1, 1), (512, 1, 1))
-    others = [block for block in blocks if block != launch.block] if z == 1 else _of_depths(kernel, x, y, z)
+    if z == 1:
+        counted = _capped(launch.block, block_strides(kernel))
+        others = [block for block in dict.fromkeys((counted, *blocks)) if block != launch.block]
+    else:
+        others = _of_depths(kernel, x, y, z)
     asserted = asserted_extents(kernel)
     if asserted:
         fitting = [with_extents(b, asserted, axes_of(kernel)) for b in others]
         others = [b for b in dict.fromkeys(fitting) if b != launch.block and math.prod(b) <= 1024]
     return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in others)
+
+
+def smaller(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
+    """Assumed launches with smaller blocks, the likeliest first; none where the kernel names its block."""
+    if asserted_extents(kernel) or not alternatives(kernel, launch):
+        return ()
+    x, y, z = launch.block
+    blocks = (
+        [(x, y // 2, z), (x, y // 4, z), (x // 2, y // 2, z)] if y > 1 else [(x // 2, 1, z), (x // 4, 1, z)]
+    )
+    worth = [block for block in blocks if math.prod(block) >= _LEAST]
+    return tuple(_with_extents(kernel, evolve(launch, block=block)) for block in worth)
 
 
 def _of_depths(kernel: Kernel, x: int, y: int, z: int) -> list[Dim3]:
@@ -125,6 +144,18 @@ def _hinted_block(kernel: Kernel) -> Dim3 | None:
         shape[0] for shape in shapes if len(shape) == 1 and 64 <= shape[0] <= 1024 and shape[0] % 32 == 0
     ]
     return (max(lengths), 1, 1) if lengths else None
+
+
+def _counted_block(kernel: Kernel, settings: Settings) -> Dim3 | None:
+    """The default block, no larger than the kernel counts on, where that is an extent that blocks have."""
+    strides = block_strides(kernel)
+    usual = {axis: n for axis, n in strides.items() if n in _USUAL and (n >= _LEAST or len(strides) > 1)}
+    return _capped(_folded(kernel, settings.default_block), usual) if usual else None
+
+
+def _capped(block: Dim3, strides: Mapping[Axis, int]) -> Dim3:
+    x, y, z = (min(n, strides.get(axis, n)) for n, axis in zip(block, THREAD_AXES, strict=True))
+    return (x, y, z)
 
 
 def _side(extent: int) -> int:

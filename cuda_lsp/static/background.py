@@ -83,7 +83,7 @@ class Background:
             self._pool = None
 
     def _has_work(self, first: FirstTier) -> bool:
-        return first.cut or (self._settings.solver and not first.decided)
+        return first.cut or (self._settings.solver and not first.report.refined)
 
     def _cancel(self, path: Path, key: str) -> None:
         if self._pool:

@@ -11,9 +11,9 @@ Rounds that fail change nothing, so the loop is its last round: the kernel is re
 what stands between taking and giving back is a ``Block`` with a ``Lock``. Two threads are never inside blocks
 of one lock at once, and what one did there the next one sees, given a fence before the lock is given back.
 
-A lock is understood only when nothing else in the kernel sets its memory to another value than FREE, no
-barrier and no way out stands inside the region, and the fence is there. Any other loop stays as it is and is
-what ``waiting`` makes of it: a doubt.
+A lock is understood only when nothing else in the kernel sets its memory to another value than FREE, and no
+barrier and no way out stands inside the region. One without any fence orders nobody. Any other loop, and a
+lock whose fence stands too early, stays as it is and is what ``waiting`` makes of it: a doubt.
 """
 
 from __future__ import annotations
@@ -92,6 +92,17 @@ def with_critical_sections(kernel: Kernel) -> Kernel:
         given_up |= broken
 
 
+def assigned_once(facts: Slice) -> Mapping[Var, Expr]:
+    """Variables that are assigned in one place, by a plain value, and that value."""
+    values: dict[Var, Expr | None] = {}
+    for s in facts.statements:
+        var = assigned(s)
+        if var is not None:
+            plain = isinstance(s, Assign) and var not in values and pure(s.value)
+            values[var] = s.value if plain and isinstance(s, Assign) else None
+    return {var: value for var, value in values.items() if value is not None}
+
+
 @define(eq=False)
 class _Rewriter:
     """``free``: what each lock's memory holds when nobody has it; ``known``: statements that keep to that."""
@@ -108,13 +119,7 @@ class _Rewriter:
         used = [s.label for s in self.facts.statements if isinstance(s, (Block, Loop))]
         used += [s.continue_label for s in self.facts.statements if isinstance(s, Loop)]
         self.labels = itertools.count(max(used, default=0) + 1)
-        values: dict[Var, Expr | None] = {}
-        for s in self.facts.statements:
-            var = assigned(s)
-            if var is not None:
-                plain = isinstance(s, Assign) and var not in values and pure(s.value)
-                values[var] = s.value if plain and isinstance(s, Assign) else None
-        self.once = {var: value for var, value in values.items() if value is not None}
+        self.once = assigned_once(self.facts)
 
     # ------------------------------------------------------------------------------- rewriting
 
@@ -155,9 +160,7 @@ class _Rewriter:
         got: list[Stmt] = [evolve(taking.atomic, var=None)]
         if taking.atomic.var is not None:
             got.append(Assign(taking.atomic.var, taking.free))
-        scope = _scope(held)
-        assert scope is not None
-        lock = Lock(taking.place, scope)
+        lock = Lock(taking.place, _scope(held))
         body = (*before, *got, *self.statements(held))
         return Block(next(self.labels), body, loop.site, lock)
 
@@ -227,7 +230,7 @@ class _Rewriter:
             return None
         array, place = next(iter(arrays)), self._resolved(atomic.pointer)
         values = {s.var: s.value for s in before if isinstance(s, Assign)}
-        free = _compared(_substituted(condition, values), atomic.var, outcome)
+        free = _compared(substituted(condition, values), atomic.var, outcome)
         if free is None:
             return None
         if isinstance(atomic, Load) or atomic.op == "load" or (atomic.op, _constant(atomic)) == ("add", 0):
@@ -265,7 +268,8 @@ class _Rewriter:
             if self._gives_back(s, taking):
                 held = body[start : index + 1]
                 still = not moved & set(variables(taking.place))
-                return index + 1 if still and _scope(held) is not None else None
+                told = _scope(held) is not None or _without_fence(held)
+                return index + 1 if still and told else None
             for x in walk((s,)):
                 if isinstance(x, (Barrier, Incomplete)) and not _harmless(x):
                     return None
@@ -304,20 +308,21 @@ class _Rewriter:
 
     def _resolved(self, e: Expr) -> Expr:
         """The expression with variables that are assigned once, by a plain value, replaced by it."""
-        return _substituted(e, self.once, depth=8)
+        return substituted(e, self.once, depth=8)
 
 
-def _substituted(e: Expr, values: Mapping[Var, Expr], depth: int = 4) -> Expr:
+def substituted(e: Expr, values: Mapping[Var, Expr], depth: int = 4) -> Expr:
+    """The expression with variables replaced by their values, and the variables in those, ``depth`` deep."""
     if isinstance(e, Var):
         found = values.get(e)
-        return e if found is None or depth == 0 else _substituted(found, values, depth - 1)
+        return e if found is None or depth == 0 else substituted(found, values, depth - 1)
     if isinstance(e, Offset):
-        moved = _substituted(e.bytes, values, depth)
-        return evolve(e, pointer=_substituted(e.pointer, values, depth), bytes=moved)
+        moved = substituted(e.bytes, values, depth)
+        return evolve(e, pointer=substituted(e.pointer, values, depth), bytes=moved)
     if isinstance(e, (Unary, Cast)):
-        return evolve(e, operand=_substituted(e.operand, values, depth))
+        return evolve(e, operand=substituted(e.operand, values, depth))
     if isinstance(e, Binary):
-        left, right = (_substituted(part, values, depth) for part in (e.left, e.right))
+        left, right = (substituted(part, values, depth) for part in (e.left, e.right))
         return evolve(e, left=left, right=right)
     return e
 
@@ -348,7 +353,7 @@ def _entered(loop: Loop, before: Sequence[Stmt]) -> bool:
                 values.pop(var, None)
                 if x is s and isinstance(s, Assign) and isinstance(s.value, Const):
                     values[var] = s.value
-    return _value(_substituted(loop.condition, values)) == 1
+    return _value(substituted(loop.condition, values)) == 1
 
 
 def _anew(before: Sequence[Stmt]) -> bool:
@@ -405,11 +410,11 @@ def _ends(loop: Loop, taking: _Taking, rest: Iterable[Stmt]) -> bool:
         if isinstance(s, Leave):
             return s.label == loop.label
         if isinstance(s, Assign):
-            value = _value(_substituted(s.value, values))
+            value = _value(substituted(s.value, values))
             values.pop(s.var, None)
             if value is not None:
                 values[s.var] = Const(value, s.var.type)
-    return _value(_substituted(loop.condition, values)) == 0
+    return _value(substituted(loop.condition, values)) == 0
 
 
 def _value(condition: Expr) -> int | None:
@@ -439,4 +444,11 @@ def _scope(held: Sequence[Stmt]) -> Scope | None:
     return None
 
 
-__all__ = ["with_critical_sections"]
+def _without_fence(held: Sequence[Stmt]) -> bool:
+    """Nothing at all makes what was stored visible before the lock is given back."""
+    inside = list(walk(tuple(held)))
+    volatile = any(isinstance(s, (Load, Store)) and s.volatile for s in inside)
+    return not volatile and not any(isinstance(s, (Fence, Barrier)) for s in inside)
+
+
+__all__ = ["assigned_once", "substituted", "with_critical_sections"]

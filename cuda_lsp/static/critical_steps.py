@@ -22,7 +22,7 @@ UNLIKE = "whether threads have the same lock"
 
 def run(machine: Machine, s: Block, lock: Lock, mask: Mask) -> Mask | None:
     """The region's statements. What others stored when they had the lock is not known here, nor after."""
-    machine.eval.executing = mask.may
+    machine.eval.executed_by(mask.may, mask.sure)
     place = machine.eval.value(lock.pointer)
     if not isinstance(place, Address):
         machine.not_modelled(f"line {s.site.range.start.line if s.site else 0}: which lock is taken")
@@ -64,10 +64,15 @@ def unsure(a: Access, b: Access, between_blocks: bool) -> bool:
     return any(not (_plain(x) and _plain(y)) for x, y in _alike(a, b, between_blocks))
 
 
+def without_fence(a: Access, b: Access) -> bool:
+    """Both hold a lock that orders nobody, for want of a fence."""
+    return any(x.array is y.array and x.scope is None for x, y in itertools.product(a.held, b.held))
+
+
 def _alike(a: Access, b: Access, between_blocks: bool) -> Iterator[tuple[Held, Held]]:
     for mine, theirs in itertools.product(a.held, b.held):
         narrow = between_blocks and Scope.BLOCK in (mine.scope, theirs.scope)
-        if mine.array is theirs.array and not narrow:
+        if mine.array is theirs.array and not narrow and None not in (mine.scope, theirs.scope):
             yield mine, theirs
 
 

@@ -68,6 +68,7 @@ class Evaluator:
         self.warp_size = warp_size
         self.env: dict[int, Value] = {}
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
+        self.sure = True  # they all execute it
         self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
@@ -78,6 +79,10 @@ class Evaluator:
         self._builtins = _builtin_values(launch.block, grid, blocks, warp_size)
 
     # ------------------------------------------------------------------------------ entry points
+
+    def executed_by(self, lanes: Flags, sure: bool) -> None:
+        """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them."""
+        self.executing, self.sure = lanes, sure
 
     def value(self, e: Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
@@ -361,7 +366,7 @@ class Evaluator:
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
-        exchanged = exchange(e.name, operands, self.executing, self.threads)
+        exchanged = exchange(e.name, operands, self.executing, self.threads, self.sure)
         if exchanged is not None:
             return exchanged
         operand = e.operands[0].type if e.operands else e.type

@@ -13,13 +13,17 @@ from cuda_lsp.static.values import Data, Flags, Lanes, Scalar
 _WARP = 32
 
 
-def exchange(name: str, operands: tuple[Scalar, ...], executing: Flags, threads: int) -> int | Lanes | None:
+def exchange(
+    name: str, operands: tuple[Scalar, ...], executing: Flags, threads: int, sure: bool = True
+) -> int | Lanes | None:
     """The result when all operands are known and ``name`` is such a function; else None.
 
-    ``executing``: ``(lanes,)`` lanes that take part.
+    ``executing``: ``(lanes,)`` lanes that take part; not ``sure``: that may take part, by data.
     """
     if any(isinstance(o, Data) for o in operands) or executing.ndim != 1:
         return None
+    if not sure and not name.startswith("__shfl"):
+        return None  # who votes is not known
     known = [o for o in operands if not isinstance(o, Data)]
     if name == "__activemask":
         return _ballot(np.ones(len(executing), bool), executing, threads)

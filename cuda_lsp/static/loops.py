@@ -267,7 +267,7 @@ def _round_by_round(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) 
 
 def _tested(machine: Machine, loop: Loop, shape: LoopShape, active: Mask, number: int) -> Mask | None:
     """The lanes that execute round ``number``; None: the loop is over."""
-    machine.eval.executing = active.may
+    machine.eval.executed_by(active.may, active.sure)
     condition = machine.eval.scalar(loop.condition)
     if isinstance(condition, int):
         return active if condition else None

@@ -274,7 +274,7 @@ class Machine:
 
     def _assign(self, s: Assign, mask: Mask) -> Mask:
         if s.var.id in self.facts.relevant:
-            self.eval.executing = mask.may
+            self.eval.executed_by(mask.may, mask.sure)
             self.define(s, s.var, self.eval.value(s.value), mask)
         return mask
 
@@ -327,7 +327,7 @@ class Machine:
         self.path.unmodelled.append((self.sequence, what))
 
     def _assume(self, s: Assume, mask: Mask) -> Mask:
-        self.eval.executing = mask.may
+        self.eval.executed_by(mask.may, mask.sure)
         condition = self.eval.scalar(s.condition)
         fails = not isinstance(condition, Data) and bool((mask.must & ~np.asarray(condition, bool)).any())
         if fails and self.trace.excluded is None:

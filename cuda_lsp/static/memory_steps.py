@@ -43,7 +43,7 @@ def load(machine: Machine, s: Load, mask: Mask) -> Mask:
     wanted = s.var is not None and s.var.id in machine.facts.relevant
     if not wanted and _skippable(machine, s):
         return mask
-    machine.eval.executing = mask.may
+    machine.eval.executed_by(mask.may, mask.sure)
     values: list[tuple[Flags | None, Value]] = []
     for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
@@ -172,7 +172,7 @@ def _load_local(machine: Machine, s: Load, address: Address) -> Value:
 
 
 def store(machine: Machine, s: Store, mask: Mask) -> Mask:
-    machine.eval.executing = mask.may
+    machine.eval.executed_by(mask.may, mask.sure)
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
             continue
@@ -234,7 +234,7 @@ def _scatter_local(
 
 
 def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
-    machine.eval.executing = mask.may
+    machine.eval.executed_by(mask.may, mask.sure)
     result: Value | None = None
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
@@ -314,7 +314,7 @@ def _only_counts(machine: Machine, counting: Atomic, array: Array) -> bool:
 
 
 def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
-    machine.eval.executing = mask.may
+    machine.eval.executed_by(mask.may, mask.sure)
     size = machine.eval.scalar(s.size)
     if not isinstance(size, int):
         at = s.site.range.start.line

@@ -67,6 +67,9 @@ def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carrie
     return "no barrier orders them"
 
 
+UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
+
+
 def bank_conflict(site: Site, report: BankReport) -> str:
     extra = report.wavefronts - report.ideal
     text = site.text or "this access"

@@ -337,10 +337,11 @@ def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
     names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
     again = second.sequence < first.sequence and bool(first.loops or second.loops)  # or a call from below
     carried = again or second.site.range == first.site.range
+    remedy = messages.remedy(race.between_blocks, warp, c.same_instruction, carried)
     message = messages.race(
         kind, messages.subscript(first.array, c.byte), (names[0], names[1]),
         (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), witness.values,
-        messages.remedy(race.between_blocks, warp, c.same_instruction, carried),
+        messages.UNFENCED if critical_steps.without_fence(first, second) else remedy,
     )  # fmt: skip
     if race.reason:
         message += f" (depends on {race.reason})"

@@ -87,12 +87,13 @@ _Words = dict[tuple[object, int], list[_Seen]]
 """Accesses by object and word of memory."""
 
 
-@frozen(eq=False)
+@define(eq=False)
 class _Log:
     """The accesses of a run at the places that were watched."""
 
     places: Places
     words: dict[SourceRange, _Words]
+    ended_early: bool = False
 
 
 _Threads = tuple[list[Standing], bool]
@@ -188,15 +189,20 @@ class Search:
         across: bool,
     ) -> dict[Sites, Shown]:  # fmt: skip
         pairs = list(wanted)
-        try:
-            seen = self._log(tuple(itertools.chain(*pairs)), arguments, filling, choice)
-        except Excluded:
-            return {}
         found: dict[Sites, Shown] = {}
-        for pair in pairs:
-            shown = self._among(pair, seen, arguments, filling, choice, across)
-            if shown is not None:
-                found[pair] = shown
+        for briefly in (True, False):
+            left = [pair for pair in pairs if pair not in found]
+            try:
+                until = left if briefly else ()
+                seen = self._log(tuple(itertools.chain(*left)), arguments, filling, choice, until)
+            except Excluded:
+                break
+            for pair in left:
+                shown = self._among(pair, seen, arguments, filling, choice, across)
+                if shown is not None:
+                    found[pair] = shown
+            if not seen.ended_early or len(found) == len(pairs):
+                break
         return found
 
     def _among(
@@ -254,8 +260,10 @@ class Search:
         return threads_of(self.launch, grid, pairs, self.gpu.warp_size), gx * gy * gz == len(blocks)
 
     def _log(
-        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None
-    ) -> _Log:
+        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None,
+        until: Sequence[Sites] = (),
+    ) -> _Log:  # fmt: skip
+        """The accesses of a run, which ends when there are candidates for all pairs in ``until``."""
         seen = _Log(places, {place: {} for place in places})
         left = [_MOST_TOUCHES]
         size = self.gpu.warp_size
@@ -277,7 +285,14 @@ class Search:
             return False
 
         schedule = self._schedule(places, arguments, filling, choice)
+
+        def enough() -> bool:
+            seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
+            return seen.ended_early
+
         schedule.watch = remember
+        if until:
+            schedule.enough = enough
         try:
             schedule.run()
         except Unfinished:
@@ -293,7 +308,7 @@ class Search:
         """
         one, other = seen.words[pair[0]], seen.words[pair[1]]
         found: dict[tuple[int, int], tuple[int, _Seen, _Seen]] = {}
-        for word in one.keys() & other.keys():
+        for word in (word for word in one if word in other):
             for a, b in itertools.product(one[word], other[word]):
                 first, second = (a, b) if a.runner < b.runner else (b, a)
                 if not self._may_race(first, second) or (first.runner, second.runner) in found:

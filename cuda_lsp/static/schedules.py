@@ -12,6 +12,7 @@ sequentially consistent execution are a data race (Netzer and Miller 1992, "What
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
@@ -113,7 +114,7 @@ class Schedule:
 
     ``choice``: the outcome of every ``if`` whose condition nobody knows, True also: one round of such loops;
     None: they are passed over. ``watched``: the accesses that ``watch`` is told of. ``whole``: there are no
-    other blocks.
+    other blocks. ``enough``: asked when threads have waited once, twice, four times…: whether to end the run.
     """
 
     code: Code
@@ -125,22 +126,25 @@ class Schedule:
     until: float = float("inf")
     warp_size: int = 32
     whole: bool = False
+    enough: Callable[[], bool] = lambda: False
     steps: int = 0
     passed_over: bool = False  # some ``if`` on what nobody knows
 
     def run(self) -> None:
-        """Until nobody can go on. Raises ``Excluded`` or ``Unfinished``."""
+        """Until nobody can go on, or it is enough. Raises ``Excluded`` or ``Unfinished``."""
         for demand in self.code.demands:
             if self.runners and demand(self.runners[0]) == 0:
                 raise Excluded
         order = list(self.runners)
-        while True:
+        for times in itertools.count(1):
             moved = False
             for runner in order:
                 if runner.status is Status.READY:
                     moved = True
                     self._advance(runner)
             if not self._release() and not moved:
+                return
+            if times & (times - 1) == 0 and self.enough():
                 return
 
     def _advance(self, t: Runner) -> None:
@@ -187,7 +191,7 @@ class Schedule:
         else:
             t.status = Status.DONE
         self.steps += steps
-        work.DONE.steps += steps
+        work.DONE.instructions += steps
         if self.steps > MAX_STEPS or work.now() > self.until:
             raise Unfinished
 

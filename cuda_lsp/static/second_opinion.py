@@ -14,11 +14,13 @@ from attrs import evolve
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import ASSUMED, alternatives
+from cuda_lsp.static.assumed import ASSUMED, alternatives, sample
+from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.fitting import misuses_arrays
 from cuda_lsp.static.schedule_report import races_by_running
 from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
 
-_LEAST_SHARE = 0.2
+_LEAST_SHARE = 0.3
 """Of the budget, for the other launches together when the first took all of it."""
 
 _RUNNING = 0.1
@@ -38,8 +40,9 @@ def refine_with_second_opinion(
     again = {_place(f) for f in first.findings if _certain(f)}
     if not others or not again:
         return first
+    others = _fitting(kernel, launches[0], others, gpu)
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
-    share = evolve(budget, kernel=left / len(others))
+    share = evolve(budget, kernel=left / max(1, len(others)))
     for other in others:
         shown = _shown(kernel, other, gpu, again, max(share.kernel, _RUNNING * budget.kernel))
         if again - shown:
@@ -52,11 +55,23 @@ def refine_with_second_opinion(
     return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
 
 
+def _fitting(
+    kernel: Kernel, launch: LaunchConfig, others: Sequence[LaunchConfig], gpu: GpuModel
+) -> list[LaunchConfig]:
+    """The others but those that misuse shared arrays, natural arguments given, as the first does not."""
+
+    def unfit(of: LaunchConfig) -> bool:
+        return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
+
+    wrong = [other for other in others if unfit(other)]
+    return list(others) if wrong and unfit(launch) else [o for o in others if o not in wrong]
+
+
 def _shown(
     kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, places: Collection[Place], seconds: float
 ) -> set[Place]:
     """The places that executions under the launch show to race, which costs less than to ask the solver."""
-    wanted = [(ranges[0], ranges[-1]) for what, ranges in places if what is _RACE]
+    wanted = sorted((ranges[0], ranges[-1]) for what, ranges in places if what is _RACE)
     found = races_by_running(kernel, launch, gpu, wanted, work.begin(seconds))
     return {_place(finding) for finding in found.values()}
 

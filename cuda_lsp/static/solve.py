@@ -43,6 +43,7 @@ from cuda_lsp.static.symbolic_intervals import (
 )
 from cuda_lsp.static.symbolic_launch import Setting, related, setting
 from cuda_lsp.static.symbolic_terms import Op, Term
+from cuda_lsp.static.symbolic_values import forget
 from cuda_lsp.static.symbolic_walk import TooLarge, summarise
 
 UNROLL = 12
@@ -161,6 +162,8 @@ def refine_kernel(
 def _refine(
     kernel: ir.Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
+    t.begin_afresh()
+    forget()
     deadline = work.begin(budget.kernel)
     stats = Stats()
     merged = _Attempt()
@@ -248,7 +251,7 @@ def _attempt(
 def _sizes_that_matter(problems: Sequence[tuple[Problem, Term]], summary: Summary) -> list[str]:
     """Parameters taken for sizes that have a part in what arithmetic alone leaves open."""
     mentioned = {x.args[0] for p, _ in problems for x in t.subterms(p.formula) if x.op is Op.SYMBOL}
-    return sorted(summary.sizes & mentioned)
+    return sorted(text for text, names in summary.sizes.items() if names <= mentioned)
 
 
 def _contradicted(query: Query) -> bool:
@@ -394,7 +397,8 @@ def _without_common_proofs(
 
 def _without_data(guards: Term, query: Query) -> Term:
     """The conditions that no unknown predicate or value is part of."""
-    known = query.summary.facts.keys() | query.summary.slots.keys()
+    summary = query.summary
+    known = {*summary.facts, *summary.slots, *summary.places, *summary.limits}
 
     def is_data(part: Term) -> bool:
         return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)

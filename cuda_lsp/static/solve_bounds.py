@@ -12,7 +12,7 @@ from cuda_lsp.model import Code, Finding, LaunchConfig, Site, Space, Status, Wit
 from cuda_lsp.static import messages
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static.solve_condition import needed_condition
-from cuda_lsp.static.solve_query import Outcome, Query
+from cuda_lsp.static.solve_query import Answer, Outcome, Query
 from cuda_lsp.static.symbolic_encode import closure
 from cuda_lsp.static.symbolic_events import Access, Event, accesses
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
@@ -30,14 +30,15 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
         if access.array.space is not Space.SHARED or size is None or size <= 0 or access.site in seen:
             continue
         formula = _outside(access, size, query)
-        if formula is t.FALSE or not _free(formula, query) or _rests_on_data(formula, query):
+        if formula is t.FALSE or not _named(formula, query) or _rests_on_data(formula, query):
             continue
-        answer = query.solve(formula)
+        formula, answer = _answered(formula, query)
         if answer.outcome is not Outcome.MODEL:
             continue
         values = answer.values or {}
         thread = model_threads(values, query, Relation())[0]
-        start = _replayed(query, thread, argument_values(query, values, launch), access.site, size)
+        arguments = argument_values(query, values, launch)
+        start = _replayed(query, thread, arguments, access.site, size)
         if start is None:
             continue
         seen.add(access.site)
@@ -48,7 +49,9 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
             f"{messages.thread(thread.tid)} reaches {place}, outside its {size} bytes, when {condition}",
             query.kernel.name, access.site, condition=condition, launch=launch,
             witness=Witness(
-                (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start)
+                (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start),
+                {name: value for name, value in arguments.items() if name in _named(formula, query)},
+                arguments,
             ),
         )  # fmt: skip
 
@@ -62,8 +65,20 @@ def _outside(access: Access, size: int, query: Query) -> Term:
     return closure(formula, query.summary, Level.THREAD)
 
 
-def _free(formula: Term, query: Query) -> bool:
-    return any(p.op is Op.SYMBOL and p.args[0] in query.where.free for p in t.subterms(formula))
+def _answered(formula: Term, query: Query) -> tuple[Term, Answer]:
+    """With parameters that are not negative, as sizes are, if the index can leave the array then."""
+    negative = [t.lt(p, t.ZERO) for p in t.subterms(formula) if p.op is Op.SYMBOL and _is_free(p, query)]
+    sized = t.and_(formula, *map(t.not_, negative))
+    answer = query.solve(sized)
+    return (sized, answer) if answer.outcome is Outcome.MODEL else (formula, query.solve(formula))
+
+
+def _is_free(symbol: Term, query: Query) -> bool:
+    return symbol.args[0] in query.where.free
+
+
+def _named(formula: Term, query: Query) -> set[str]:
+    return {p.args[0] for p in t.subterms(formula) if p.op is Op.SYMBOL and _is_free(p, query)}
 
 
 def _rests_on_data(formula: Term, query: Query) -> bool:

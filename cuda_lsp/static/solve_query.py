@@ -15,12 +15,12 @@ from typing import Any, Protocol
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Space
 from cuda_lsp.static import symbolic_terms as t
 from cuda_lsp.static import work
 from cuda_lsp.static.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.solve_rows import FEW, Pitch, ample
-from cuda_lsp.static.symbolic_encode import Z3, Encoder, base_name, closure, has_bits, width_for, z3
+from cuda_lsp.static.solve_tickets import number_facts
+from cuda_lsp.static.symbolic_encode import Z3, Encoder, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic_events import Summary
 from cuda_lsp.static.symbolic_launch import Setting
 from cuda_lsp.static.symbolic_terms import BIT_OPS, Level, Op, Term
@@ -76,6 +76,8 @@ class Query:
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _context: Any = field(factory=lambda: z3().Context())
+    _units: int = 0
 
     def replay(
         self,
@@ -170,28 +172,7 @@ class Query:
         if self.summary.assumptions is not None:
             formula = t.and_(formula, self.summary.assumptions)
         formula = closure(formula, self.summary, shared)
-        return t.and_(formula, *self._tickets(formula, p))
-
-    def _tickets(self, formula: Term, p: Problem) -> list[Term]:
-        """Two threads' tickets from one counter differ by at least the least step."""
-        taken = [
-            part for part in t.subterms(formula)
-            if part.op is Op.APPLY and base_name(part.args[0]) in self.summary.slots
-        ]  # fmt: skip
-        facts: list[Term] = []
-        for a in taken:
-            for b in taken:
-                if not (a.args[0].endswith("#1") and b.args[0].endswith("#2")):
-                    continue
-                (array, step), (other, other_step) = (
-                    self.summary.slots[base_name(x.args[0])] for x in (a, b)
-                )
-                if array is not other or (array.space is Space.SHARED and not p.pair.relation.same_block):
-                    continue
-                least = t.const(min(step, other_step))
-                apart = t.or_(t.le(t.add(a, least), b), t.le(t.add(b, least), a))
-                facts.append(t.or_(t.not_(t.eq(a.args[2][0], b.args[2][0])), apart))
-        return facts
+        return t.and_(formula, *number_facts(formula, self.summary, p.pair.relation))
 
     def solve(self, formula: Term) -> Answer:
         """The answer for a complete formula; a formula asked before is not asked again."""
@@ -210,7 +191,7 @@ class Query:
             return False
         known = self._linearly.get(formula)
         if known is None:
-            encoder = Encoder(None, linear=True, few=few)
+            encoder = Encoder(self._context, linear=True, few=few)
             answer, _ = self._check(formula, encoder, 0.25 * self.limit)
             known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
         return known
@@ -223,11 +204,11 @@ class Query:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
         if self._refuted_linearly(formula):
             return REFUTED, None, True
-        answer, inexact = self._check(formula, Encoder())
+        answer, inexact = self._check(formula, Encoder(self._context))
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
-        return self._check(formula, Encoder(width))[0], width, True
+        return self._check(formula, Encoder(self._context, width))[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
@@ -239,7 +220,7 @@ class Query:
             if not wide:
                 return answer
             limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
-            better, _ = self._check(t.and_(formula, *limits), Encoder(width))
+            better, _ = self._check(t.and_(formula, *limits), Encoder(self._context, width))
             if better.outcome is Outcome.MODEL:
                 return better
         return answer
@@ -269,13 +250,15 @@ class Query:
             goal = encoder.encode(formula)
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
-        solver: Any = z3().Solver()
+        solver: Any = z3().Solver(ctx=self._context)
         solver.set("rlimit", work.z3_units(left))
         solver.set("timeout", int(1000 * work.PATIENCE * left))
         solver.add(*encoder.constraints, goal)
         result = solver.check()
         work.DONE.queries += 1
-        work.DONE.units = int(solver.statistics().get_key_value("rlimit count"))  # since Z3 was started
+        units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
+        work.DONE.units += units - self._units
+        self._units = units
         if result == z3().unsat:
             return REFUTED, encoder.inexact
         if result != z3().sat:

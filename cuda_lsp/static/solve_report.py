@@ -336,6 +336,8 @@ def _message(
     # A statement that reads what it writes names the write first: that is no later round.
     again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
     remedy = messages.remedy(not p.pair.relation.same_block, warp, same, again)
+    if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
+        remedy = messages.UNFENCED
     text = messages.race(kind, str(witness), who, actions, {}, remedy)
     if condition:
         text += f", when {condition}"

@@ -146,6 +146,7 @@ class _Reading:
         if split is None:
             return None
         size, *parts = split
+        self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
         self.names.append(str(size // element if size % element == 0 else size))
         return t.const(size), parts[0], parts[1]
 

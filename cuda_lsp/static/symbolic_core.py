@@ -99,12 +99,32 @@ class Term:
 
 _table: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
 _order = itertools.count()
+_permanent: list[Term] = []
+"""Terms that modules made when they were imported."""
+
+
+def _key(op: Op, args: tuple[Any, ...], lo: float, hi: float) -> tuple[Any, ...]:
+    return (op, args, lo, hi) if op in (Op.SYMBOL, Op.APPLY) else (op, args)
+
+
+def begin_afresh() -> None:
+    """Forgets the terms of kernels before, but those of constants in the program itself.
+
+    Sums and conjunctions go by the order in which terms were made; what is asked of one kernel must not
+    depend on which others were looked at. Terms from before are not to be mixed with new ones.
+    """
+    global _order
+    if not _permanent:
+        _permanent.extend(sorted(_table.values(), key=lambda term: term.order))
+    _table.clear()
+    _table.update((_key(term.op, term.args, term.lo, term.hi), term) for term in _permanent)
+    _order = itertools.count(len(_permanent))
 
 
 def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi: float) -> Term:
     # An interval that a symbol declares is part of its identity.
     DONE.terms += 1
-    key = (op, args, lo, hi) if op in (Op.SYMBOL, Op.APPLY) else (op, args)
+    key = _key(op, args, lo, hi)
     found = _table.get(key)
     if found is not None:
         return found

@@ -34,19 +34,20 @@ def base_name(name: str) -> str:
 
 
 def closure(formula: Term, summary: Summary, shared: Level) -> Term:
-    """The formula with the defining facts of every loop exit in it (``shared``: as ``affine.copy_of``)."""
+    """The formula with the facts of every loop exit and number in it (``shared``: as ``affine.copy_of``)."""
+    facts = {**summary.facts, **summary.limits}
     done: set[Term] = set()
     result = formula
     while True:
         exits = [
             p for p in t.subterms(result)
-            if p.op is Op.APPLY and base_name(p.args[0]) in summary.facts and p not in done
+            if p.op is Op.APPLY and base_name(p.args[0]) in facts and p not in done
         ]  # fmt: skip
         if not exits:
             return result
         for application in exits:
             done.add(application)
-            result = t.and_(result, _instance(application, summary.facts, shared))
+            result = t.and_(result, _instance(application, facts, shared))
 
 
 def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Term:
@@ -71,6 +72,8 @@ class Encoder:
     ``x == d*(x/d) + x%d`` are known: linear arithmetic, where a contradiction is found at once.
     """
 
+    context: Any
+    """Of Z3, of one's own: its models depend on all that was ever asked in it."""
     width: int | None = None
     linear: bool = False
     few: int = 0
@@ -93,10 +96,18 @@ class Encoder:
     # -- leaves
 
     def _number(self, value: int) -> Z3:
-        return z3().IntVal(value) if self.width is None else z3().BitVecVal(value, self.width)
+        return (
+            z3().IntVal(value, self.context)
+            if self.width is None
+            else z3().BitVecVal(value, self.width, self.context)
+        )
 
     def _variable(self, name: str, term: Term) -> Z3:
-        variable = z3().Int(name) if self.width is None else z3().BitVec(name, self.width)
+        variable = (
+            z3().Int(name, self.context)
+            if self.width is None
+            else z3().BitVec(name, self.width, self.context)
+        )
         if math.isfinite(term.lo):
             self.constraints.append(variable >= self._number(int(term.lo)))
         elif self.width is not None and self.width > 34:
@@ -123,7 +134,7 @@ class Encoder:
         if op is Op.CONST:
             return self._number(term.value)
         if op in (Op.TRUE, Op.FALSE):
-            return z3().BoolVal(op is Op.TRUE)
+            return z3().BoolVal(op is Op.TRUE, self.context)
         if op is Op.SYMBOL:
             self.names[term] = self._variable(args[0], term)
             return self.names[term]
@@ -131,7 +142,7 @@ class Encoder:
             self.names[term] = self._variable(f"{args[0]}!{term.order}", term)
             return self._application(args[0], args[2], self.names[term])
         if op is Op.TEST:
-            self.names[term] = z3().Bool(f"{args[0]}!{term.order}")
+            self.names[term] = z3().Bool(f"{args[0]}!{term.order}", self.context)
             return self._application(args[0], args[2], self.names[term])
         if op is Op.SUM:
             return self._sum(args[0])
@@ -169,7 +180,7 @@ class Encoder:
             return known
         self.inexact = True
         low, high = t.monomial_range(atoms)
-        value = z3().Int("product!" + "*".join(str(atom.order) for atom in atoms))
+        value = z3().Int("product!" + "*".join(str(atom.order) for atom in atoms), self.context)
         self._products[atoms] = value
         if math.isfinite(low):
             self.constraints.append(value >= int(low))

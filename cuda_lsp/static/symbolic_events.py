@@ -14,7 +14,7 @@ from attrs import field, frozen
 
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope
 from cuda_lsp.model import Mode, Scope, Site
-from cuda_lsp.static.symbolic_terms import Term
+from cuda_lsp.static.symbolic_terms import Level, Term
 
 
 @frozen(eq=False)
@@ -23,7 +23,7 @@ class Held:
 
     array: Array
     offset: Term
-    scope: Scope
+    scope: Scope | None
 
 
 @frozen(eq=False)
@@ -124,26 +124,63 @@ class Fact:
 
 
 @frozen(eq=False)
+class Drawing:
+    """An atomic that raises the counter in ``array`` by ``amount`` and returns what it was before.
+
+    ``formals``: the operands of the function that stands for that: the place in bytes, then ``rounds`` that
+    tell executions apart (so does who draws for a warp), then what tells apart the lanes that ask.
+    ``point``: equal for one place in the program. ``level``: who has the value: the thread that drew it, or
+    everybody in its warp or block.
+    """
+
+    array: Array
+    amount: Term
+    formals: tuple[Term, ...]
+    point: str
+    rounds: int
+    level: Level = Level.THREAD
+
+
+@frozen(eq=False)
+class Place:
+    """How many lanes stand below the generic thread's ``lane`` in a vote of its warp.
+
+    ``formals``: the operands of the function that stands for that. ``voter``: whether the thread is in it.
+    """
+
+    formals: tuple[Term, ...]
+    votes: Term
+    voter: Term
+    lane: Term
+
+
+@frozen(eq=False)
 class Summary:
     """A kernel under one launch, symbolically.
 
     ``facts``: defining facts by function name. ``reasons``: what the walk does not cover, for
     people. ``assumptions``: conditions on parameters that hold throughout. ``tainted``: names of
     functions whose values come from atomics; ``unknowns``: function name → what it stands for;
-    ``slots``: functions whose value is a unique ticket of a counter: (the counter's array, least step).
+    ``slots``: functions whose value is what a counter was before it was raised; ``places``: those whose value
+    is a place in a vote; ``limits``: what bounds these values, as ``facts`` do. ``set``: arrays that plain
+    stores write too.
     ``asserted``: what the kernel's own assertions demand of every thread. ``loaded``: names of functions
     that stand for values computed from memory in ways that are not followed (floating point).
-    ``sizes``: parameters that are compared as unsigned numbers and were taken not to be negative.
+    ``sizes``: what is compared as an unsigned number and was taken not to be negative: parameters and what is
+    left of them, with the parameters in it.
     """
 
     events: tuple[Event, ...]
     facts: Mapping[str, Fact] = field(factory=dict[str, Fact])
     unknowns: Mapping[str, str] = field(factory=dict[str, str])
-    slots: Mapping[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
+    slots: Mapping[str, Drawing] = field(factory=dict[str, Drawing])
     tainted: frozenset[str] = frozenset()
     reasons: tuple[str, ...] = ()
     assumptions: Term | None = None
     locks: str = ""
     asserted: Term | None = None
     loaded: frozenset[str] = frozenset()
-    sizes: frozenset[str] = frozenset()
+    sizes: Mapping[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
+    places: Mapping[str, Place] = field(factory=dict[str, Place])
+    limits: Mapping[str, Fact] = field(factory=dict[str, Fact])
+    set: frozenset[Array] = frozenset()

@@ -16,6 +16,7 @@ from cuda_lsp.static.symbolic_intervals import Relation
 from cuda_lsp.static.symbolic_terms import Level, Term
 from cuda_lsp.static.symbolic_values import PointerValue, Target, Value, type_range
 
+_ONE = ir.Const(1, ir.Builtin(Axis.GDIM_X).type)
 _MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
@@ -88,7 +89,7 @@ def _grid_axis(
 
 
 def _axes_used(kernel: ir.Kernel) -> set[Axis]:
-    """Built-ins that the kernel mentions anywhere."""
+    """Built-ins that the kernel mentions anywhere, but to ask whether an extent is 1 (``grid_barriers``)."""
     import attrs
 
     found: set[Axis] = set()
@@ -100,6 +101,8 @@ def _axes_used(kernel: ir.Kernel) -> set[Axis]:
             stack.extend(node)  # type: ignore[arg-type]
         elif isinstance(node, ir.Builtin):
             found.add(node.axis)
+        elif isinstance(node, ir.Binary) and node.op is ir.BinaryOp.EQ and node.right == _ONE:
+            stack += [] if isinstance(node.left, ir.Builtin) else [node.left]
         elif isinstance(node, ir.Expr | ir.Stmt) and id(node) not in seen:
             seen.add(id(node))
             stack.extend(getattr(node, a.name) for a in attrs.fields(type(node)))

@@ -9,7 +9,7 @@ that walk's events are the loop.  The exit round K is an unknown with its defini
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt, Var
@@ -34,9 +34,9 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     entry = walker.state.copy()
     k = t.symbol(f"k{walker.number()}", Level.GRID, 0)
     changed = [v for v in _assigned((*loop.test, *loop.body, *loop.step)) if v in entry.values]
-    header = _closed_forms(walker, loop, k, changed, entry)
+    header, settled = _closed_forms(walker, loop, k, changed, entry)
     walker.state = entry.copy()
-    _record(walker, loop, k, header)
+    _record(walker, loop, k, header, settled)
 
 
 # ----------------------------------------------------------------------------------------- syntax
@@ -140,8 +140,8 @@ def _guarded(event: Event, condition: Term) -> Event:
 
 def _closed_forms(
     walker: Walker, loop: ir.Loop, k: Term, changed: Sequence[Var], entry: State
-) -> dict[Var, Value]:
-    """The value of each changed variable at the start of round ``k``."""
+) -> tuple[dict[Var, Value], Set[Array]]:
+    """The value of each changed variable at the start of round ``k``, and arrays the block agrees on then."""
     marks: dict[Var, Term] = {}
     start: dict[Var, Value] = {}
     for var in changed:
@@ -150,35 +150,45 @@ def _closed_forms(
         pointer = isinstance(entry.values[var], PointerValue)
         start[var] = PointerValue((Target(t.TRUE, HeaderPlace(var), t.ZERO),)) if pointer else marks[var]
     places = {v: s.targets[0].array for v, s in start.items() if isinstance(s, PointerValue)}
-    after = _probe(walker, loop, k, start)
-    return _resolve(walker, k, changed, entry, marks, places, after)
+    after, settled = _probe(walker, loop, k, start)
+    return _resolve(walker, k, changed, entry, marks, places, after), settled
 
 
-def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> dict[Var, Value]:
-    """What the variables hold after one round from ``start``; leaves no events behind."""
+def _probe(walker: Walker, loop: ir.Loop, k: Term, start: Header) -> tuple[dict[Var, Value], Set[Array]]:
+    """What the variables hold after one round from ``start``; leaves no events behind.
+
+    And the arrays that nobody stored to since a barrier, neither before the loop nor at the end of a round.
+    """
     saved = (walker.state, walker.path, walker.assumed, walker.fenced, walker.locks)
     events, left, iterators = walker.events, walker.left, walker.iterators
     walker.events, walker.left = [], {}
     walker.depth += 1
     _enter(walker, loop, k, start)
+    first = dict(walker.state.versions)
     _round(walker, loop, k)
     result = {var: walker.state.values.get(var, value) for var, value in start.items()}
+    last = walker.state.versions
+    settled = {
+        array for array in first
+        if saved[0].versions.get(array, (0, Level.BLOCK))[1] <= Level.BLOCK
+        and (last[array] == first[array] or last[array][1] <= Level.BLOCK)
+    }  # fmt: skip
     walker.depth -= 1
     walker.state, walker.path, walker.assumed, walker.fenced, walker.locks = saved
     walker.events, walker.left, walker.iterators = events, left, iterators
-    return result
+    return result, settled
 
 
-def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header) -> None:
+def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[Array] = frozenset()) -> None:
     walker.state = walker.state.copy()
     walker.path = t.and_(walker.path, walker.state.alive)
     walker.state.alive = t.TRUE
     walker.state.values.update(header)
     walker.iterators = (*walker.iterators, k)
-    _forget(walker, loop)
+    _forget(walker, loop, settled)
 
 
-def _forget(walker: Walker, loop: ir.Loop) -> None:
+def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) -> None:
     """Memory that the loop writes holds unknown values in its rounds and after it."""
     statements = (*loop.test, *loop.body, *loop.step)
     touched = written_arrays(statements) & walker.written
@@ -187,7 +197,8 @@ def _forget(walker: Walker, loop: ir.Loop) -> None:
     if _has_barrier(statements):
         touched = walker.written
     for array in touched:
-        walker.state.versions[array] = (walker.number(), Level.THREAD)
+        level = Level.BLOCK if array in settled else Level.THREAD
+        walker.state.versions[array] = (walker.number(), level)
         walker.state.local.pop(array, None)
 
 
@@ -413,11 +424,11 @@ def _conditional_steps(value: Term, mark: Term) -> list[int] | None:
 # -------------------------------------------------------------------------------- the recorded walk
 
 
-def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header) -> None:
+def _record(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[Array]) -> None:
     outer_path, outer_events, outer_left = walker.path, walker.events, walker.left
     outer_iterators, entry = walker.iterators, walker.state
     walker.events, walker.left = [], {}
-    _enter(walker, loop, k, header)
+    _enter(walker, loop, k, header, settled)
     inside = walker.path
     at_header = walker.state.copy()
     runs = _round(walker, loop, k)

@@ -132,6 +132,14 @@ def _plausible(term: Term, *, unsigned: bool = False) -> Term:
 
 
 _plausible_terms: dict[bool, dict[Term, Term]] = {False: {}, True: {}}
+
+
+def forget() -> None:
+    """Nothing is known of expressions seen before."""
+    for memo in _plausible_terms.values():
+        memo.clear()
+
+
 _KEPT_TERMS = 20_000
 """An expression that grows by one operation at a time is looked through once, not once per operation."""
 
@@ -161,6 +169,16 @@ def _sizes(settled: Term, type: Type) -> Iterator[str]:
                 yield part.args[0]
 
 
+def _rest_of_size(settled: Term, type: Type) -> Term | None:
+    """What is left of sizes (``n - k``), before it wraps: as little negative as a size is."""
+    if settled.op is not Op.WRAP or not isinstance(type, Int) or type.signed:
+        return None
+    raw: Term = settled.args[0]
+    leaves = [part for part in t.subterms(raw) if part.op in (Op.SYMBOL, Op.APPLY, Op.TEST)]
+    plain = all(part.op is Op.SYMBOL and part.args[1] is Level.GRID for part in leaves)
+    return raw if plain and raw.op is Op.SUM and raw.hi > 0 else None
+
+
 def _into_signed(raw: Term, type: Int) -> Term:
     """An unsigned or wider value cast to a signed type: wraps unless it plausibly fits."""
     narrow = _plausible(raw)
@@ -184,14 +202,16 @@ class Evaluator:
     """Turns pure expressions into values for the generic thread.
 
     ``lookup``: the current value of a variable. ``fresh``: a value of a type that nothing is known
-    of: (what it stands for, level, type) → term. ``sizes``: gets the names of parameters that are compared
-    as unsigned numbers and were taken to be sizes.
+    of: (what it stands for, level, type) → term. ``sizes``: gets the parameters, and what is left of them,
+    that are compared as unsigned numbers and were taken to be sizes. ``exchanged``: what is known of a value
+    of several lanes.
     """
 
     axes: Mapping[Axis, Term]
     lookup: Callable[[Var], Value]
     fresh: Callable[..., Value]
-    sizes: set[str]
+    sizes: dict[str, frozenset[str]]
+    exchanged: Callable[[Intrinsic], Value | None] = lambda e: None
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -299,7 +319,11 @@ class Evaluator:
 
     def _compared(self, e: Expr) -> Term:
         settled = self.integer(e)
-        self.sizes.update(_sizes(settled, e.type))
+        rest = _rest_of_size(settled, e.type)
+        if rest is not None:
+            self.sizes[repr(rest)] = frozenset(x.args[0] for x in rest.parts if x.op is Op.SYMBOL)
+            return rest
+        self.sizes.update((name, frozenset({name})) for name in _sizes(settled, e.type))
         return settled
 
     def _compare_pointers(self, e: Binary) -> Term:
@@ -381,6 +405,9 @@ class Evaluator:
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         name = e.name
+        known = self.exchanged(e)
+        if known is not None:
+            return known
         if is_lane_exchange(name) or any(word in name for word in _VOLATILE):
             uniform = "syncthreads" in name
             warp = any(word in name for word in ("ballot", "_any", "_all", "reduce_"))

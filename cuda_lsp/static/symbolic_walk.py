@@ -10,7 +10,7 @@ nothing can have changed it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from attrs import define, evolve, field
 
@@ -18,20 +18,24 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import symbolic_cells, work
 from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static import work
 from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.symbolic_cells import Cells
 from cuda_lsp.static.symbolic_events import (
     Access,
     BarrierEvent,
     CopyEvent,
+    Drawing,
     Event,
     Fact,
     Held,
+    Place,
     Summary,
     TicketEvent,
     accesses,
 )
+from cuda_lsp.static.symbolic_lanes import Vote, exchanged
 from cuda_lsp.static.symbolic_objects import WholeObjects, regular
 from cuda_lsp.static.symbolic_terms import Level, Op, Term
 from cuda_lsp.static.symbolic_values import (
@@ -84,10 +88,15 @@ class Walker:
     facts: dict[str, Fact] = field(factory=dict[str, Fact])
     unknowns: dict[str, str] = field(factory=dict[str, str])
     loaded: set[str] = field(factory=set[str])
-    sizes: set[str] = field(factory=set[str])
-    slots: dict[str, tuple[Array, int]] = field(factory=dict[str, tuple[Array, int]])
+    sizes: dict[str, frozenset[str]] = field(factory=dict[str, frozenset[str]])
+    slots: dict[str, Drawing] = field(factory=dict[str, Drawing])
+    votes: dict[str, Vote] = field(factory=dict[str, Vote])
+    places: dict[str, Place] = field(factory=dict[str, Place])
+    limits: dict[str, Fact] = field(factory=dict[str, Fact])
+    cells: dict[tuple[Array, int], Cells] = field(factory=dict[tuple[Array, int], Cells])
     tainted: set[str] = field(factory=set[str])
     unsteady: set[Array] = field(factory=set[Array])  # counters that something may set back
+    counters: frozenset[Array] = frozenset()  # those that begin at 0 or above, and only grow
     tainted_arrays: set[Array] = field(factory=set[Array])
     reasons: dict[str, None] = field(factory=dict[str, None])
     left: dict[int, list[tuple[Term, State]]] = field(factory=dict[int, list[tuple[Term, State]]])
@@ -123,7 +132,7 @@ class Walker:
         return t.apply(name, level, self.iterators, *type_range(type))
 
     def evaluator(self) -> Evaluator:
-        return Evaluator(self.axes, self.lookup, self.fresh, self.sizes)
+        return Evaluator(self.axes, self.lookup, self.fresh, self.sizes, lambda e: exchanged(self, e))
 
     def lookup(self, var: Var) -> Value:
         known = self.state.values.get(var)
@@ -218,12 +227,14 @@ class Walker:
             other = otherwise.values.get(var)
             values[var] = value if other is None or other == value else choose(condition, value, other)
         versions = dict(otherwise.versions)
-        for array, version in then.versions.items():
-            if versions.get(array, version) != version or array not in otherwise.versions:
-                version = (self.number(), Level.THREAD)
-            versions[array] = version
-        for array in otherwise.versions.keys() - then.versions.keys():
+        apart = [
+            array for array in then.versions.keys() | otherwise.versions.keys()
+            if then.versions.get(array) != otherwise.versions.get(array)
+        ]  # fmt: skip
+        versions.update(then.versions)
+        for array in sorted(apart, key=lambda array: array.id):
             versions[array] = (self.number(), Level.THREAD)
+            symbolic_cells.merged(self, array, then.versions, otherwise.versions, versions)
         local = {
             array: {o: v for o, v in cells.items() if otherwise.local.get(array, {}).get(o) == v}
             for array, cells in then.local.items()
@@ -352,7 +363,9 @@ class Walker:
         self.unknowns[name] = f"the contents of `{array.name}`"
         if array in self.tainted_arrays:
             self.tainted.add(name)
-        return t.apply(name, level, operands, *type_range(type))
+        held = t.apply(name, level, operands, *type_range(type))
+        cells = symbolic_cells.of_version(self, array, self.state.versions)
+        return symbolic_cells.content(self, offset, type, held, cells)
 
     def _load(self, s: ir.Load) -> None:
         places = self._access(s.pointer, t.const(s.type.size), Mode.READ, s.site)
@@ -363,13 +376,23 @@ class Walker:
         value = self.evaluator().value(s.value)
         known = value if isinstance(value, Term) else None
         places = self._access(s.pointer, t.const(s.type.size), Mode.WRITE, s.site, value=known)
+        before = self._cells(places)
         self.overwrite(places, s.type.size)
+        for array, cells in before:
+            symbolic_cells.store(self, array, places.targets[0].offset, s.type.size, known, cells)
         if known is not None and self._is_tainted(known):
             self.tainted_arrays.update(x.array for x in places.targets if isinstance(x.array, Array))
         if len(places.targets) == 1:
             target = places.targets[0]
             if isinstance(target.array, Array) and target.array.space is Space.LOCAL:
                 self.state.local.setdefault(target.array, {})[target.offset] = (s.type.size, value)
+
+    def _cells(self, places: PointerValue) -> list[tuple[Array, Cells | None]]:
+        """What is known of the elements of the one array that a pointer points into."""
+        if len(places.targets) != 1 or not isinstance(places.targets[0].array, Array):
+            return []
+        array = places.targets[0].array
+        return [(array, symbolic_cells.of_version(self, array, self.state.versions))]
 
     def _is_tainted(self, value: Term) -> bool:
         return any(p.op is Op.APPLY and p.args[0] in self.tainted for p in t.subterms(value))
@@ -398,13 +421,22 @@ class Walker:
             self.events.append(TicketEvent())
         if s.op in ("cas", "exch") and self.iterators and not self.held:
             self.locks = self.locks or WAITING
+        before = self._cells(places)
         if s.op != "load":
             self.overwrite(places, s.type.size)
-        step = self._steps_up(s)
+        step = self._raises_by(s)
         if step is None:
             self.unsteady.update(x.array for x in places.targets if isinstance(x.array, Array))
-        if s.var is None:
-            return
+        number = self._number_drawn(s, places, step) if s.var is not None else None
+        if s.op != "load" and step is not None:
+            for array, cells in before:
+                offset = places.targets[0].offset
+                number = symbolic_cells.raised(self, array, offset, s.type.size, step, number, cells)
+        if s.var is not None and number is not None:
+            self.state.values[s.var] = number
+
+    def _number_drawn(self, s: ir.Atomic, places: PointerValue, step: Term | None) -> Term:
+        """What the atomic returns: for a counter, one of the numbers that it hands out."""
         name = f"atomic{self.number()}"
         self.unknowns[name] = f"the result of an atomic on `{s.site.text}`"
         self.tainted.add(name)
@@ -412,20 +444,24 @@ class Walker:
         operands: tuple[Term, ...] = self.iterators
         if target is not None and isinstance(target.array, Array):
             operands = (target.offset, *self.iterators)
-            if step:
-                self.slots[name] = (target.array, step)
-        self.state.values[s.var] = t.apply(name, Level.THREAD, operands, *type_range(s.type))
+            if step is not None and step is not t.ZERO:
+                self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
+        lo, hi = type_range(s.type)
+        if target is not None and step is not None and target.array in self.counters:
+            lo = max(lo, 0)
+        return t.apply(name, Level.THREAD, operands, lo, hi)
 
-    def _steps_up(self, s: ir.Atomic) -> int | None:
+    def _raises_by(self, s: ir.Atomic) -> Term | None:
         """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""
         if s.op == "load":
-            return 0
+            return t.ZERO
         operand = self.evaluator().value(s.operands[0]) if s.operands else None
-        if not isinstance(operand, Term) or not operand.is_const:
+        if not isinstance(operand, Term):
             return None
         if s.op == "inc":
-            return 1 if operand.value in (-1, _ALL_ONES) else None
-        return operand.value if s.op == "add" and operand.value >= 0 else None
+            return t.ONE if operand.is_const and operand.value in (-1, _ALL_ONES) else None
+        most = (1 << (8 * s.type.size - 1)) - 1  # beyond it, it lowers the counter
+        return operand if s.op == "add" and operand.lo >= 0 and operand.hi <= most else None
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)
@@ -505,7 +541,13 @@ class Walker:
             level = Level.GRID if s.scope is BarrierScope.GRID else Level.BLOCK
         for array in self.written:
             if array.space is not Space.LOCAL:
+                cells = symbolic_cells.of_version(self, array, self.state.versions)
                 self.state.versions[array] = (self.number(), level)
+                if level is not Level.THREAD:
+                    symbolic_cells.barrier(self, array, cells)
+                else:
+                    whole = s.scope is BarrierScope.WARP and mask is None and s.assured
+                    symbolic_cells.warp_barrier(self, array, cells, whole)
 
 
 WAITING = "what a loop waits for, which may act as a lock"
@@ -560,6 +602,15 @@ def _root(pointer: ir.Expr) -> Array | None:
     return pointer.array if isinstance(pointer, ir.AddressOf) else None
 
 
+def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:
+    """The counter never hands out a number twice, but for resets within the block."""
+    array = drawing.array
+    aliases = array.may_alias is not None and any(a.may_alias == array.may_alias for a in reset | wavering)
+    if aliases or array in wavering:
+        return False
+    return array not in reset or array.space is Space.SHARED
+
+
 def summarise(
     kernel: ir.Kernel,
     axes: Mapping[ir.Axis, Term],
@@ -575,27 +626,37 @@ def summarise(
     if written >= EVERY_ARRAY:
         written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
     facts = facts_of(kernel)
-    walker = Walker(
-        axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
-        deadline=deadline,
-    )  # fmt: skip
-    x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
-    threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
-    walker.objects = WholeObjects(threads, regular(kernel.body))
-    walker.walk(kernel.body)
+    counters = frozenset(a for a in written if a.space is Space.GLOBAL)
+    while True:
+        walker = Walker(
+            axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
+            deadline=deadline, counters=counters,
+        )  # fmt: skip
+        x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+        threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
+        walker.objects = WholeObjects(threads, regular(kernel.body))
+        walker.walk(kernel.body)
+        # A counter that something sets back hands out a number twice, and negative ones.
+        stored = frozenset(e.array for e in accesses(walker.events) if e.mode is Mode.WRITE)
+        taken = {slot.array for slot in walker.slots.values()} & counters
+        kept = {slot.array for slot in walker.slots.values() if steady(slot, stored, walker.unsteady)}
+        if taken <= kept:
+            break
+        counters &= kept
     assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
-    # A counter that is also stored to may be reset: its tickets need not be distinct.
-    stored = walker.unsteady | {e.array for e in accesses(walker.events) if e.mode is Mode.WRITE}
     return Summary(
         tuple(walker.events),
         walker.facts,
         walker.unknowns,
-        {name: slot for name, slot in walker.slots.items() if slot[0] not in stored},
+        {name: slot for name, slot in walker.slots.items() if steady(slot, stored, walker.unsteady)},
         frozenset(walker.tainted),
         tuple(walker.reasons),
         assumption,
         walker.locks,
         walker.assumed,
         frozenset(walker.loaded),
-        frozenset(walker.sizes),
+        walker.sizes,
+        walker.places,
+        walker.limits,
+        stored,
     )

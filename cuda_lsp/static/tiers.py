@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from attrs import define, evolve, frozen
 
@@ -23,6 +24,7 @@ from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.coalescing import coalescing_findings
 from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.fitting import fitted, misuses_arrays
 from cuda_lsp.static.incomplete import incomplete_findings
 from cuda_lsp.static.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.limits import limit_findings
@@ -34,6 +36,7 @@ from cuda_lsp.static.values import Data
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
+_MISUSE = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
 _COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
@@ -49,7 +52,8 @@ Key = tuple[object, ...]
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
+    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
+    ``cut``: there was no time for all of it.
     """
 
     report: KernelReport
@@ -79,10 +83,14 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     open_reasons: dict[str, None] = {}
     possible = False
     sampled: set[Key] = set()
+    by_example = False
     for launch in launches:
         if clock.late() and launch is not launches[0]:
             break
         unknown = _run(kernel, launch, launch.arguments, settings, clock)
+        if launch.assumed:
+            launch, unknown = fitted(kernel, launch, unknown, partial(_open_run, kernel, settings, clock))
+            launches = (launch,)
         found = _findings(unknown, settings, clock)
         open_reasons.update(dict.fromkeys(unknown.undecided))
         if not unknown.whole:
@@ -99,6 +107,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         elif free_scalars(kernel, launch):
             examples = [] if clock.late() else _sampled(kernel, launch, settings, clock)
             sampled |= {key_of(f) for f in examples if f.code in RACES}
+            by_example |= any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples)
             _collect(findings, examples)
         else:
             _collect(findings, doubts)
@@ -112,7 +121,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         _collect(findings, incomplete_findings(kernel, launches[0]))
     incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
     reasons = (*incomplete, *open_reasons)
-    decided = not possible and not open_reasons
+    decided = not possible and not open_reasons and not _divergence(findings.values())
     verdict = _verdict(findings.values(), race_free=decided and not incomplete)
     report = KernelReport(
         name=kernel.name,
@@ -121,12 +130,10 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         reasons=reasons if verdict is Verdict.UNDECIDED else incomplete,
         launches=launches,
         findings=shown(findings.values(), settings),
-        refined=decided and not _divergence(findings.values()),
+        refined=decided and not by_example,
         key=kernel.digest,
     )
-    return FirstTier(
-        report, report.refined, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons
-    )
+    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons)
 
 
 @define
@@ -158,6 +165,10 @@ def _run(
         for path in trace.paths:
             path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
     return trace
+
+
+def _open_run(kernel: Kernel, settings: Settings, clock: _Clock, launch: LaunchConfig) -> Trace:
+    return _run(kernel, launch, launch.arguments, settings, clock)
 
 
 def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
@@ -198,10 +209,13 @@ def _not_its_fault(
     certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
     if unlike(kernel, launch):
         certain.clear()
+    fits = not any(f.status is Status.PROVED and f.code in _MISUSE for f in findings)
     for other in alternatives(kernel, launch):
         if not certain:
             break
         trace = _run(kernel, other, other.arguments, settings, clock)
+        if fits and misuses_arrays(trace):
+            continue
         there = _findings(trace, settings, clock)
         certain &= {key_of(f) for f in there if f.status is Status.PROVED}
     return tuple(

@@ -57,7 +57,7 @@ class Held:
 
     array: Array
     offset: int | Lanes | Data
-    scope: Scope
+    scope: Scope | None
 
 
 @frozen(eq=False)

@@ -59,7 +59,7 @@ def _takes_lock(facts: Slice, s: Stmt) -> bool:
 def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
     if any(isinstance(s, (Store, Copy)) or (isinstance(s, Barrier) and s.scope not in _WARP) for s in inside):
         return False
-    if any(isinstance(s, Atomic) and not _only_reads(s) for s in inside):
+    if any(isinstance(s, Atomic) and not only_reads(s) for s in inside):
         return False
     changing = {v.id for s in inside if (v := assigned(s)) is not None}
     needed = _deciding(loop, inside)
@@ -76,7 +76,8 @@ def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
     return False
 
 
-def _only_reads(s: Atomic) -> bool:
+def only_reads(s: Atomic) -> bool:
+    """The atomic changes nothing."""
     operand = s.operands[0] if s.operands else None
     same = isinstance(operand, Const) and s.op in _READS and operand.value == _READS[s.op]
     return (

@@ -68,7 +68,7 @@ class ThreadAccess:
     scope: Scope | None
     chosen: tuple[Site, bool] | None = None
     rounds: tuple[int, ...] = ()
-    held: frozenset[tuple[Array, int, Scope]] = frozenset()
+    held: frozenset[tuple[Array, int, Scope | None]] = frozenset()
 
 
 @frozen
@@ -159,7 +159,7 @@ class _Machine:
     )
     steps: int = 0
     rounds: list[int] = field(factory=list[int])
-    held: frozenset[tuple[Array, int, Scope]] = frozenset()
+    held: frozenset[tuple[Array, int, Scope | None]] = frozenset()
 
     def run(self, statements: Sequence[Stmt]) -> None:
         for s in statements:
@@ -231,7 +231,7 @@ class _Machine:
                 if not s.harmless:
                     raise NeedsData
 
-    def _lock(self, lock: ir.Lock) -> tuple[Array, int, Scope]:
+    def _lock(self, lock: ir.Lock) -> tuple[Array, int, Scope | None]:
         place = self.value(lock.pointer)
         if not isinstance(place, Place):
             raise NeedsData
@@ -472,7 +472,7 @@ def collide(
 
 
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
-    if any(same_block or scope is not Scope.BLOCK for _, _, scope in a.held & b.held):
+    if any(scope and (same_block or scope is not Scope.BLOCK) for _, _, scope in a.held & b.held):
         return False
     if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
         if a.array.space is Space.SHARED and not same_block:

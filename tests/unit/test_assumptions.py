@@ -66,3 +66,10 @@ def test_a_comparison_that_decides_nothing_leaves_nothing_to_assume() -> None:
     kernel = report("__shared__ float s[512]; if (threadIdx.x < n) s[threadIdx.x] = 1;")
     assert kernel.verdict is Verdict.RACE_FREE
     assert kernel.assumptions == ()
+
+
+def test_what_is_left_of_a_size_is_taken_for_a_size() -> None:
+    # For n == -3 the bound wraps, and every thread would store, also to what another one reads.
+    kernel = report("unsigned u = i; if (u < n - 1) a[u] = a[u + n];")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert "`n - 1` is not negative" in kernel.assumptions

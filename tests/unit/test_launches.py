@@ -64,6 +64,19 @@ def test_a_changed_block_gives_no_configuration_but_the_site_remains() -> None:
     assert site.arguments == {0: 3}
 
 
+@pytest.mark.parametrize(
+    "device",
+    [
+        "cg::thread_block block = cg::this_thread_block();",
+        "int block = blockIdx.x;",
+        "float block; block += 1;",
+    ],
+)
+def test_what_another_function_calls_the_same_says_nothing_of_a_block(device: str) -> None:
+    site = only(f"void k() {{ {device} }}\nvoid f() {{ dim3 block(8, 8); k<<<4, block>>>(); }}")
+    assert site.block == (8, 8, 1)
+
+
 def test_arguments_get_the_names_of_parameters() -> None:
     configuration = only("void f() { k<<<2, 64>>>(p, 5); }").configuration(("data", "n"))
     assert configuration is not None

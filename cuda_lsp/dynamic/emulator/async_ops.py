@@ -212,13 +212,12 @@ class Async:
     def arrive(self, address: Array, count: Array, mask: Mask, drops: bool = False) -> Array:
         """The phase in which each thread arrived. ``drops``: later phases do not expect it."""
         address, count = self._spread(address), self._spread(count)
-        order = self.services.order
-        order.sequence += 1
+        now = self.services.order.arrives()
         states = np.zeros(self.services.threads, np.uint64)
         for lane in self._lanes(mask).tolist():
             barrier = self._at(int(address[lane]))
             states[lane] = barrier.phase
-            barrier.arrived[lane] = order.sequence
+            barrier.arrived[lane] = now
             barrier.pending -= int(count[lane])
             barrier.expected -= int(count[lane]) if drops else 0
             self._complete(barrier)

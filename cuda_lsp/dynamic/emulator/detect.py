@@ -188,6 +188,8 @@ class Detector:
         if self.across_blocks:
             low, high = self.memory.shared
             self.kept += [r for r in records if not (low <= int(r.address.flat[0]) < high)]
+        else:
+            self.order.forget(self.pending[0].sequence if self.pending else self.order.sequence)
 
     def finish(self) -> None:
         """The launch is over."""
@@ -281,14 +283,14 @@ class Detector:
             apart = a.sequence != b.sequence if self.lock_step else a.tick != b.tick
             clash &= ~((warp[a.thread] == warp[b.thread]) & apart)
         hits = np.flatnonzero(clash)
-        if self.order.pickups if across else self.order.events or self.order.handed:
-            hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i, across)], np.int64)
+        if self.order.events:
+            hits = np.array([i for i in hits.tolist() if not self._ordered(a, b, i)], np.int64)
         if len(hits):
             self._note(a[hits], b[hits], across)
 
-    def _ordered(self, a: Entries, b: Entries, i: int, across: bool) -> bool:
+    def _ordered(self, a: Entries, b: Entries, i: int) -> bool:
         first, second = (int(a.thread[i]), int(a.sequence[i])), (int(b.thread[i]), int(b.sequence[i]))
-        return self.order.between(*first, *second, across)
+        return self.order.between(*first, *second)
 
     def _note(self, a: Entries, b: Entries, across: bool) -> None:
         """Add racing accesses, row by row, to their pairs of instructions."""

@@ -1,16 +1,18 @@
 """What orders accesses besides block barriers: warp synchronisation, partial barriers, fences with atomics.
 
-Warp clocks tick for all lanes of a warp when the whole warp synchronises. Everything else is an *event* with
-the threads it releases from and the threads it orders after them; chains of events are followed. Between
-blocks a fence followed by an atomic (or a release) publishes what its thread has seen, and an atomic or an
-acquiring load at the same address picks it up: "last block done", flags, barriers of a whole grid. Within a
-block the same holds between two threads (locks, queues), and a fence for the block is enough.
+Two lanes of a warp are ordered by its clock, which ticks when the whole warp synchronises. Everything else is
+an *event*: threads that learn what others had done by then. A fence followed by an atomic (or a release)
+publishes what its thread knows, and an atomic or an acquiring load at the same address learns it: locks,
+queues, flags, "last block done", barriers of a whole grid. What one thread has learned its warp knows from
+their next meeting on, and its block from its next barrier on. ``between`` follows events and meetings from
+one access to another: happens-before, by the order in which things were executed.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
@@ -20,42 +22,64 @@ from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 
 Array = Any
 
+_NEVER = 2**62
+_FEW = 4
+_REMEMBERED = 1 << 24  # entries of ``Order.reached`` that are kept
+
 
 @frozen(eq=False)
 class Event:
-    """From ``sequence`` on, threads of ``after`` come after what threads of ``before`` did earlier.
-
-    ``until``: when each of them said so, if not at ``sequence``.
-    """
+    """At ``sequence`` the threads ``after`` learn what each of ``before`` knew at ``until``; all indices."""
 
     sequence: int
-    before: Array
-    after: Array
-    until: Array | None = None
+    before: Array | list[int]
+    until: Array | list[int]
+    after: list[int]
 
-    def covers(self, thread: int, at: int) -> bool:
-        """Whether what ``thread`` did then is among what comes before."""
-        return bool(self.before[thread]) and (self.until is None or at <= self.until[thread])
-
-
-@frozen
-class Publication:
-    """A fence and then an atomic on ``address``: what ``thread`` had seen at ``sequence`` is visible."""
-
-    address: int
-    thread: int
-    sequence: int
-    barrier: int  # when the thread's block last passed a barrier
-    wide: bool = True  # also for other blocks
+    def teaches(self, when: Array) -> bool:
+        """Whether one of those who tell knew it by then. ``when``: each thread does, ``(n,)``."""
+        if len(self.before) > _FEW:
+            return bool((when[self.before] <= self.until).any())
+        known = when.item  # many times as fast as an operation on arrays of one
+        return any(known(thread) <= at for thread, at in zip(self.before, self.until, strict=True))
 
 
-@frozen
-class Pickup:
-    """An atomic of ``thread`` that read after the publication."""
+@define(eq=False)
+class Meetings:
+    """When groups (warps, or blocks) met with all their living threads. ``who``: flags of each, ``(n,)``."""
 
-    publication: Publication
-    thread: int
-    sequence: int
+    times: list[int] = field(factory=list[int])
+    who: list[Array] = field(factory=list[Array])
+
+    def add(self, sequence: int, threads: Array) -> None:
+        """One that repeats the last, with nothing executed in between, is none."""
+        if self.who and np.array_equal(self.who[-1], threads):
+            if self.times[-1] == sequence - 1:
+                self.times[-1] = sequence
+                return
+            threads = self.who[-1]  # loops meet often: one array for all
+        self.times.append(sequence)
+        self.who.append(threads)
+
+    def after(self, thread: int, sequence: int) -> int:
+        """When the group of ``thread`` meets next; never: ``_NEVER``."""
+        for k in range(bisect_right(self.times, sequence), len(self.times)):
+            if self.who[k][thread]:
+                return self.times[k]
+        return _NEVER
+
+    def forget(self, sequence: int) -> None:
+        count = bisect_left(self.times, sequence)
+        del self.times[:count], self.who[:count]
+
+
+@define(eq=False)
+class Published:
+    """What atomics at one address have made visible. ``told``: thread → when, and whether to other blocks."""
+
+    told: dict[int, tuple[int, bool]] = field(factory=dict[int, tuple[int, bool]])
+    learned: dict[int, int] = field(factory=dict[int, int])  # thread → version that it has seen
+    version: int = 0
 
 
 @define(eq=False)
@@ -66,20 +90,20 @@ class Order:
     sequence: int = 0
     ticks: Array = None
     events: list[Event] = field(factory=list[Event])
+    warps: Meetings = field(factory=Meetings)
+    blocks: Meetings = field(factory=Meetings)
     fenced: Array = None
     near: Array = None  # threads that fenced at all, also for their block only
-    published: dict[int, dict[int, Publication]] = field(factory=dict[int, dict[int, Publication]])
-    pickups: list[Pickup] = field(factory=list[Pickup])
-    handed: dict[tuple[int, int], list[tuple[int, int]]] = field(factory=dict[tuple[int, int], Any])
-    met: set[tuple[Publication, int]] = field(factory=set[tuple[Publication, int]])  # only the first counts
-    barriers: Array = None  # sequence of each thread's last block barrier
-    barrier_log: list[tuple[int, Array]] = field(factory=list[tuple[int, Array]])
+    published: dict[int, Published] = field(factory=dict[int, Published])
+    reached: dict[tuple[int, int], Array] = field(factory=dict[tuple[int, int], Array])
+    reached_at: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.ticks = np.zeros(self.lanes.count, np.int32)
         self.fenced = np.zeros(self.lanes.count, bool)
         self.near = self.fenced
-        self.barriers = np.zeros(self.lanes.count, np.int64)
+
+    # ------------------------------------------------------------------------------- what happens
 
     def warp_sync(self, lanes: Array | None, mask: Array | int, alive: Array | None) -> None:
         """The lanes arrived together; ``mask``: the lane mask each of them named."""
@@ -91,6 +115,7 @@ class Order:
         if lanes is not None:
             whole = whole & lanes
         self.ticks = self.ticks + whole.astype(np.int32)
+        self.warps.add(self.sequence, whole)
         partial = ~whole if lanes is None else lanes & ~whole
         if not partial.any():
             return
@@ -98,26 +123,22 @@ class Order:
             inside = (self.lanes.warp == warp) & partial
             for bits in distinct(named[inside]).tolist():
                 group = inside & (bits >> self.lanes.lane.astype(np.int64) & 1 == 1)
-                self.events.append(Event(self.sequence, group, group))
+                self.meet(np.where(group, self.sequence, 0), group)
 
-    def partial_barrier(self, before: Array, after: Array) -> None:
+    def arrives(self) -> int:
+        """When threads come to a barrier at which others will wait for them."""
         self.sequence += 1
-        self.events.append(Event(self.sequence, before, after))
+        return self.sequence
 
     def meet(self, arrived: Array, after: Array) -> None:
-        """Threads pass an mbarrier. ``arrived``: when each thread came to it, 0: not."""
+        """Threads pass a barrier. ``arrived``: when each thread came to it, 0: not; ``after``: flags."""
         self.sequence += 1
-        self.events.append(Event(self.sequence, arrived > 0, after, arrived))
+        before = np.flatnonzero(arrived)
+        self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after).tolist()))
 
     def block_barrier(self, lanes: Array | None) -> None:
         self.sequence += 1
-        self.barriers = (
-            np.where(lanes, self.sequence, self.barriers)
-            if lanes is not None
-            else np.full(self.lanes.count, self.sequence)
-        )
-        if self.published or self.fenced.any():
-            self.barrier_log.append((self.sequence, self.barriers))
+        self.blocks.add(self.sequence, np.ones(self.lanes.count, bool) if lanes is None else lanes)
 
     def fence(self, lanes: Array | None, wide: bool) -> None:
         """``wide``: for other blocks too."""
@@ -126,58 +147,88 @@ class Order:
             self.fenced = np.ones_like(self.fenced) if lanes is None else self.fenced | lanes
 
     def synchronise(
-        self, address: Array, lanes: Array | None, *, reads: bool, writes: bool, release: bool
-    ) -> None:
-        """A strong access. A write publishes (after a fence, or if it releases) what its thread has seen.
+        self, address: Array, lanes: Array | None, *, reads: bool, writes: Array | bool, release: bool,
+        wide: bool = True,
+    ) -> None:  # fmt: skip
+        """A strong access. A write publishes (after a fence, or if it releases) what its thread knows.
 
-        A read picks up what others published at the same address.
+        A read learns what others published at the same address. One that does both goes on for those whom
+        it has read: who reads it later learns of them as well. ``writes``: which threads do (a ``cas`` that
+        fails does not); ``wide``: not of block scope only.
         """
-        if not (self.published or (writes and (release or self.near.any()))):
+        publishing = (self.near | release) & writes
+        if not (self.published or publishing.any()):
             return
         for thread in range(self.lanes.count) if lanes is None else np.flatnonzero(lanes).tolist():
-            at = int(address[thread])
-            for publication in tuple(self.published.get(at, {}).values()) if reads else ():
-                known = (publication, thread)
-                if known in self.met or publication.thread == thread:
-                    continue
-                self.met.add(known)
-                if self.lanes.block[publication.thread] != self.lanes.block[thread]:
-                    if publication.wide:
-                        self.pickups.append(Pickup(publication, thread, self.sequence))
-                else:
-                    pair = (publication.thread, thread)
-                    self.handed.setdefault(pair, []).append((publication.sequence, self.sequence))
-            if writes and (release or self.near[thread]):
-                wide = bool(release or self.fenced[thread])
-                made = Publication(at, thread, self.sequence, int(self.barriers[thread]), wide)
-                self.published.setdefault(at, {})[thread] = made  # it holds what earlier ones held
+            known = self.published.get(int(address[thread]))
+            seen = self._visible(known, thread, wide) if reads and known is not None else []
+            if known is not None and seen and known.learned.get(thread) != known.version:
+                known.learned[thread] = known.version
+                until = [known.told[other][0] for other in seen]
+                self.events.append(Event(self.sequence, seen, until, [thread]))
+            if not publishing[thread]:
+                continue
+            if known is None:
+                known = self.published[int(address[thread])] = Published()
+            far = wide and bool(release or self.fenced[thread])
+            for other in seen:
+                if far or not known.told[other][1]:
+                    del known.told[other]
+            known.told[thread] = (self.sequence, far)
+            known.version += 1
+            known.learned[thread] = known.version
 
-    def between(self, a: int, at_a: int, b: int, at_b: int, across: bool) -> bool:
+    def _visible(self, known: Published, thread: int, wide: bool) -> list[int]:
+        """The threads whose publications ``thread`` can see, itself left out."""
+        block = self.lanes.block
+        return [
+            other
+            for other, (_, far) in known.told.items()
+            if other != thread and ((wide and far) or block[other] == block[thread])
+        ]
+
+    def forget(self, sequence: int) -> None:
+        """Nobody will ask for accesses before ``sequence``."""
+        self.warps.forget(sequence)
+        self.blocks.forget(sequence)
+        del self.events[: bisect_left(self.events, sequence, key=_sequence)]
+
+    # ------------------------------------------------------------------------------ what it orders
+
+    def between(self, a: int, at_a: int, b: int, at_b: int) -> bool:
         """Whether something orders the access of thread ``a`` at ``at_a`` and that of ``b`` at ``at_b``."""
         if at_a > at_b:
             a, at_a, b, at_b = b, at_b, a, at_a
-        if across:
-            return any(self._carries(p, int(a), int(at_a), int(b), int(at_b)) for p in self.pickups)
-        if any(at_a <= given and taken <= at_b for given, taken in self.handed.get((int(a), int(b)), ())):
-            return True
-        reached: Any = None
-        for event in self.events:
-            if not at_a < event.sequence < at_b:
-                continue
-            if event.covers(a, at_a) or (reached is not None and (reached & event.before).any()):
-                reached = event.after if reached is None else reached | event.after
-                if reached[b]:
-                    return True
-        return False
+        return bool(self._reached(int(a), int(at_a))[b] <= at_b)
 
-    def _carries(self, p: Pickup, a: int, at_a: int, b: int, at_b: int) -> bool:
-        block = self.lanes.block
-        source, target = p.publication, p.thread
-        if block[source.thread] != block[a] or block[target] != block[b]:
-            return False
-        published = at_a < source.barrier or (a == source.thread and at_a <= source.sequence)
-        if not published:
-            return False
-        if b == target:
-            return at_b >= p.sequence
-        return any(p.sequence < at < at_b and passed[b] == at for at, passed in self.barrier_log)
+    def _reached(self, thread: int, at: int) -> Array:
+        """When each thread knows what ``thread`` did then, ``(n,)``."""
+        if self.reached_at != self.sequence or len(self.reached) * self.lanes.count > _REMEMBERED:
+            self.reached, self.reached_at = {}, self.sequence
+        known = self.reached.get((thread, at))
+        if known is None:
+            known = self.reached[thread, at] = self._follow(thread, at)
+        return known
+
+    def _follow(self, thread: int, at: int) -> Array:
+        when = np.full(self.lanes.count, _NEVER)
+        self._learns(when, thread, at)
+        # Threads of one atomic instruction follow one another at one moment.
+        for event in self.events[bisect_left(self.events, at, key=_sequence) :]:
+            news = [learner for learner in event.after if when.item(learner) > event.sequence]
+            if news and event.teaches(when):
+                for learner in news:
+                    self._learns(when, learner, event.sequence)
+        return when
+
+    def _learns(self, when: Array, thread: int, at: int) -> None:
+        """``thread`` knows it from ``at`` on; its warp and its block when they meet."""
+        when[thread] = at
+        for groups, meetings in ((self.lanes.warp, self.warps), (self.lanes.block, self.blocks)):
+            met = meetings.after(thread, at)
+            low, high = np.searchsorted(groups, (groups[thread], groups[thread] + 1))
+            np.minimum(when[low:high], met, out=when[low:high])
+
+
+def _sequence(event: Event) -> int:
+    return event.sequence

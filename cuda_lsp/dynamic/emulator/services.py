@@ -152,7 +152,9 @@ class Services:
         allowed = self._allowed(number, address, size, mask)
         self._log(number, address, allowed, size, strong)
         if strong:
-            self.order.synchronise(address, allowed, reads=True, writes=False, release=release)
+            self.order.synchronise(
+                address, allowed, reads=True, writes=False, release=release, wide=strong == 2
+            )
         values = self._view(kind).take(address >> _SHIFT[size], mode="clip")
         return values if allowed is mask else np.where(allowed, values, values.dtype.type(0))
 
@@ -180,7 +182,9 @@ class Services:
         value = np.broadcast_to(np.asarray(value), (self.threads,))
         self._log(number, address, allowed, size, strong or 1, value)
         if strong:
-            self.order.synchronise(address, allowed, reads=False, writes=True, release=release)
+            self.order.synchronise(
+                address, allowed, reads=False, writes=True, release=release, wide=strong == 2
+            )
         index = address >> _SHIFT[size]
         view = self._view(kind)
         if allowed is None:
@@ -212,12 +216,18 @@ class Services:
         size = int(kind[1:])
         allowed = self._allowed(number, address, size, mask)
         self._log(number, address, allowed, size, 3 if block_scope else 2)
-        self.order.synchronise(address, allowed, reads=True, writes=True, release=release)
         lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
         value = np.broadcast_to(np.asarray(value), (self.threads,))[lanes]
         other = None if second is None else np.broadcast_to(np.asarray(second), (self.threads,))[lanes]
         old = np.zeros(self.threads, kind)
         old[lanes] = atomics.apply(self._view(kind), address[lanes] >> _SHIFT[size], operation, value, other)
+        writes: Any = True
+        if operation == "cas":  # one that fails has only read
+            writes = np.zeros(self.threads, bool)
+            writes[lanes] = old[lanes] == value
+        self.order.synchronise(
+            address, allowed, reads=True, writes=writes, release=release, wide=not block_scope
+        )
         return old
 
     def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> Mask:

@@ -57,7 +57,10 @@ class Threads:
 
 @define(eq=False, slots=False)
 class Waits:
-    """The barriers of one launch. ``stuck``: what opened or ended although threads were missing."""
+    """The barriers of one launch. ``stuck``: what opened or ended although threads were missing.
+
+    ``arrived``: when each thread came to a named barrier that it does not wait at, 0: not.
+    """
 
     services: Services
     at: Threads
@@ -118,7 +121,8 @@ class Waits:
         for key in sorted(keys):
             mine = group & (self.lanes.block == key[0]) & (identity == key[1])
             if op.arrive:
-                self.arrived[key] = self.arrived.get(key, np.zeros(self.threads, bool)) | mine
+                arrived = self.arrived.get(key, np.zeros(self.threads, np.int64))
+                self.arrived[key] = np.where(mine, self.order.arrives(), arrived)
                 self.at.pc = np.where(mine, block.targets[0], self.at.pc)
             else:
                 self.at.parked[mine] = 1
@@ -145,8 +149,8 @@ class Waits:
         if op.count is None:
             return
         waiting = self._at(key)
-        arrived = self.arrived.get(key, np.zeros(self.threads, bool))
-        both: Any = waiting | arrived
+        arrived = self.arrived.get(key, np.zeros(self.threads, np.int64))
+        both: Any = waiting | (arrived > 0)
         count = np.broadcast_to(np.asarray(self._operand(op.count)), (self.threads,))
         expected = int(count[np.flatnonzero(both)[0]]) if both.any() else 0
         # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
@@ -158,7 +162,7 @@ class Waits:
         if (both & mine).sum() == (mine & self.at.alive).sum() and not arrived.any():
             self.open(both)
         else:
-            self.order.partial_barrier(both, waiting)
+            self.order.meet(np.where(waiting, self.order.arrives(), arrived), waiting)
         self._reduce(waiting)
         self._pass(waiting)
 

@@ -1,0 +1,88 @@
+"""The block that a kernel counts on: ``blockIdx.x * 64 + threadIdx.x`` is made for 64 threads.
+
+A constant that stands where ``blockDim.x`` could stand; the least one, where there are several. Read from the
+program's expressions, variables that are assigned once looked through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cuda_lsp.ir.program import Assign, Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Kernel, Var
+from cuda_lsp.static.slicing import assigned, operands, used, walk
+
+_AXES = {
+    Axis.BID_X: Axis.TID_X,
+    Axis.BID_Y: Axis.TID_Y,
+    Axis.BID_Z: Axis.TID_Z,
+}
+_MOST = 1024
+_DEPTH = 6
+
+
+def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
+    """For axes of ``threadIdx``: how many threads of the block the kernel counts on."""
+    statements = list(walk(kernel.body))
+    values: dict[Var, Expr | None] = {}
+    for s in statements:
+        var = assigned(s)
+        if var is not None:
+            values[var] = s.value if isinstance(s, Assign) and var not in values else None
+    found: dict[Axis, int] = {}
+    for s in statements:
+        for expression in used(s):
+            for axis, extent in _in(expression, values):
+                found[axis] = min(extent, found.get(axis, extent))
+    return found
+
+
+def _in(expression: Expr, values: Mapping[Var, Expr | None]) -> Iterator[tuple[Axis, int]]:
+    pending = [expression]
+    while pending:
+        e = pending.pop()
+        pending += operands(e)
+        if isinstance(e, Binary) and e.op is BinaryOp.ADD:
+            terms = list(_terms(e, values, _DEPTH))
+            threads = {t.axis for t in terms if isinstance(t, Builtin)}
+            for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
+                if axis in threads and 1 < extent <= _MOST:
+                    yield axis, extent
+
+
+def _terms(e: Expr, values: Mapping[Var, Expr | None], depth: int) -> Iterator[Expr]:
+    """The terms of a sum."""
+    e = _plain(e, values)
+    if depth and isinstance(e, Binary) and e.op is BinaryOp.ADD:
+        yield from _terms(e.left, values, depth - 1)
+        yield from _terms(e.right, values, depth - 1)
+    else:
+        yield e
+
+
+def _plain(e: Expr, values: Mapping[Var, Expr | None]) -> Expr:
+    """Without casts, and variables that hold one value."""
+    for _ in range(_DEPTH):
+        known = values.get(e) if isinstance(e, Var) else None
+        if isinstance(e, Cast):
+            e = e.operand
+        elif known is not None:
+            e = known
+        else:
+            break
+    return e
+
+
+def _blocks(e: Expr, values: Mapping[Var, Expr | None]) -> tuple[Axis, int] | None:
+    """``blockIdx.x * 64``: of which threads, and how many."""
+    if not isinstance(e, Binary) or e.op not in (BinaryOp.MUL, BinaryOp.SHL):
+        return None
+    left, right = _plain(e.left, values), _plain(e.right, values)
+    if e.op is BinaryOp.MUL and isinstance(left, Const):
+        left, right = right, left
+    if not isinstance(left, Builtin) or left.axis not in _AXES or not isinstance(right, Const):
+        return None
+    count = int(right.value)
+    return _AXES[left.axis], count if e.op is BinaryOp.MUL else 1 << min(count, 20)
+
+
+__all__ = ["block_strides"]
