@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from attrs import define, field
 
@@ -62,8 +63,9 @@ _ATTRIBUTE = re.compile(r"\.attribute\s*\([^)]*\)|\.ptr\b|\.managed\b|\.unified\
 _SPACES_AFTER_PTR = frozenset({"global", "shared", "const", "local", "param", "generic"})
 
 
+@lru_cache(maxsize=4)
 def read_module(text: str) -> PtxModule:
-    """Read a whole module. Raises PtxSyntaxError."""
+    """Read a whole module. Raises PtxSyntaxError. Kept: a check reads one module for each of its kernels."""
     return _Reader(_COMMENT.sub(_blank, text)).module()
 
 

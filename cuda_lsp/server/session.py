@@ -28,7 +28,7 @@ from cuda_lsp.static.analyze import Analyzer
 log = logging.getLogger(__name__)
 
 _PAUSE = 0.7  # seconds without a change after which rubbish is collected
-_TRIAL = 10.0  # seconds that somebody waits for the analysis of a text that is none of the document's
+_TRIAL = 30.0  # seconds that somebody waits for the analysis of a text that is none of the document's
 _MOST_CHANGES = 300  # … or after so many changes without a pause
 
 Published = Callable[[str, FileReport, bool], None]

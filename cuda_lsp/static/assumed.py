@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 from attrs import evolve, fields, has
@@ -210,9 +211,13 @@ def axes_of(kernel: Kernel) -> frozenset[Axis]:
     A rank is as good in one dimension as in two: it says nothing of the block's shape.
     """
     found: set[Axis] = set()
+    seen: set[int] = set()  # an expression of many uses is walked once
     pending: list[Any] = [kernel.body]
     while pending:
         node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
         if isinstance(node, Builtin):
             found.add(node.axis)
         elif isinstance(node, tuple):
@@ -227,7 +232,12 @@ def axes_of(kernel: Kernel) -> frozenset[Axis]:
 def _parts(node: Any) -> list[Any]:
     """The fields of a program node; nothing of anything else."""
     node_type: Any = type(node)  # pyright: ignore[reportUnknownVariableType]
-    return [getattr(node, attribute.name) for attribute in fields(node_type)] if has(node_type) else []
+    return [getattr(node, name) for name in _names(node_type)]
+
+
+@cache
+def _names(node_type: Any) -> tuple[str, ...]:
+    return tuple(attribute.name for attribute in fields(node_type)) if has(node_type) else ()
 
 
 def _is_extent(*factors: Any) -> bool:

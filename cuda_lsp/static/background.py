@@ -22,7 +22,7 @@ from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 from cuda_lsp.static.work import PATIENCE
 from cuda_lsp.static.workers import SolverPool
 
-_EXECUTION = 20.0  # seconds after which an execution is taken to hang
+_EXECUTION = 60.0  # seconds after which an execution is taken to hang, on a busy machine too
 
 Answer = FirstTier | SolverResult | Failure
 Answered = Callable[[Path, str, Answer], FirstTier | None]

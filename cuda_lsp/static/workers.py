@@ -11,6 +11,7 @@ import itertools
 import multiprocessing
 import pickle
 import queue
+import sys
 import threading
 from collections.abc import Callable, Hashable
 from multiprocessing.connection import Connection
@@ -23,11 +24,11 @@ from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure, serve
 GRACE = 1.5
 """Seconds beyond its own budget after which work is stopped."""
 
-START_LIMIT = 30.0
+START_LIMIT = 120.0
 """Seconds a process may take to import Z3 and answer a first question."""
 
-_STOP_LIMIT = 0.5
-"""Seconds a process may take to stop its work before it is killed."""
+_STOP_LIMIT = 5.0 if sys.platform == "linux" else 0.5
+"""Seconds a process may take to stop its work before it is killed; on Linux a child of it does the work."""
 
 
 @frozen(eq=False)

@@ -16,7 +16,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 COLUMNS, ROWS = 108, 24
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 _HUES = [(255, 107, 104), (118, 210, 117), (235, 203, 100), (106, 159, 255), (198, 120, 221), (86, 194, 214)]
 _DARK = TerminalTheme(
     background=(22, 24, 29),
@@ -36,7 +36,7 @@ class Terminal:
 
     def _tmux(self, *arguments: str) -> str:
         command = ["tmux", "-L", self._socket, "-f", os.devnull, *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=TIMEOUT_S).stdout
 
     def press(self, *keys: str) -> None:
         """Keys by tmux's names: ``Enter``, ``Escape``, ``C-d``."""
@@ -72,4 +72,4 @@ class Terminal:
         path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), encoding="utf-8")
 
     def close(self) -> None:
-        subprocess.run(["tmux", "-L", self._socket, "kill-server"], capture_output=True, timeout=10)
+        subprocess.run(["tmux", "-L", self._socket, "kill-server"], capture_output=True, timeout=TIMEOUT_S)

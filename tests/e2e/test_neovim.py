@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ map(filter(nvim_list_wins(), {_, w -> get(nvim_win_get_config(w), "relative", ""
 {_, w -> join(nvim_buf_get_lines(nvim_win_get_buf(w), 0, -1, v:false), "\\n")})"""
 
 Diagnostic = dict[str, Any]
+_AGAIN_S = 5.0  # after which what a keystroke asked for is asked for again
 
 
 class Neovim:
@@ -81,7 +82,7 @@ class Neovim:
     def evaluate(self, expression: str) -> Any:
         command = [self._program, "--server", str(self._pipe), "--remote-expr", f"json_encode({expression})"]
         environment = {**os.environ, **self._environment}
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=10, env=environment)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)
         # 0.7 answers on the error stream
         said = answer.stdout.strip() or answer.stderr.strip()
         assert answer.returncode == 0, said
@@ -91,8 +92,18 @@ class Neovim:
         return [d for d in self.evaluate(DIAGNOSTICS) if d["source"] == "cuda-lsp"]
 
     def wait_for_diagnostics(self, wanted: bool) -> list[Diagnostic]:
-        self.until(lambda: bool(self.diagnostics()) is wanted, "a finding" if wanted else "no finding")
-        return self.diagnostics()
+        return self.wait_for(lambda d: bool(d) is wanted, "a finding" if wanted else "no finding")
+
+    def wait_for(self, condition: Callable[[list[Diagnostic]], bool], what: str) -> list[Diagnostic]:
+        """The diagnostics that first met the condition: asked for again they may be others."""
+        found: list[Diagnostic] = []
+
+        def met() -> bool:
+            found[:] = self.diagnostics()
+            return condition(found)
+
+        self.until(met, what)
+        return found
 
     def choose(self, line: int, action: str) -> None:
         """Pick a code action from the menu, as a person does: again while the file is not read yet."""
@@ -109,13 +120,28 @@ class Neovim:
         self.terminal.type(found[1])
         self.terminal.press("Enter")
 
-    def wait_for_float(self) -> str:
-        """The text of the hover window, once there is one."""
-        self.until(lambda: self.evaluate(FLOATS), "a floating window")
-        return "\n".join(self.evaluate(FLOATS))
+    def hover(self, line: int, column: int, *words: str) -> None:
+        """Ask for the hover there, as a person does: again until it shows these words."""
+        self.terminal.type(f":call cursor({line}, {column})\r")
+        asked = -_AGAIN_S
+
+        def shown() -> bool:
+            nonlocal asked
+            said = "\n".join(self.evaluate(FLOATS))
+            if all(word in said for word in words):
+                return True
+            if not said and time.monotonic() - asked > _AGAIN_S:
+                asked = time.monotonic()
+                self.terminal.type(":lua vim.lsp.buf.hover()\r")
+            return False
+
+        self.until(shown, f"a hover with {words}")
 
     def lines(self) -> list[str]:
         return self.evaluate('getline(1, "$")')
+
+    def wait_for_line(self, number: int, text: str) -> None:
+        self.until(lambda: self.lines()[number - 1 : number] == [text], f"line {number}: {text!r}")
 
     def until(self, condition: Any, what: str) -> None:
         deadline = time.monotonic() + TIMEOUT_S
@@ -151,21 +177,19 @@ def test_barrier_typed_and_deleted_moves_the_race(
     terminal.wait_for(r"E .*out\[id\]")
     terminal.photograph(artifacts / f"{version}-1-race.svg")
 
-    terminal.type(f":call cursor({STORE_LINE + 1}, {race['col'] + 1})\r")
-    terminal.type(":lua vim.lsp.buf.hover()\r")
-    hover = neovim.wait_for_float()
-    assert "thread" in hover and "s[" in hover
+    neovim.hover(STORE_LINE + 1, race["col"] + 1, "thread", "s[")
     terminal.photograph(artifacts / f"{version}-2-witness.svg")
 
     terminal.type(f":{STORE_LINE}\r")
     terminal.type("o__syncthreads();")
     terminal.press("Escape")
+    neovim.wait_for_line(STORE_LINE + 1, "    __syncthreads();")
     neovim.wait_for_diagnostics(False)
-    assert neovim.lines()[STORE_LINE] == "    __syncthreads();"
     terminal.wait_for(r"__syncthreads\(\);")
     terminal.photograph(artifacts / f"{version}-3-repaired.svg")
 
     terminal.type("dd")
+    neovim.wait_for_line(STORE_LINE + 1, f"    out[id] = {READ};")
     (back,) = neovim.wait_for_diagnostics(True)
     assert (back["line"], back["col"]) == (race["line"], race["col"])
     terminal.type(":qa!\r")
@@ -177,12 +201,10 @@ def test_a_check_confirms_the_race_where_it_is(
 ) -> None:
     (race,) = neovim.wait_for_diagnostics(True)
     neovim.choose(3, "Run dynamic check")
-    neovim.until(lambda: any("seen on" in d["message"] for d in neovim.diagnostics()), "a confirmed race")
-    (confirmed,) = neovim.diagnostics()
+    seen = neovim.wait_for(lambda found: any("seen on" in d["message"] for d in found), "a confirmed race")
+    (confirmed,) = seen
     assert (confirmed["line"], confirmed["col"]) == (STORE_LINE + 1, race["col"])
-    neovim.terminal.type(f":call cursor({STORE_LINE + 1}, {race['col'] + 1})\r")
-    neovim.terminal.type(":lua vim.lsp.buf.hover()\r")
-    assert "confirmed" in neovim.wait_for_float()
+    neovim.hover(STORE_LINE + 1, race["col"] + 1, "confirmed")
     neovim.terminal.photograph(artifacts / f"nvim-{request.node.callspec.params['neovim']}-4-confirmed.svg")
     neovim.terminal.type(":qa!\r")
 
@@ -192,14 +214,12 @@ def test_a_running_check_is_cancelled(neovim: Neovim) -> None:
     neovim.wait_for_diagnostics(True)
     (neovim.file.parent / "slow.cu").write_text(SPIN)
     neovim.terminal.type(":e slow.cu\r")
-    neovim.until(lambda: not neovim.diagnostics(), "the other file")
+    neovim.until(lambda: neovim.evaluate('expand("%:t")') == "slow.cu", "the other file")
     neovim.choose(1, "Run dynamic check")
     neovim.until(lambda: neovim.evaluate("g:progress").get("message") == "running", "the kernel to run")
     clients = "(vim.lsp.get_clients or vim.lsp.get_active_clients)()"
     cancel = "c.notify('window/workDoneProgress/cancel', { token = vim.g.progress.token })"
-    started = time.monotonic()
     neovim.terminal.type(f":lua for _, c in pairs({clients}) do {cancel} end\r")
     neovim.until(lambda: neovim.evaluate("g:progress").get("kind") == "end", "the end of the check")
-    assert time.monotonic() - started < 3
-    assert neovim.evaluate("g:progress")["message"] == "cancelled"
+    assert neovim.evaluate("g:progress")["message"] == "cancelled"  # and not ended by its deadline
     neovim.terminal.type(":qa!\r")

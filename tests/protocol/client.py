@@ -13,6 +13,9 @@ from typing import Any
 
 Json = dict[str, Any]
 
+PATIENCE = 60.0
+"""Seconds for what must come: not how fast the server is, but when it hangs for certain."""
+
 
 class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing."""
@@ -32,6 +35,7 @@ class Client:
         self.root = root
         self.messages: queue.Queue[tuple[float, Json | None]] = queue.Queue()
         self.notifications: list[tuple[float, Json]] = []
+        self.answers: dict[int, Json] = {}
         self.errors: list[bytes] = []
         self.versions: dict[str, int] = {}
         self.number = 0
@@ -73,20 +77,19 @@ class Client:
 
     def ask_actions(self, name: str, first: int, last: int) -> None:
         """Ask for code actions of these lines and leave the answer unread."""
-        self.number += 1
         extent = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
         params = {
             "textDocument": {"uri": self.uri(name)},
             "range": extent,
             "context": {"diagnostics": []},
         }
-        self._send({"id": self.number, "method": "textDocument/codeAction", "params": params})
+        self.ask("textDocument/codeAction", params)
 
-    def diagnostics(self, name: str, version: int, timeout: float = 20.0) -> list[Json]:
+    def diagnostics(self, name: str, version: int, timeout: float = PATIENCE) -> list[Json]:
         """The first diagnostics published for this version."""
         return self.published(name, version, timeout)[1]
 
-    def published(self, name: str, version: int, timeout: float = 20.0) -> tuple[float, list[Json]]:
+    def published(self, name: str, version: int, timeout: float = PATIENCE) -> tuple[float, list[Json]]:
         """When (perf_counter) and what was first published for this version."""
         uri = self.uri(name)
 
@@ -98,7 +101,7 @@ class Client:
         moment, message = self.wait(wanted, timeout)
         return moment, message["params"]["diagnostics"]
 
-    def settled(self, name: str, version: int, timeout: float = 30.0) -> tuple[float, Json]:
+    def settled(self, name: str, version: int, timeout: float = PATIENCE) -> tuple[float, Json]:
         """When the solver had finished with this version, and the status it was told with."""
         uri = self.uri(name)
 
@@ -115,22 +118,28 @@ class Client:
     def notify(self, method: str, params: Any) -> None:
         self._send({"method": method, "params": params})
 
-    def request(self, method: str, params: Any, timeout: float = 20.0) -> Any:
-        self.number += 1
-        number = self.number
-        self._send({"id": number, "method": method, "params": params})
-        deadline = time.monotonic() + timeout
-        while True:
-            moment, message = self._next(deadline - time.monotonic())
-            if message.get("id") == number and "method" not in message:
-                if "error" in message:
-                    raise RuntimeError(message["error"])
-                return message["result"]
-            self._keep(moment, message)
+    def request(self, method: str, params: Any, timeout: float = PATIENCE) -> Any:
+        message = self.answer(self.ask(method, params), timeout)
+        if "error" in message:
+            raise RuntimeError(message["error"])
+        return message["result"]
 
-    def wait(self, wanted: Any, timeout: float) -> tuple[float, Json]:
+    def ask(self, method: str, params: Any) -> int:
+        """Send a request and leave its answer for later; its number."""
+        self.number += 1
+        self._send({"id": self.number, "method": method, "params": params})
+        return self.number
+
+    def answer(self, number: int, timeout: float = PATIENCE) -> Json:
+        """The message that answers a request, whatever it says."""
         deadline = time.monotonic() + timeout
-        seen = 0
+        while number not in self.answers:
+            self._keep(*self._next(deadline - time.monotonic()))
+        return self.answers.pop(number)
+
+    def wait(self, wanted: Any, timeout: float = PATIENCE, seen: int = 0) -> tuple[float, Json]:
+        """The first notification that is wanted, and when it came; the first ``seen`` do not count."""
+        deadline = time.monotonic() + timeout
         while True:
             for moment, message in self.notifications[seen:]:
                 if wanted(message):
@@ -152,7 +161,7 @@ class Client:
         if shutdown:
             self.request("shutdown", None)
         self.notify("exit", None)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE)
 
     @property
     def stderr(self) -> str:
@@ -164,6 +173,8 @@ class Client:
             self._send({"id": message["id"], "result": result})
         elif "method" in message:
             self.notifications.append((moment, message))
+        else:
+            self.answers[message["id"]] = message
 
     def _next(self, timeout: float) -> tuple[float, Json]:
         try:

@@ -171,6 +171,7 @@ def test_pulled_diagnostics_are_not_pushed_as_well(tmp_path: Path) -> None:
     client = Client(tmp_path, options={"diagnostics": "pull"})
     assert client.capabilities["diagnosticProvider"]
     client.open("a.cu", FIGURE_1)
+    client.settled("a.cu", 1)  # a pull waits for some seconds only
     document = {"textDocument": {"uri": client.uri("a.cu")}}
     first = client.request("textDocument/diagnostic", document)
     assert [d["code"] for d in first["items"]] == ["shared-race"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -22,10 +23,10 @@ HEAD = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 namespace cg = cooperative_groups;
-// cuda-lsp: launch block=64 grid=1
 """
+LAUNCH = "// cuda-lsp: launch block=64 grid=1\n"
 
-COPY = """__global__ void k(const int* in, int* out) {
+COPY = """__global__ void NAME(const int* in, int* out) {
     __shared__ int s[2][64];
     for (int k = 0; k < 2; ++k) {
         __pipeline_memcpy_async(&s[k][threadIdx.x], &in[64 * k + threadIdx.x], 4);
@@ -36,7 +37,7 @@ COPY = """__global__ void k(const int* in, int* out) {
     out[threadIdx.x] = s[READ][63 - threadIdx.x];
 }"""
 
-GROUP = """__global__ void k(const int* in, int* out) {
+GROUP = """__global__ void NAME(const int* in, int* out) {
     __shared__ int s[64];
     auto block = cg::this_thread_block();
     cg::memcpy_async(block, s, in, sizeof(int) * 64);
@@ -44,7 +45,7 @@ GROUP = """__global__ void k(const int* in, int* out) {
     out[threadIdx.x] = s[63 - threadIdx.x];
 }"""
 
-BARRIER = """__global__ void k(const int* in, int* out) {
+BARRIER = """__global__ void NAME(const int* in, int* out) {
     __shared__ cuda::barrier<cuda::thread_scope_block> bar;
     __shared__ int s[64];
     if (threadIdx.x == 0) init(&bar, 64);
@@ -74,21 +75,41 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def written() -> tuple[str, dict[str, range]]:
+    """All cases in one text, which is compiled once, and the lines of each."""
+    text, lines = HEAD, {}
+    for name, (kernel, words, _) in CASES.items():
+        for word, meaning in {**words, "NAME": re.sub(r"\W", "_", name)}.items():
+            kernel = kernel.replace(word, meaning)
+        first = text.count("\n") + 1
+        text += f"{LAUNCH}{kernel}\n"
+        lines[name] = range(first, text.count("\n") + 1)
+    return text, lines
+
+
+@pytest.fixture(scope="module", params=["sm_80", "sm_90"])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """What a run under check says of each case."""
+    text, lines = written()
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "kernel.cu").write_text(text)
+    command = [
+        "run",
+        str(folder / "kernel.cu"),
+        "--engine",
+        "emulator",
+        "--watch-all",
+        "--arch",
+        request.param,
+    ]
+    done = CliRunner().invoke(main, command, env={"CUDA_LSP_CACHE": str(folder / "cache")})
+    assert "cannot run" not in done.output, done.output
+    said = [(int(match[1]), match[0]) for match in re.finditer(r"kernel\.cu:(\d+):\d+: .*", done.stdout)]
+    assert said, done.output
+    return {name: [what for line, what in said if line in its] for name, its in lines.items()}
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-def test_waits_order_and_nothing_else_does(name: str, architecture: str, tmp_path: Path) -> None:
-    text, words, racy = CASES[name]
-    for word, meaning in words.items():
-        text = text.replace(word, meaning)
-    source = tmp_path / "kernel.cu"
-    source.write_text(HEAD + text)
-    command = ["run", str(source), "--engine", "emulator", "--watch-all", "--arch", architecture]
-    done = CliRunner().invoke(main, command)
-    assert ("shared-race [confirmed]" in done.stdout) == racy, done.stdout
-    assert "shared-uninitialised" not in done.stdout
-    assert "cannot run" not in done.stdout
+def test_waits_order_and_nothing_else_does(name: str, told: dict[str, list[str]]) -> None:
+    assert any("shared-race [confirmed]" in what for what in told[name]) == CASES[name][2], told
+    assert not any("shared-uninitialised" in what for what in told[name])

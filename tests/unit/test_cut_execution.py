@@ -46,7 +46,7 @@ def hurried(monkeypatch):
 def finished(analyzer: Analyzer) -> FileReport:
     reports: queue.Queue[FileReport] = queue.Queue()
     analyzer.refine(FILE, reports.put)
-    return reports.get(timeout=40)
+    return reports.get(timeout=120)
 
 
 @pytest.mark.parametrize(("text", "verdict"), [(FREE, Verdict.RACE_FREE), (RACY, Verdict.RACY)])
@@ -66,7 +66,7 @@ def test_an_edit_that_keeps_the_kernel_does_not_start_it_again(hurried):
     hurried.refine(FILE, reports.put)
     hurried.update(FILE, "\n" + FREE, 2)
     hurried.refine(FILE, reports.put)
-    report = reports.get(timeout=40)
+    report = reports.get(timeout=120)
     assert report.version == 2
     assert report.kernels[0].verdict is Verdict.RACE_FREE
     time.sleep(0.3)

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -95,7 +94,6 @@ def test_an_endless_kernel_ends_at_its_deadline(runner, tmp_path, monkeypatch):
 def test_a_check_can_be_cancelled_while_the_kernel_runs(runner, tmp_path, monkeypatch):
     job, _ = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)
     running = threading.Event()
-    started = time.monotonic()
 
     def watch(stage: str) -> None:
         if stage == "running":
@@ -103,7 +101,6 @@ def test_a_check_can_be_cancelled_while_the_kernel_runs(runner, tmp_path, monkey
 
     with pytest.raises(CheckCancelled):
         runner.run(job, watch, running.is_set)
-    assert time.monotonic() - started < 30
 
 
 @needs_nvcc

@@ -33,7 +33,7 @@ def races(
     kernel = lowered(text)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=source)
     pairs = list(dict.fromkeys(every_pair(data_flow(kernel))))
-    found = races_by_running(kernel, launch, gpu, pairs, time.perf_counter() + 20)
+    found = races_by_running(kernel, launch, gpu, pairs, time.perf_counter() + 120)
     return list(found.values())
 
 

@@ -57,7 +57,7 @@ def session(shown: Shown) -> Iterator[Session]:
 
 def opened(session: Session, text: str, version: int) -> FileReport:
     session.change(URI, PATH, text, version)
-    report = session.settled(URI, version, 20)
+    report = session.settled(URI, version, 120)
     assert report
     assert report.version == version
     return report

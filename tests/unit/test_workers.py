@@ -8,14 +8,14 @@ import queue
 import sys
 import time
 from functools import partial
+from typing import Any
 
 import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
-from cuda_lsp.static.solve import Budget, SolverResult
-from cuda_lsp.static.solver_process import Failure
+from cuda_lsp.static.solve import Budget
 from cuda_lsp.static.workers import SolverPool
 
 GPU = GpuModel("test", (9, 0))
@@ -53,10 +53,10 @@ def refinement(kernel):
     return partial(refine_with_second_opinion, kernel, [LAUNCH], GPU, Budget(kernel=1.0))
 
 
-def outcome(pool, work, seconds=1.0) -> SolverResult | Failure:
-    answers: queue.Queue[SolverResult | Failure] = queue.Queue()
+def outcome(pool, work, seconds=60.0) -> Any:
+    answers: queue.Queue[Any] = queue.Queue()
     pool.submit(work, seconds, answers.put)
-    return answers.get(timeout=40)
+    return answers.get(timeout=120)
 
 
 def test_a_result_survives_the_way_through_the_process(pool):
@@ -82,18 +82,16 @@ def test_an_error_leaves_a_reason(pool):
 
 def test_a_cancelled_task_delivers_nothing(pool):
     answers: queue.Queue[object] = queue.Queue()
-    pool.submit(Hang(), 5.0, answers.put, owner="doc")
+    pool.submit(Hang(), 600.0, answers.put, owner="doc")
     pool.cancel("doc")
     assert outcome(pool, refinement(racy_kernel())).verdict is Verdict.RACY
     assert answers.empty()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the process that is stopped is started again")
-def test_after_a_cancelled_task_the_next_one_is_answered_at_once(pool):
-    outcome(pool, partial(int, 1))
-    pool.submit(Hang(), 5.0, print, owner="doc")
+def test_after_a_cancelled_task_the_same_process_answers_the_next_one(pool):
+    warm = outcome(pool, os.getppid)  # every answer is given by a fork of the process
+    pool.submit(Hang(), 600.0, print, owner="doc")
     time.sleep(0.1)
-    began = time.monotonic()
     pool.cancel("doc")
-    assert outcome(pool, partial(int, 7)) == 7
-    assert time.monotonic() - began < 0.3
+    assert outcome(pool, os.getppid) == warm

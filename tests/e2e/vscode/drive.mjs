@@ -22,6 +22,8 @@ const environment = {
   CUDA_LSP_E2E_INHOST: JSON.stringify({ file: config.inhostFile, storeLine: config.storeLine, report: inhostReport }),
 };
 
+const PATIENCE = 120_000; // milliseconds for what must come
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const started = Date.now();
 const report = { seconds: {} };
 const mark = (step) => {
@@ -108,7 +110,7 @@ async function inHost(browser, url) {
     extensionDevelopmentPath: path.join(extensions, installed),
     extensionTestsPath: config.inhostTests,
   }));
-  const timeout = new Promise((resolve) => setTimeout(resolve, 120_000));
+  const timeout = new Promise((resolve) => setTimeout(resolve, 300_000));
   await Promise.race([exited, timeout]);
   report.inhost = fs.existsSync(inhostReport) ? JSON.parse(fs.readFileSync(inhostReport, "utf8")) : { error: "the extension host never reported" };
   await page.close();
@@ -117,7 +119,7 @@ async function inHost(browser, url) {
 
 async function workbench(browser, url) {
   const page = await (await browser.newContext({ viewport: { width: 1100, height: 620 } })).newPage();
-  page.setDefaultTimeout(60_000);
+  page.setDefaultTimeout(PATIENCE);
   const outside = new Set();
   page.on("request", (request) => {
     const { protocol, hostname } = new URL(request.url());
@@ -142,6 +144,11 @@ const ERROR = ".squiggly-error";
 const HOVER = ".monaco-editor .monaco-hover:not(.hidden)";
 const statusText = (page) => page.locator("[id='cuda-lsp.cuda-lsp.cuda-lsp.status'], [id*='cuda-lsp.status']").first().innerText();
 const gone = (page) => page.waitForFunction((selector) => document.querySelector(selector) === null, ERROR);
+const position = (page, says) => page.locator("#status\\.editor\\.selection", { hasText: says });
+const button = (page, name) => page.locator(`#status\\.${name} a`);
+const row = (page, says) => page.locator(".markers-panel .monaco-list-row", { hasText: says });
+const notification = (page, says) => page.locator(".notification-list-item", { hasText: says });
+const REPAIRED = /s\[id\] = id;\n {4}__syncthreads\(\);\n {4}out\[id\]/;
 const shoot = (page, name) => page.screenshot({ path: path.join(config.artifacts, `vscode-${name}.png`) });
 
 async function figure1(page) {
@@ -151,23 +158,25 @@ async function figure1(page) {
   await page.waitForSelector("#status\\.workspaceTrust"); // Restricted Mode, and analysed all the same
   report.ui.statusRacy = await waitForStatus(page, /racy/);
   report.ui.lensRacy = await lens(page, /racy/);
-  await page.keyboard.press("Control+b"); // the file tree says nothing here: more room for the code
-  await page.waitForFunction(() => !document.querySelector(".part.sidebar")?.checkVisibility());
+  const tree = page.locator(".part.sidebar"); // it says nothing here: more room for the code
+  await insist(async () => {
+    if (await tree.isVisible()) await page.keyboard.press("Control+b");
+  }, hidden(tree));
   await shoot(page, "1-race");
 
-  report.ui.hover = await hover(page);
+  report.ui.hover = await hover(page, "thread");
   mark("hover");
   await shoot(page, "2-witness");
-  await page.mouse.move(600, 560); // below the hover, which stays while the pointer is on it
-  await page.locator(HOVER).first().waitFor({ state: "hidden" });
+  await leaveHover(page);
 
-  await goToEndOfLine(page, config.storeLine);
+  await goToEndOfLine(page, config.storeLine, config.storeEnd);
   await page.keyboard.press("Enter");
   await page.keyboard.type("__syncthreads();", { delay: 15 });
   const typed = Date.now();
   await gone(page);
-  report.ui.goneMs = Date.now() - typed;
-  report.ui.textWithBarrier = await text(page);
+  report.ui.goneMs = Date.now() - typed; // for who reads the report: how fast says nothing on a busy machine
+  report.ui.textWithBarrier = await waitForText(page, REPAIRED, true);
+  await gone(page);
   mark("barrier typed");
   report.ui.statusRepaired = await waitForStatus(page, /race-free/);
   report.ui.lensRepaired = await lens(page, /race-free/);
@@ -176,72 +185,97 @@ async function figure1(page) {
 
   await page.keyboard.press("Shift+Home");
   await page.keyboard.press("Delete");
+  report.ui.textWithout = await waitForText(page, /__syncthreads/, false);
   await page.waitForSelector(ERROR);
-  report.ui.textWithout = await text(page);
   mark("barrier deleted");
-  await page.keyboard.press("Control+Shift+M");
-  await page.waitForSelector(".markers-panel .monaco-list-row .marker-source, .markers-panel .monaco-list-row .marker-code");
+  const panel = page.locator(".markers-panel");
+  await insist(async () => {
+    if (!(await panel.isVisible())) await page.keyboard.press("Control+Shift+M");
+  }, visible(row(page, "shared-race").first()));
   report.ui.problems = await page.locator(".markers-panel .monaco-list-row").allInnerTexts();
   await shoot(page, "4-problems");
 }
 
 async function trust(page) {
-  await page.locator("#status\\.workspaceTrust a").click();
-  await page.locator(".workspace-trust-editor").getByRole("button", { name: "Trust", exact: true }).click();
-  await page.waitForFunction(() => !document.querySelector("#status\\.workspaceTrust")?.checkVisibility());
+  const asking = page.locator(".workspace-trust-editor").getByRole("button", { name: "Trust", exact: true });
+  await insist(() => clickIfThere(button(page, "workspaceTrust")), visible(asking));
+  await insist(() => clickIfThere(asking), hidden(page.locator("#status\\.workspaceTrust")));
   await until("a trusted server", () => trustSent().at(-1));
   report.trustSeen = trustSent();
-  const wire = fs.readFileSync(config.wire, "utf8");
-  report.settingsSent = ["minBankWays", "solverBudget"].filter((name) => wire.includes(`"${name}":`));
+  report.settingsSent = ["minBankWays", "solverBudget"].filter((name) => wire().includes(`"${name}":`));
   mark("trusted");
 }
 
 /** "Run dynamic check" clicked: once to its end, once cancelled while a kernel spins. */
 async function dynamic(page) {
-  await page.locator(".tab", { hasText: "figure1.cu" }).click();
+  await showTab(page, "figure1.cu", /neighbour/);
   const clicked = Date.now();
-  await page.locator(".codelens-decoration a", { hasText: "Run dynamic check" }).click();
-  const row = page.locator(".markers-panel .monaco-list-row", { hasText: "seen on" });
-  await row.waitFor({ timeout: 60_000 });
+  await clickRun(page, "neighbour");
+  const confirmed = row(page, "seen on");
+  await confirmed.waitFor();
   report.ui.confirmedMs = Date.now() - clicked;
-  report.ui.confirmed = await row.innerText();
-  const selection = page.locator("#status\\.editor\\.selection", { hasText: "selected" });
-  await insist(() => row.dblclick(), selection); // the editor goes to the place of the diagnostic
+  report.ui.confirmed = await confirmed.innerText();
+  const selection = position(page, "selected");
+  await insist(() => confirmed.dblclick({ timeout: SOON }), visible(selection)); // the editor goes to the place of the diagnostic
   report.ui.confirmedPosition = await selection.innerText();
-  report.ui.confirmedHover = await hover(page);
+  report.ui.confirmedHover = await hover(page, "confirmed");
   await shoot(page, "6-confirmed");
-  await page.mouse.move(600, 520);
-  await page.locator(HOVER).first().waitFor({ state: "hidden" });
+  await leaveHover(page);
   mark("confirmed");
 
-  await page.keyboard.press("Control+p");
-  await page.waitForSelector(".quick-input-widget input");
-  await page.keyboard.type("slow.cu");
-  await page.locator(".quick-input-list .monaco-list-row", { hasText: "slow.cu" }).first().click();
-  await page.locator(".codelens-decoration a", { hasText: "Run dynamic check" }).click();
-  await page.locator("#status\\.notifications a").click();
-  const progress = page.locator(".notification-list-item", { hasText: "Dynamic check of spin" });
-  await progress.filter({ hasText: "running" }).waitFor({ timeout: 60_000 });
+  const file = page.locator(".quick-input-list .monaco-list-row", { hasText: "slow.cu" }).first();
+  await insist(async () => {
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Control+p");
+    await page.locator(".quick-input-widget .quick-input-box input").first().fill("slow.cu", { timeout: SOON });
+  }, visible(file));
+  await insist(() => clickIfThere(file), visible(page.locator(".tab.active", { hasText: "slow.cu" })));
+  await waitForText(page, /void spin/, true);
+  await clickRun(page, "spin");
+  const progress = notification(page, "Dynamic check of spin");
+  await openNotifications(page, progress);
+  await progress.filter({ hasText: "running" }).waitFor();
   await shoot(page, "7-running");
   const cancelled = Date.now();
-  await progress.getByRole("button", { name: "Cancel" }).click();
-  await progress.waitFor({ state: "detached" });
+  await insist(() => clickIfThere(progress.getByRole("button", { name: "Cancel" })), () => progress.waitFor({ state: "detached", timeout: SOON }));
   report.ui.cancelledMs = Date.now() - cancelled;
+  report.ui.cancelSent = wire().includes("window/workDoneProgress/cancel");
   await page.keyboard.press("Escape");
   mark("cancelled");
 }
 
+/** Clicks the lens until the editor has sent the command: a lens that is drawn again loses clicks. */
+async function clickRun(page, kernel) {
+  const sent = () => wire().match(new RegExp(`runDynamicCheck[^}]*"${kernel}"`)) !== null;
+  await insist(async () => {
+    if (!sent()) await clickIfThere(page.locator(".codelens-decoration a", { hasText: "Run dynamic check" }).first());
+  }, () => until(`the check of ${kernel}`, sent, SOON));
+}
+
+async function openNotifications(page, wanted) {
+  const center = page.locator(".notifications-center");
+  await insist(async () => {
+    if (!(await center.isVisible())) await clickIfThere(button(page, "notifications"));
+  }, visible(wanted));
+}
+
+async function showTab(page, name, says) {
+  await insist(() => clickIfThere(page.locator(".tab", { hasText: name })), visible(page.locator(".tab.active", { hasText: name })));
+  await waitForText(page, says, true);
+}
+
 /** The server's command changes under a running editor: to one that fails, to none, and back. */
 async function withoutServer(page) {
-  await page.locator(".tab", { hasText: "figure1.cu" }).click(); // from the trust editor back to the code
+  await showTab(page, "figure1.cu", /neighbour/); // from another editor back to the code
   setServer(["/nonexistent/cuda-lsp", "serve"]);
   report.ui.statusStopped = await waitForStatus(page, /stopped/);
+  await gone(page);
   report.ui.squigglesStopped = await page.locator(ERROR).count();
   setServer([]);
   await waitForStatus(page, /not installed/);
   // The driver's option hides the toasts: the notification centre has them.
-  await page.locator("#status\\.notifications a").click();
-  await page.locator(".notification-list-item", { hasText: "was not found" }).waitFor();
+  await openNotifications(page, notification(page, "was not found"));
+  await notification(page, "did not start").waitFor();
   report.ui.notifications = await page.locator(".notification-list-item").allInnerTexts();
   await shoot(page, "5-not-installed");
   await page.keyboard.press("Escape");
@@ -251,37 +285,52 @@ async function withoutServer(page) {
   mark("server lost and found");
 }
 
-async function hover(page) {
-  const shown = page.locator(`${HOVER} .monaco-hover-content`).filter({ hasNotText: "Loading" }).first();
+/** The hover on the squiggle, once it says this; parts of it come one after the other. */
+async function hover(page, says) {
+  const shown = page.locator(`${HOVER} .monaco-hover-content`).filter({ hasText: says }).filter({ hasNotText: "Loading" }).first();
   await insist(async () => {
     const box = await page.locator(ERROR).first().boundingBox();
     if (box === null) return; // it is being drawn again
     await page.mouse.move(box.x + box.width / 2, box.y - 60);
     await page.mouse.move(box.x + box.width / 2, box.y + 4, { steps: 4 });
-  }, shown);
+  }, visible(shown));
   return shown.innerText();
 }
 
-/** Does it until its effect is seen: what the pointer does is lost while the workbench is busy or redraws a list. */
+/** The hover stays while the pointer is on it: off to below it. */
+const leaveHover = (page) => insist(async () => {
+  await page.mouse.move(600, 500);
+  await page.mouse.move(600, 520, { steps: 4 });
+}, hidden(page.locator(HOVER).first()));
+
+const SOON = 5000; // milliseconds for an effect before its cause is repeated
+const visible = (locator) => () => locator.waitFor({ timeout: SOON });
+const hidden = (locator) => () => locator.waitFor({ state: "hidden", timeout: SOON });
+
+/** Does it until its effect is seen: keys and clicks are lost while the workbench is busy or redraws a list. */
 async function insist(act, effect) {
   for (let attempt = 1; ; attempt++) {
-    await act();
+    const failed = await act().then(() => null, (error) => error); // or it was done before, and the effect is late
     try {
-      return await effect.waitFor({ timeout: 5000 });
+      return await effect();
     } catch (error) {
-      if (attempt === 4) throw error;
+      if (attempt === 12) throw failed ?? error;
     }
   }
 }
 
-async function goToEndOfLine(page, line) {
-  await page.locator(".monaco-editor .view-lines").first().click({ position: { x: 300, y: 5 } });
-  await page.keyboard.press("Control+g");
-  await page.waitForSelector(".quick-input-widget input");
-  await page.keyboard.type(String(line));
-  await page.keyboard.press("Enter");
-  await page.waitForSelector(".quick-input-widget", { state: "hidden" });
-  await page.keyboard.press("End");
+/** One attempt at a click; the effect is the caller's to see. */
+const clickIfThere = (locator) => locator.click({ timeout: SOON });
+
+async function goToEndOfLine(page, line, column) {
+  await insist(async () => {
+    await page.keyboard.press("Escape");
+    await page.locator(".monaco-editor .view-lines").first().click({ position: { x: 300, y: 5 }, timeout: SOON });
+    await page.keyboard.press("Control+g");
+    await page.locator(".quick-input-widget .quick-input-box input").first().fill(`:${line}:${column}`, { timeout: SOON });
+    await page.keyboard.press("Enter");
+    await page.locator(".quick-input-widget").first().waitFor({ state: "hidden", timeout: SOON });
+  }, visible(position(page, `Ln ${line}, Col ${column}`)));
 }
 
 /** The lens above the kernel, once it says this. */
@@ -296,6 +345,16 @@ const text = (page) => page.evaluate(() => [...document.querySelectorAll(".monac
   .sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)
   .map((line) => line.textContent.replaceAll("\u00a0", " ")).join("\n"));
 
+/** The lines as shown, once they have (or have not) the pattern: they are drawn some time after the keys. */
+async function waitForText(page, pattern, wanted) {
+  let shown;
+  for (const end = Date.now() + PATIENCE; Date.now() < end; await pause(50)) {
+    shown = await text(page);
+    if (shown.length > 0 && pattern.test(shown) === wanted) return shown;
+  }
+  throw new Error(`waited for ${wanted ? "" : "no "}${pattern} in:\n${shown}`);
+}
+
 async function waitForStatus(page, pattern) {
   await page.waitForFunction(([source]) => new RegExp(source).test(document.querySelector(".part.statusbar [id*='cuda-lsp']")?.textContent ?? ""), [pattern.source]);
   return statusText(page);
@@ -306,17 +365,18 @@ function serverLogs() {
   return logs.map((name) => fs.readFileSync(path.join(data, "logs", name), "utf8")).join("\n");
 }
 
+const wire = () => fs.readFileSync(config.wire, "utf8");
+
 /** What the server was told of trust at each start, read off the wire. */
 function trustSent() {
-  return [...fs.readFileSync(config.wire, "utf8").matchAll(/"trusted":\s*(true|false)/g)].map((match) => match[1] === "true");
+  return [...wire().matchAll(/"trusted":\s*(true|false)/g)].map((match) => match[1] === "true");
 }
 
-async function until(what, condition) {
-  for (let tries = 0; tries < 600; tries++) {
+async function until(what, condition, patience = PATIENCE) {
+  for (const end = Date.now() + patience; Date.now() < end; await pause(50)) {
     if (condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`waited 30 s for ${what}`);
+  throw new Error(`waited ${patience / 1000} s for ${what}`);
 }
 
 let codeServer, browser;
