@@ -16,12 +16,12 @@ from typing import Any, TypeVar
 from attrs import define
 from device_session import AGAIN, EMULATED
 
-from cuda_lsp.dynamic import gpu
 from cuda_lsp.dynamic.check import Engines
-from cuda_lsp.dynamic.gpu import GpuEngine
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu import engine as gpu
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runs import Engine
-from cuda_lsp.dynamic.toolkit import find_toolkit
 
 T = TypeVar("T")
 

@@ -44,9 +44,9 @@ from benchmarks.dynamic_cases import (  # noqa: E402
     shapes,
     zeros,
 )
-from cuda_lsp.dynamic.gpu import GpuEngine  # noqa: E402
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit  # noqa: E402
+from cuda_lsp.dynamic.gpu.engine import GpuEngine  # noqa: E402
 from cuda_lsp.dynamic.runs import Detail, KernelRun, Level, RunOutcome  # noqa: E402
-from cuda_lsp.dynamic.toolkit import find_toolkit  # noqa: E402
 
 CACHE = Path(tempfile.gettempdir()) / "cuda-lsp-benchmark"
 HERE = Path(__file__).resolve().parent

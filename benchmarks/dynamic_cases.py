@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.dynamic.compile import CompiledModule, CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, KernelRun, Level, RunOutcome
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

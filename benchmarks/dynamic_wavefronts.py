@@ -29,17 +29,17 @@ from attrs import evolve
 from card import few, open_engine  # beside this file, as the next
 from engines import compile_all
 
-from cuda_lsp.dynamic.compile import CompileError, compile_module
-from cuda_lsp.dynamic.gpu import GpuEngine
-from cuda_lsp.dynamic.gpu_device import Start
-from cuda_lsp.dynamic.gpu_memory import DeviceMemory
+from cuda_lsp.dynamic.compilation.compile import CompileError, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu.device import Start
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
+from cuda_lsp.dynamic.gpu.memory import DeviceMemory
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob
-from cuda_lsp.dynamic.ptx_reader import read_module
-from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.ptx.reader import read_module
+from cuda_lsp.dynamic.ptx.writer import write_module
 from cuda_lsp.dynamic.runs import EngineUnavailable, KernelRun, Level, RunOutcome
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import Mode, Space
 
 HERE = Path(__file__).resolve().parent

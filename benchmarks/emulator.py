@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.dynamic.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
 from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig
 
 SOURCE = r"""

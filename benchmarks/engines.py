@@ -27,13 +27,13 @@ from attrs import evolve
 from card import EMULATED, CardEngines, Kept, few
 
 from cuda_lsp.dynamic.check import Engines, check
-from cuda_lsp.dynamic.compile import compile_module
+from cuda_lsp.dynamic.compilation.compile import compile_module
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
-from cuda_lsp.dynamic.gpu import device_architecture
+from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.toolkit import find_toolkit
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -21,10 +21,10 @@ import numpy as np
 from generated_kernels import GRID, GeneratedKernel
 from generated_runs import ARCH, OPTIONS, Arrays, compared, emulated, given_to, inputs, source
 
-from cuda_lsp.dynamic.compile import compile_module
+from cuda_lsp.dynamic.compilation.compile import compile_module
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.toolkit import find_toolkit
 
 FORMAT = 1
 PER_MODULE = 20

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from generated_kernels import GRID, INPUTS, POOL, GeneratedKernel
 
-from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
 from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig
 
 Arrays = dict[str, np.ndarray]

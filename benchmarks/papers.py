@@ -35,11 +35,11 @@ from dynamic_cases import (
     zeros,
 )
 
-from cuda_lsp.dynamic.gpu import GpuEngine
-from cuda_lsp.dynamic.gpu_device import Start
-from cuda_lsp.dynamic.gpu_memory import DeviceMemory
-from cuda_lsp.dynamic.ptx_reader import read_module
-from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.gpu.device import Start
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
+from cuda_lsp.dynamic.gpu.memory import DeviceMemory
+from cuda_lsp.dynamic.ptx.reader import read_module
+from cuda_lsp.dynamic.ptx.writer import write_module
 from cuda_lsp.dynamic.runs import Detail, KernelRun, Level
 
 HERE = Path(__file__).resolve().parent

@@ -20,7 +20,7 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.dynamic.job import EngineKind
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 
 FIRST = ("eigenvalues", "reductionMultiBlockCG")

@@ -12,7 +12,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from cuda_lsp.config import Settings
-from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.inputs import with_grid
 from cuda_lsp.dynamic.job import (
     CheckJob,
@@ -43,7 +43,7 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
-from cuda_lsp.static.enumerate import facts_of
+from cuda_lsp.static.execution.enumerate import facts_of
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits

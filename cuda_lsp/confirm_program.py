@@ -23,12 +23,12 @@ from cuda_lsp.confirm import (
     proved_free,
     runs_in_lock_step,
 )
-from cuda_lsp.dynamic.build_command import BuildJob, Built
 from cuda_lsp.dynamic.observe import merged
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.frontend.toolchain import cache_folder
-from cuda_lsp.frontend.workspace import INCLUDE
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 

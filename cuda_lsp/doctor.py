@@ -92,7 +92,7 @@ def _analysis() -> Examination:
 
 
 def _toolkit() -> Examination:
-    from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
+    from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 
     try:
         toolkit = find_toolkit()
@@ -107,9 +107,9 @@ def _toolkit() -> Examination:
 
 
 def _emulator() -> Examination:
-    from cuda_lsp.dynamic.compile import CompileError, Interrupted
+    from cuda_lsp.dynamic.compilation.compile import CompileError, Interrupted
+    from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing
     from cuda_lsp.dynamic.job import EngineKind
-    from cuda_lsp.dynamic.toolkit import ToolkitMissing
 
     try:
         seen = _confirmed_race(EngineKind.EMULATOR)

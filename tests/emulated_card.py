@@ -16,17 +16,17 @@ import numpy as np
 from attrs import define, field
 from subroutines import with_subroutines
 
-from cuda_lsp.dynamic.device_records import Records
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.emulator.engine import Launch
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.translate import Program, translate
-from cuda_lsp.dynamic.gpu import GpuEngine
-from cuda_lsp.dynamic.gpu_device import Ended, GridTooLarge, Start
-from cuda_lsp.dynamic.ptx import Instruction, PtxFunction, PtxModule, Statement
-from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
+from cuda_lsp.dynamic.gpu.records import Records
+from cuda_lsp.dynamic.ptx.module import Instruction, PtxFunction, PtxModule, Statement
+from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import KernelRun
-from cuda_lsp.dynamic.toolkit import Toolkit
 from cuda_lsp.model import LaunchConfig
 
 _MOST_BLOCKS = 1024  # that run at once

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.emulator.flatten import distinct_labels, element_types
-from cuda_lsp.dynamic.ptx import (
+from cuda_lsp.dynamic.instrumentation.synchronisation import callees
+from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
     Label,
@@ -28,7 +29,6 @@ from cuda_lsp.dynamic.ptx import (
     TargetList,
     type_size,
 )
-from cuda_lsp.dynamic.synchronisation import callees
 
 _LABEL = re.compile(r"[\w$]+")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 
 
 def _missing() -> str | None:

@@ -13,14 +13,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from attrs import evolve
 
-from cuda_lsp.dynamic.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.model import Dim3, LaunchConfig
 
 Progress = Callable[[str], None]
@@ -47,7 +47,7 @@ class Engines:
         if kind is EngineKind.EMULATOR:
             return self._emulator, ()
         if self._gpu is None and self._no_gpu is None:
-            from cuda_lsp.dynamic.gpu import open_engine
+            from cuda_lsp.dynamic.gpu.engine import open_engine
 
             try:
                 self._gpu = open_engine()

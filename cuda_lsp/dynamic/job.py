@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attrs import field, frozen
 
-from cuda_lsp.dynamic.compile import CompileOptions
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.runs import Detail, PtxSite, RunOutcome
 from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
 

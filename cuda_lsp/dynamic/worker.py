@@ -13,9 +13,9 @@ import struct
 import sys
 from typing import Any, BinaryIO
 
-from cuda_lsp.dynamic.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramResult
+from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
 _HEADER = struct.Struct("<Q")
@@ -86,7 +86,7 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
 
 
 def _program(job: ProgramJob, answers: BinaryIO) -> ProgramResult:
-    from cuda_lsp.dynamic.program import check_program, runs_on_gpu
+    from cuda_lsp.dynamic.programs.run import check_program, runs_on_gpu
 
     _limit_memory(_PROGRAM_SPACE * job.memory if not runs_on_gpu(job.engine) else None)
     try:

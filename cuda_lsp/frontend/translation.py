@@ -19,10 +19,8 @@ from typing import Any
 
 from attrs import evolve
 
-from cuda_lsp.frontend import instantiation, nearby_headers, toolchain
+from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
-from cuda_lsp.frontend.compile_commands import options_for
-from cuda_lsp.frontend.conventions import Conventions, conventions_of, switches_of
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
@@ -32,19 +30,9 @@ from cuda_lsp.frontend.focused_reading import (
     moved_sites,
     moved_sources,
 )
-from cuda_lsp.frontend.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host_constants import HostConstants
-from cuda_lsp.frontend.included import included_texts
-from cuda_lsp.frontend.kernel_sources import (
-    Environment,
-    KernelSource,
-    KernelSources,
-    environment_of,
-    find_kernels,
-    with_digests,
-)
-from cuda_lsp.frontend.launch_facts import (
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
     common_facts,
@@ -54,7 +42,16 @@ from cuda_lsp.frontend.launch_facts import (
     launches_outside,
     shared_arguments,
 )
-from cuda_lsp.frontend.launches import LaunchSite, blanked, find_launches
+from cuda_lsp.frontend.host.launches import LaunchSite, blanked, find_launches
+from cuda_lsp.frontend.host.workspace import header_constants
+from cuda_lsp.frontend.kernel_sources import (
+    Environment,
+    KernelSource,
+    KernelSources,
+    environment_of,
+    find_kernels,
+    with_digests,
+)
 from cuda_lsp.frontend.parse_problems import (
     Problems,
     errors_within,
@@ -63,9 +60,13 @@ from cuda_lsp.frontend.parse_problems import (
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings.compile_commands import options_for
+from cuda_lsp.frontend.surroundings.conventions import Conventions, conventions_of, switches_of
+from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
+from cuda_lsp.frontend.surroundings.included import included_texts
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
-from cuda_lsp.frontend.workspace import header_constants
 from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import SourceRange, ToolError
 
@@ -523,7 +524,7 @@ class Translation:
 
     def lower(self, source: KernelSource) -> Kernel:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
-        from cuda_lsp.frontend.extract import lower_kernel
+        from cuda_lsp.frontend.lowering.statements import lower_kernel
 
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")

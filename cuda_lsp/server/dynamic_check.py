@@ -31,7 +31,7 @@ from cuda_lsp.confirm_program import (
     program_job,
     with_notes,
 )
-from cuda_lsp.dynamic.compile import digest_of
+from cuda_lsp.dynamic.compilation.compile import digest_of
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner

@@ -25,17 +25,17 @@ from attrs import define, evolve, field
 from cuda_lsp import config
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.directives import FileDirectives
+from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
-from cuda_lsp.frontend.workspace import Workspace
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
 from cuda_lsp.static.grid_barriers import with_grid_barriers
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
-from cuda_lsp.static.solve import Budget, SolverResult
+from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 

@@ -17,7 +17,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Mode, Site, SourceRange, Space
-from cuda_lsp.static import waiting
+from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_kernel, used, variables, walk
 
 Source = Array | Var | Axis

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.assumed import smaller
-from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
-from cuda_lsp.static.trace import Trace
+from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
+from cuda_lsp.static.execution.trace import Trace
 
 
 def leaves_arrays(trace: Trace) -> bool:

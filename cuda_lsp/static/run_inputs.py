@@ -45,10 +45,10 @@ from cuda_lsp.ir.program import (
 )
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.model import Dim3, Finding, GpuModel, LaunchConfig, Space
-from cuda_lsp.static.enumerate import execute, facts_of
+from cuda_lsp.static.execution.enumerate import execute, facts_of
+from cuda_lsp.static.execution.trace import Budget, Trace, array_bytes, spread_out
+from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.slicing import Slice, operands, pointers, used, variables, walk
-from cuda_lsp.static.trace import Budget, Trace, array_bytes, spread_out
-from cuda_lsp.static.values import Data
 
 _BUDGET = Budget(milliseconds=60.0)
 _MOST_TRIED = 4000

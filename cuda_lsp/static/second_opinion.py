@@ -15,10 +15,10 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.assumed import ASSUMED, alternatives, sample
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.fitting import misuses_arrays
-from cuda_lsp.static.schedule_report import races_by_running
-from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.schedules.report import races_by_running
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 _LEAST_SHARE = 0.3
 """Of the budget, for the other launches together when the first took all of it."""

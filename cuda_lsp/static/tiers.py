@@ -19,19 +19,19 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
 from cuda_lsp.static.assumed import ASSUMED, alternatives, free_scalars, launches_of, sample, unlike
-from cuda_lsp.static.banks import BankThresholds, bank_findings
-from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
-from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
-from cuda_lsp.static.coalescing import coalescing_findings
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
+from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
+from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
+from cuda_lsp.static.diagnostics.coalescing import coalescing_findings
+from cuda_lsp.static.diagnostics.incomplete import incomplete_findings
+from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
+from cuda_lsp.static.diagnostics.limits import limit_findings
+from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.execution.trace import Budget, Trace
+from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.fitting import fitted, misuses_arrays
-from cuda_lsp.static.incomplete import incomplete_findings
-from cuda_lsp.static.incomplete import reasons as incomplete_reasons
-from cuda_lsp.static.limits import limit_findings
-from cuda_lsp.static.races import race_findings
-from cuda_lsp.static.solve import SolverResult
-from cuda_lsp.static.trace import Budget, Trace
-from cuda_lsp.static.values import Data
+from cuda_lsp.static.solver.solve import SolverResult
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})

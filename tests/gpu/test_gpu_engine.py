@@ -18,13 +18,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import EmulatedCard, emulated_engine
 from toolkit import needs_nvcc
 
-from cuda_lsp.dynamic.compile import CompileOptions, compile_module
-from cuda_lsp.dynamic.gpu import GpuEngine, open_engine
-from cuda_lsp.dynamic.gpu_launch import Launch
-from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig, Space
 
 pytestmark = needs_nvcc
@@ -620,7 +620,7 @@ def outcome_apart(engine: GpuEngine, run: KernelRun) -> RunOutcome:
     if engine.card.name == "emulated card":
         return engine.run(run, lambda stage: None)
     script = """import os, pickle, sys
-from cuda_lsp.dynamic.gpu import open_engine
+from cuda_lsp.dynamic.gpu.engine import open_engine
 outcome = open_engine().run(pickle.load(sys.stdin.buffer), lambda stage: None)
 sys.stdout.buffer.write(pickle.dumps(outcome)); sys.stdout.flush(); os._exit(0)"""
     done = subprocess.run(

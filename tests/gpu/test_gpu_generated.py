@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from generated_bundle import checked, made, on_device
 from generated_kernels import FAMILIES, generate
 
-from cuda_lsp.dynamic.gpu import open_engine
+from cuda_lsp.dynamic.gpu.engine import open_engine
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 
 

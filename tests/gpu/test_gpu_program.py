@@ -12,10 +12,10 @@ from attrs import evolve
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from programs import HISTOGRAM
 
-from cuda_lsp.dynamic.compile import CompileOptions
-from cuda_lsp.dynamic.gpu import device_architecture
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
+from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import EngineKind, Parameter, Piece
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import EngineUnavailable
 from cuda_lsp.model import Position, SourceRange

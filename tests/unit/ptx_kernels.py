@@ -6,7 +6,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
-from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, PtxSite, RunOutcome, SiteKind
 from cuda_lsp.model import LaunchConfig
 

@@ -8,8 +8,8 @@ import pytest
 from kernel_notation import TID, TIDY, E, Notation
 
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, Mode, Status
-from cuda_lsp.static.banks import bank_findings, bank_reports, instruction_report
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.diagnostics.banks import bank_findings, bank_reports, instruction_report
+from cuda_lsp.static.execution.enumerate import execute
 
 GPU = GpuModel("sm_90", (9, 0))
 MEASURED = Path(__file__).parent.parent / "data/h200_shared_wavefronts.json"

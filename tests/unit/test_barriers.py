@@ -6,8 +6,8 @@ from kernel_notation import TID, E, Notation
 
 from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import GpuModel, LaunchConfig, Status
-from cuda_lsp.static.barriers import barrier_findings, redundant_barriers
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
+from cuda_lsp.static.execution.enumerate import execute
 
 GPU = GpuModel("sm_80", (8, 0))
 

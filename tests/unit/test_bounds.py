@@ -5,8 +5,8 @@ from __future__ import annotations
 from kernel_notation import TID, Notation
 
 from cuda_lsp.model import Code, GpuModel, LaunchConfig
-from cuda_lsp.static.bounds import bounds_findings, uninitialised_findings
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
+from cuda_lsp.static.execution.enumerate import execute
 
 
 def run(kernel, threads=64):

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
-from cuda_lsp.dynamic.build_command import BuildJob
+from cuda_lsp.dynamic.programs.build_command import BuildJob
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 
 pytestmark = [needs_nvcc, pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuda_lsp.dynamic.build_commands import Step, linked, steps_of
-from cuda_lsp.dynamic.recorder import Started
+from cuda_lsp.dynamic.programs.build_commands import Step, linked, steps_of
+from cuda_lsp.dynamic.programs.recorder import Started
 
 HERE = Path("/project")
 

@@ -6,8 +6,8 @@ import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.model import GpuModel, LaunchConfig
-from cuda_lsp.static.coalescing import coalescing_findings, sector_reports
-from cuda_lsp.static.enumerate import execute
+from cuda_lsp.static.diagnostics.coalescing import coalescing_findings, sector_reports
+from cuda_lsp.static.execution.enumerate import execute
 
 
 def run(kernel):

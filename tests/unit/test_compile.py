@@ -10,10 +10,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
-from cuda_lsp.dynamic.compile import CompiledModule, CompileError, CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 
 pytestmark = needs_nvcc
 KERNEL = "__global__ void k(int* o) { __shared__ int s[64]; s[threadIdx.x] = STEP; BARRIER o[0] = s[1]; }\n"

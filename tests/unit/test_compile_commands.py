@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cuda_lsp.frontend.compile_commands import find_database, options_for, translate
+from cuda_lsp.frontend.surroundings.compile_commands import find_database, options_for, translate
 from cuda_lsp.frontend.toolchain import FrontendOptions
 
 

@@ -15,8 +15,8 @@ from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport, Verdict
 from cuda_lsp.static import analyze
 from cuda_lsp.static.analyze import Analyzer, check_text
+from cuda_lsp.static.execution.values import distinct
 from cuda_lsp.static.tiers import UNFINISHED, enumerate_kernel
-from cuda_lsp.static.values import distinct
 
 FREE = """
 __global__ void k(int* a) {

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-from cuda_lsp.dynamic import device_records as records
-from cuda_lsp.dynamic.detector import SOURCE
-from cuda_lsp.dynamic.device_records import AddressBook, Extent
+from cuda_lsp.dynamic.gpu import records
+from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
+from cuda_lsp.dynamic.instrumentation.detector import SOURCE
 from cuda_lsp.dynamic.runs import Place, PtxSite, SiteKind
 from cuda_lsp.model import Mode, Space
 

@@ -8,7 +8,7 @@ import pytest
 from extract_kernels import lowered
 
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.solve import Budget, SolverResult, refine_kernel
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 GPU = GpuModel("test", (9, 0))
 INDEX = "int i = blockIdx.x * blockDim.x + threadIdx.x; "

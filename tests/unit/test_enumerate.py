@@ -10,10 +10,10 @@ from test_solve_classics import matmul
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import FLOAT32, INT32
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space
-from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.races import race_findings
-from cuda_lsp.static.trace import Budget
-from cuda_lsp.static.values import Data
+from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.execution.trace import Budget
+from cuda_lsp.static.execution.values import Data
 
 GPU = GpuModel("sm_80", (8, 0))
 

@@ -8,10 +8,10 @@ from kernel_notation import listing
 from test_solve_properties import EXAMPLES, GPU, LAUNCH, brute_force, kernels, lines
 
 from cuda_lsp.model import GpuModel, LaunchConfig, Status
-from cuda_lsp.static.banks import bank_reports
-from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.races import race_findings
-from cuda_lsp.static.values import Data
+from cuda_lsp.static.diagnostics.banks import bank_reports
+from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.execution.values import Data
 
 
 def check(kernel, arguments: dict[str, int]) -> None:

@@ -10,9 +10,9 @@ import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode
-from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.footprints import Group, apart, suspicious
-from cuda_lsp.static.trace import Access
+from cuda_lsp.static.diagnostics.footprints import Group, apart, suspicious
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.execution.trace import Access
 
 THREADS = 8
 

@@ -23,10 +23,10 @@ from toolkit import needs_nvcc
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.check import Engines, check
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runs import Detail, Engine, KernelRun, RunOutcome, SeenRace, SiteKind
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.static.analyze import Analyzer
 
 pytestmark = needs_nvcc

@@ -18,13 +18,13 @@ from emulated_card import Allocation, EmulatedCard
 from programs import HISTOGRAM
 from toolkit import needs_nvcc
 
-from cuda_lsp.dynamic.compile import CompileOptions, compile_module
-from cuda_lsp.dynamic.gpu_hosting import Said, Task
-from cuda_lsp.dynamic.gpu_program import Hosted
+from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.gpu.hosting import Said, Task
+from cuda_lsp.dynamic.gpu.program import Hosted
 from cuda_lsp.dynamic.job import Parameter, Piece
-from cuda_lsp.dynamic.program_job import ProgramJob, ProgramKernel
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import Position, SourceRange
 
 pytestmark = needs_nvcc

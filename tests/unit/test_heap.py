@@ -7,7 +7,7 @@ import pytest
 
 from cuda_lsp.dynamic.emulator.heap import START, Heap, Needs
 from cuda_lsp.dynamic.emulator.printing import formatted
-from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.ptx.reader import read_module
 
 MODULE = """.version 8.0
 .target sm_80

@@ -7,20 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.dynamic.detector import AssemblyError, assembled, detector_ptx
-from cuda_lsp.dynamic.device_records import control_offsets
-from cuda_lsp.dynamic.instrument import (
+from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.records import control_offsets
+from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
+from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     finest_granule,
     instrument,
     shared_variables,
 )
-from cuda_lsp.dynamic.probes import CELL_BYTES, ShadowLayout
-from cuda_lsp.dynamic.ptx_reader import read_module
+from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    has_partial_order,
+    launches_kernels,
+    meets_in_clusters,
+)
+from cuda_lsp.dynamic.instrumentation.watch import Watch
+from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.dynamic.synchronisation import has_partial_order, launches_kernels, meets_in_clusters
-from cuda_lsp.dynamic.toolkit import ToolkitMissing, find_toolkit
-from cuda_lsp.dynamic.watch import Watch
 from cuda_lsp.model import Mode, Space
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"

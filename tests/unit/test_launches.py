@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.frontend.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 
 
 def only(text: str) -> LaunchSite:

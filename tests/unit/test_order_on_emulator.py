@@ -11,11 +11,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
-from cuda_lsp.dynamic.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level
-from cuda_lsp.dynamic.sites import sites_of
-from cuda_lsp.dynamic.toolkit import find_toolkit
 from cuda_lsp.model import LaunchConfig
 
 pytestmark = needs_nvcc

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cuda_lsp.dynamic.ptx import Declaration, Instruction, Label, TargetList, split_operands
-from cuda_lsp.dynamic.ptx_operands import (
+from cuda_lsp.dynamic.ptx.module import Declaration, Instruction, Label, TargetList, split_operands
+from cuda_lsp.dynamic.ptx.operands import (
     AddressOperand,
     FloatOperand,
     IntegerOperand,
@@ -14,8 +14,8 @@ from cuda_lsp.dynamic.ptx_operands import (
     VectorOperand,
     parse_operand,
 )
-from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
-from cuda_lsp.dynamic.ptx_writer import write_module
+from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
+from cuda_lsp.dynamic.ptx.writer import write_module
 
 MODULE = """
 .version 8.0

@@ -10,8 +10,8 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, RaceKind, Scope, Status
-from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.races import race_findings
+from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.execution.enumerate import execute
 
 GPU = GpuModel("sm_80", (8, 0))
 OLD = GpuModel("sm_60", (6, 0))

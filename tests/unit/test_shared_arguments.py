@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.frontend.launches import find_launches
-from cuda_lsp.frontend.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.model import Verdict
 from cuda_lsp.static.analyze import Analyzer
 

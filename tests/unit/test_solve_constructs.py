@@ -9,7 +9,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
 from cuda_lsp.ir.types import INT32, Pointer
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, LaunchSource, RaceKind, Scope, Status, Verdict
-from cuda_lsp.static.solve import refine_kernel
+from cuda_lsp.static.solver.solve import refine_kernel
 
 GPU = GpuModel("test", (9, 0))
 

@@ -14,8 +14,8 @@ from kernel_notation import TID, UTID, E, Notation, listing, wrap
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
-from cuda_lsp.static.solve import Budget, refine_kernel
-from cuda_lsp.static.witness import Thread, collide, replay
+from cuda_lsp.static.solver.solve import Budget, refine_kernel
+from cuda_lsp.static.solver.witness import Thread, collide, replay
 
 GPU = GpuModel("small", (9, 0), warp_size=4)
 THREADS = 8

@@ -6,7 +6,7 @@ import pytest
 from extract_kernels import constructs, lowered
 
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.solve import refine_kernel
+from cuda_lsp.static.solver.solve import refine_kernel
 
 LAUNCH = LaunchConfig((16, 16, 1), None, source=LaunchSource.FILE)
 HEAD = "int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y; float v = 0; "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuda_lsp.config import Settings
-from cuda_lsp.frontend.conventions import conventions_of, switches_of
-from cuda_lsp.frontend.included import included_texts
-from cuda_lsp.frontend.nearby_headers import folders_of, project_root
+from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
+from cuda_lsp.frontend.surroundings.included import included_texts
+from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, project_root
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import FileReport, Verdict
 from cuda_lsp.static.analyze import check_text

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.types import INT64
-from cuda_lsp.static import symbolic_terms as t
-from cuda_lsp.static.symbolic_terms import Level, Term
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.terms import Level, Term
 
 X = t.symbol("x", Level.THREAD, -9, 20)
 Y = t.symbol("y", Level.THREAD, 0, 31)

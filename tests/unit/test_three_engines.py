@@ -18,11 +18,11 @@ from test_solve_properties import condition, index, lines, loop, races
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Space, Status, Verdict
-from cuda_lsp.static.banks import bank_reports
-from cuda_lsp.static.enumerate import execute
-from cuda_lsp.static.races import race_findings
-from cuda_lsp.static.solve import Budget, refine_kernel
-from cuda_lsp.static.witness import Run, Thread, collide, replay
+from cuda_lsp.static.diagnostics.banks import bank_reports
+from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.solver.solve import Budget, refine_kernel
+from cuda_lsp.static.solver.witness import Run, Thread, collide, replay
 
 GPU = GpuModel("small", (9, 0), banks=4, warp_size=4)
 SHAPES = (((8, 1, 1), (1, 1, 1)), ((4, 2, 1), (1, 1, 1)), ((4, 1, 1), (2, 1, 1)))

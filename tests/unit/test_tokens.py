@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cuda_lsp.dynamic.expressions import Expressions
-from cuda_lsp.dynamic.tokens import Token, TokenTable, one_token_per_line, rewriter_for
+from cuda_lsp.dynamic.compilation.expressions import Expressions
+from cuda_lsp.dynamic.compilation.tokens import Token, TokenTable, one_token_per_line, rewriter_for
 
 PATH = Path("/src/k.cu")
 

@@ -21,9 +21,9 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.second_opinion import refine_with_second_opinion
-from cuda_lsp.static.solve import Budget
+from cuda_lsp.static.solver.solve import Budget
+from cuda_lsp.static.solver.witness import replay
 from cuda_lsp.static.tiers import enumerate_kernel, refined
-from cuda_lsp.static.witness import replay
 
 SETTINGS = Settings(enumeration_budget=20_000, solver_budget=20_000)
 KINDS = ("fetch", "read", "write", "write", "atomic", "sync", "if", "if", "loop")

@@ -10,7 +10,7 @@ import pytest
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import work
-from cuda_lsp.static.solve import Budget, refine_kernel
+from cuda_lsp.static.solver.solve import Budget, refine_kernel
 
 HARD = """
 __global__ void k(float* a, const int* order, int n, int width, int height) {

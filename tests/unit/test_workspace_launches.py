@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cuda_lsp.frontend.workspace import Workspace
+from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.model import LaunchSource, Verdict
 from cuda_lsp.static.analyze import check_file
 

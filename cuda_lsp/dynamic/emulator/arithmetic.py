@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator import bits, conversions, packed
 from cuda_lsp.dynamic.emulator.conversions import is_float, refusal
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx import Instruction, type_size
-from cuda_lsp.dynamic.ptx_operands import PairOperand, parse_operand
+from cuda_lsp.dynamic.ptx.module import Instruction, type_size
+from cuda_lsp.dynamic.ptx.operands import PairOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction], None]
 

@@ -17,7 +17,7 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable
-from cuda_lsp.dynamic.ptx import Instruction
+from cuda_lsp.dynamic.ptx.module import Instruction
 
 if TYPE_CHECKING:
     from cuda_lsp.dynamic.emulator.services import Services

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx import Instruction, type_size
-from cuda_lsp.dynamic.ptx_operands import IntegerOperand, parse_operand
+from cuda_lsp.dynamic.ptx.module import Instruction, type_size
+from cuda_lsp.dynamic.ptx.operands import IntegerOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction], None]
 

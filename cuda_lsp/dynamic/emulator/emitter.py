@@ -15,8 +15,8 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable
-from cuda_lsp.dynamic.ptx import type_size
-from cuda_lsp.dynamic.ptx_operands import (
+from cuda_lsp.dynamic.ptx.module import type_size
+from cuda_lsp.dynamic.ptx.operands import (
     FloatOperand,
     IntegerOperand,
     NegatedOperand,

@@ -25,8 +25,8 @@ from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import Program, translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_reader import PtxSyntaxError, read_module
+from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
     Detail,
     EngineUnavailable,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.ptx import (
+from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
     Label,
@@ -30,7 +30,7 @@ from cuda_lsp.dynamic.ptx import (
     TargetList,
     type_size,
 )
-from cuda_lsp.dynamic.ptx_operands import SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx.operands import SymbolOperand, parse_address
 
 _MAX_NESTING = 100
 MAX_DEPTH = 12  # calls of one function inside one another

@@ -30,7 +30,7 @@ from cuda_lsp.dynamic.emulator.memory import (
     mark,
     window,
 )
-from cuda_lsp.dynamic.ptx import PtxModule, PtxVariable
+from cuda_lsp.dynamic.ptx.module import PtxModule, PtxVariable
 from cuda_lsp.model import Space
 
 Array = Any

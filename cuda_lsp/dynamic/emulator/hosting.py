@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
-from cuda_lsp.dynamic.program_job import Checked, ProgramKernel, argument_names
+from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks
-from cuda_lsp.dynamic.sites import sites_of
 from cuda_lsp.model import Dim3, LaunchConfig
 
 SUCCESS, FAILED, TIMEOUT, ASSERTED, UNSUPPORTED = 0, 719, 702, 710, 801  # cudaError_t

@@ -22,8 +22,8 @@ from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.emulator.lanes import distinct
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import split_operands
+from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.operands import split_operands
 
 if TYPE_CHECKING:
     from cuda_lsp.dynamic.emulator.services import Services

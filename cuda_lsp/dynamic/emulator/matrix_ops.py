@@ -30,7 +30,7 @@ from cuda_lsp.dynamic.emulator.fragments import (
     registers_of,
     stacked,
 )
-from cuda_lsp.dynamic.ptx import Instruction
+from cuda_lsp.dynamic.ptx.module import Instruction
 
 if TYPE_CHECKING:
     from cuda_lsp.dynamic.emulator.services import Services

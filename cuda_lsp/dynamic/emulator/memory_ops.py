@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator import async_ops, images, matrix_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import TOO_DEEP, Untranslatable, element_types
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import RegisterOperand, SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.operands import RegisterOperand, SymbolOperand, parse_address
 
 Emit = Callable[[Emitter, Instruction, int], None]
 

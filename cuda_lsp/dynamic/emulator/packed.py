@@ -11,8 +11,8 @@ import re
 
 from cuda_lsp.dynamic.emulator.conversions import refusal
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import PairOperand, parse_operand
+from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.operands import PairOperand, parse_operand
 
 HALVES = ("f16", "f16x2", "bf16", "bf16x2")
 WORDS = ("s16x2", "u16x2")

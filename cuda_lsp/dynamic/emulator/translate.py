@@ -17,8 +17,8 @@ from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memor
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
 from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
 from cuda_lsp.dynamic.emulator.matrix_ops import BASES as MATRIX_OPERATIONS
-from cuda_lsp.dynamic.ptx import Instruction, PtxModule
-from cuda_lsp.dynamic.ptx_operands import IntegerOperand, RegisterOperand, parse_operand
+from cuda_lsp.dynamic.ptx.module import Instruction, PtxModule
+from cuda_lsp.dynamic.ptx.operands import IntegerOperand, RegisterOperand, parse_operand
 
 Run = Callable[[Any, list[Any], Any], Any]
 

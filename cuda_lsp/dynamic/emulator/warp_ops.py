@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable
-from cuda_lsp.dynamic.ptx import Instruction
-from cuda_lsp.dynamic.ptx_operands import PairOperand, parse_operand
+from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.operands import PairOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction, int], None]
 

@@ -1,5 +1,5 @@
 // CUDA's built-in words, declared for parsing only: no toolkit is needed and no code is generated from them.
-// The extractor knows what the functions mean by name (frontend/library.py); here they only get types.
+// The extractor knows what the functions mean by name (frontend/vocabulary/library.py); here they only get types.
 #ifndef CUDA_LSP_SHIM_H
 #define CUDA_LSP_SHIM_H
 #pragma clang system_header

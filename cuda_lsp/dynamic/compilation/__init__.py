@@ -1,0 +1,1 @@
+"""nvcc's stages replayed, so that every access of the PTX has its place in the source."""

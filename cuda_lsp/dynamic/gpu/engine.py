@@ -1,0 +1,153 @@
+"""The GPU engine: instrument, assemble, launch, read back what the detector saw.
+
+Works through PyCUDA, imported only when a run is asked for. Meant for a child process: a kernel that hangs or
+faults leaves the CUDA context unusable, so after an outcome with a ``failure`` the process should end at once
+(``os._exit``; destroying the context would wait for the kernel).
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Callable
+from typing import Any
+
+from attrs import define
+
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge
+from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
+from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
+from cuda_lsp.dynamic.ptx.reader import read_module
+from cuda_lsp.dynamic.runs import (
+    EngineUnavailable,
+    KernelRun,
+    RunOutcome,
+)
+
+INSTALL = "install it with `pip install 'cuda-lsp[gpu]'` (it needs a CUDA toolkit to build)"
+_LEAD = 1 << 31  # bytes to clear before a timed kernel, while the host queues it
+
+# Launches that hung or faulted: freeing their memory would wait for the kernel, for ever.
+_SPENT: list[Launch] = []
+
+
+def open_engine() -> GpuEngine:
+    """The engine on device 0. Raises EngineUnavailable with the next step."""
+    try:
+        toolkit = find_toolkit()
+    except ToolkitMissing as error:
+        raise EngineUnavailable(str(error)) from error
+    device = open_device(toolkit)
+    atexit.register(device.context.pop)
+    return GpuEngine(device, toolkit)
+
+
+def device_architecture() -> int:
+    """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
+    cuda = _driver()
+    try:
+        return _capability(cuda.Device(0))
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+
+
+def open_device(toolkit: Toolkit) -> PycudaDevice:
+    """Device 0 with a context of its own, current. Raises EngineUnavailable with the next step."""
+    return _opened(toolkit, lambda handle: handle.make_context())
+
+
+def open_primary(toolkit: Toolkit) -> PycudaDevice:
+    """Device 0 with the context that the runtime uses in this process, not current yet."""
+    return _opened(toolkit, lambda handle: handle.retain_primary_context())
+
+
+def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
+    cuda = _driver()
+    try:
+        handle = cuda.Device(0)
+        architecture = _capability(handle)
+        context = enter(handle)
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    attribute = cuda.device_attribute
+    shared = int(handle.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN))
+    multiprocessors = int(handle.get_attribute(attribute.MULTIPROCESSOR_COUNT))
+    name = str(handle.name())
+    return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
+
+
+def _driver() -> Any:
+    """PyCUDA's driver module, once it sees a device."""
+    try:
+        import pycuda.driver as driver  # type: ignore[import-not-found]
+    except ModuleNotFoundError as error:
+        raise EngineUnavailable(f"the GPU check needs PyCUDA: {INSTALL}") from error
+    except ImportError as error:
+        message = f"PyCUDA does not load ({error}): the NVIDIA driver (libcuda.so.1) is missing, install it"
+        raise EngineUnavailable(message) from error
+    cuda: Any = driver
+    try:
+        cuda.init()
+        if cuda.Device.count() == 0:
+            raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
+    except cuda.Error as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    return cuda
+
+
+def _capability(handle: Any) -> int:
+    major, minor = handle.compute_capability()
+    if major < 7:
+        raise EngineUnavailable(
+            f"the GPU check needs compute capability 7.0 or newer, this is {major}.{minor}"
+        )
+    return int(major * 10 + minor)
+
+
+@define
+class GpuEngine:
+    """Runs kernels on one device. ``usable`` is false once a kernel hung or faulted."""
+
+    card: Device
+    _toolkit: Toolkit
+    usable: bool = True
+    keep_results: bool = False  # buffers after the run, in the outcome
+
+    @property
+    def device(self) -> str:
+        return self.card.name
+
+    def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
+        module = read_module(request.ptx)
+        launch = Launch(self.card, self._toolkit, request, module)
+        if not self.usable:
+            return launch.failed("not run: an earlier kernel left the GPU unusable for this process")
+        progress("instrumenting")
+        try:
+            launch.prepare()
+            progress("running")
+            outcome = launch.execute(self.keep_results)
+        except AssemblyError as error:
+            return launch.failed(f"the instrumented kernel could not be assembled: {error}")
+        except GridTooLarge as error:
+            return launch.failed(str(error))
+        except self.card.error as error:
+            self.usable = False
+            _SPENT.append(launch)
+            cause = str(error).rpartition("failed: ")[2]  # PyCUDA puts the driver's function in front
+            return launch.failed(f"the kernel failed on the GPU: {cause}")
+        if launch.hung:
+            self.usable = False
+            _SPENT.append(launch)
+        return outcome
+
+    def repeat(self, request: KernelRun, times: int) -> list[RunOutcome]:
+        """The same launch several times on the same buffers, for measuring. Raises AssemblyError."""
+        launch = Launch(self.card, self._toolkit, request, read_module(request.ptx))
+        launch.prepare()
+        outcomes: list[RunOutcome] = []
+        for _ in range(times):
+            launch.empty_shadows()
+            outcomes.append(launch.execute(keep_results=False, lead=_LEAD))
+        return outcomes

@@ -1,0 +1,220 @@
+"""The device that a launch runs on, through PyCUDA's driver interface.
+
+PyCUDA knows no cooperative launches; for kernels that need one the few calls of the driver's interface are
+made directly (CUDA driver API: ``cuModuleLoadData``, ``cuLaunchCooperativeKernel``), in the context that is
+current. A launch that hung or faulted must be kept alive: freeing what it uses would wait for the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
+from cuda_lsp.dynamic.gpu.records import Records
+from cuda_lsp.dynamic.instrumentation.detector import assembled
+from cuda_lsp.model import Dim3
+
+_TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+_PLAIN_SHARED = 48 * 1024  # bytes; more must be asked for
+
+
+@frozen
+class PycudaDevice:
+    """``context`` must be current whenever the device is used."""
+
+    driver: Any
+    handle: Any
+    context: Any
+    toolkit: Toolkit
+    name: str
+    architecture: int
+    shared_limit: int
+    multiprocessors: int
+
+    @property
+    def error(self) -> type[Exception]:
+        return self.driver.Error
+
+    def free_bytes(self) -> int:
+        return int(self.driver.mem_get_info()[0])
+
+    def allocate(self, size: int) -> Any:
+        return self.driver.mem_alloc(size)
+
+    def clear(self, start: int, size: int) -> None:
+        self.driver.memset_d8(start, 0, size)
+
+    def upload(self, start: int, data: Records) -> None:
+        self.driver.memcpy_htod(start, np.ascontiguousarray(data))
+
+    def download(self, start: int, target: Records) -> None:
+        self.driver.memcpy_dtoh(target, start)
+
+    def copy(self, target: int, source: int, size: int) -> None:
+        self.driver.memcpy_dtod(target, source, size)
+
+    def load(self, ptx: str, architecture: str, together: bool) -> PycudaCode:
+        cubin = assembled(ptx, self.toolkit, architecture)
+        if together:
+            return PycudaCode(self, _CooperativeModule.load(self.driver, cubin))
+        return PycudaCode(self, self.driver.module_from_buffer(cubin))
+
+    def wait(self) -> None:
+        """For all that was started."""
+        self.driver.Context.synchronize()
+
+
+@define
+class PycudaCode:
+    device: PycudaDevice
+    module: Any
+    kept: list[Any] = field(factory=list[Any])  # what a launch uses, while it may still run
+
+    def variable(self, name: str) -> tuple[int, int] | None:
+        try:
+            start, size = self.module.get_global(name)
+        except self.device.driver.LogicError:
+            return None  # the assembler dropped it: nothing uses it
+        return int(start), int(size)
+
+    def launch(self, start: Start) -> Ended:
+        driver, function = self.device.driver, self.module.get_function(start.entry)
+        if start.shared > _PLAIN_SHARED:
+            function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, start.shared)
+        begun, ended, stream = driver.Event(), driver.Event(), driver.Stream()
+        # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.
+        place, size = start.rescue
+        other, rescued = driver.Stream(), driver.pagelocked_empty(max(size, 1), np.uint8)
+        self.kept = [begun, ended, stream, other, rescued, function]
+        if start.lead is not None:
+            driver.memset_d8_async(start.lead[0], 0, start.lead[1], stream)
+        with captured_output() as output:
+            begun.record(stream)
+            _launch(function, start, stream)
+            ended.record(stream)
+            in_time = _comes(ended, start.deadline)
+            if in_time:
+                driver.Context.synchronize()  # flushes what the kernel printed
+        if in_time:
+            return Ended(float(begun.time_till(ended)) / 1000, output.text)
+        driver.memcpy_dtoh_async(rescued[:size], place, other)
+        other.synchronize()
+        return Ended(None, output.text, bytes(rescued[:size]))
+
+
+def _comes(event: Any, seconds: float) -> bool:
+    """Whether it comes in time."""
+    limit, pause = time.monotonic() + seconds, 20e-6
+    while not event.query():
+        if time.monotonic() > limit:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, 5e-3)
+    return True
+
+
+def _launch(function: Any, start: Start, stream: Any) -> None:
+    if isinstance(function, _CooperativeFunction):
+        values = [value for _, value in start.parameters]
+        return function.launch(start.grid, start.block, values, start.shared, stream)
+    function._launch_kernel(start.grid, start.block, start.packed(), start.shared, stream)
+
+
+# ---------------------------------------------------------------------------------- what it prints
+
+
+@define
+class _Output:
+    text: str = ""
+
+
+@contextmanager
+def captured_output() -> Generator[_Output]:
+    """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
+    output = _Output()
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(1)
+        os.dup2(file.fileno(), 1)
+        try:
+            yield output
+        finally:
+            os.dup2(saved, 1)
+            os.close(saved)
+            file.seek(0)
+            output.text = file.read().decode(errors="replace")
+
+
+# ----------------------------------------------------------------------------- cooperative launches
+
+
+@frozen
+class _Calls:
+    """The driver's functions; failures raise PyCUDA's errors."""
+
+    driver: Any
+    library: Any
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        status = getattr(self.library, name)(*arguments)
+        if status == _TOO_LARGE:
+            raise GridTooLarge("the blocks of this cooperative launch do not fit on the GPU at once")
+        if status:
+            text = ctypes.c_char_p()
+            self.library.cuGetErrorString(status, ctypes.byref(text))
+            reason = (text.value or b"unknown error").decode()
+            kind = self.driver.LogicError if name == "cuModuleGetGlobal_v2" else self.driver.LaunchError
+            raise kind(f"{name} failed: {reason}")
+
+
+@frozen
+class _CooperativeModule:
+    calls: _Calls
+    handle: ctypes.c_void_p
+
+    @classmethod
+    def load(cls, driver: Any, cubin: bytes) -> _CooperativeModule:
+        calls, handle = _Calls(driver, ctypes.CDLL("libcuda.so.1")), ctypes.c_void_p()
+        calls("cuModuleLoadData", ctypes.byref(handle), cubin)
+        return cls(calls, handle)
+
+    def get_global(self, name: str) -> tuple[int, int]:
+        start, size = ctypes.c_uint64(), ctypes.c_size_t()
+        self.calls(
+            "cuModuleGetGlobal_v2", ctypes.byref(start), ctypes.byref(size), self.handle, name.encode()
+        )
+        return start.value, size.value
+
+    def get_function(self, name: str) -> _CooperativeFunction:
+        handle = ctypes.c_void_p()
+        self.calls("cuModuleGetFunction", ctypes.byref(handle), self.handle, name.encode())
+        return _CooperativeFunction(self.calls, handle)
+
+
+@frozen
+class _CooperativeFunction:
+    """As PyCUDA's functions, as far as a launch uses them."""
+
+    calls: _Calls
+    handle: ctypes.c_void_p
+
+    def set_attribute(self, attribute: Any, value: int) -> None:
+        self.calls("cuFuncSetAttribute", self.handle, ctypes.c_int(int(attribute)), ctypes.c_int(value))
+
+    def launch(self, grid: Dim3, block: Dim3, parameters: list[bytes], shared: int, stream: Any) -> None:
+        """``parameters``: one by one, as the driver wants them for these launches."""
+        held = [ctypes.create_string_buffer(value, len(value)) for value in parameters]
+        pointers = (ctypes.c_void_p * len(held))(*(ctypes.addressof(one) for one in held))
+        shape = [ctypes.c_uint(n) for n in (*grid, *block, shared)]
+        self.calls(
+            "cuLaunchCooperativeKernel", self.handle, *shape, ctypes.c_void_p(int(stream.handle)), pointers
+        )

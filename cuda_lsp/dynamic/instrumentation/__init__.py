@@ -1,0 +1,1 @@
+"""Probes into PTX, and the detector that they call."""

@@ -1,0 +1,90 @@
+"""Probes of one access: a shared and a global part, chosen by the address where the space is not known."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from cuda_lsp.dynamic.instrumentation import probes
+from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess, value_hash
+from cuda_lsp.dynamic.instrumentation.probes import SharedProbe
+from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.runs import PtxSite
+from cuda_lsp.model import Mode, Scope, Space
+
+_KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
+_BLOCK_ATOMIC = 3
+
+
+@frozen
+class AccessProbes:
+    watch: Watch
+    labels: Labels
+
+    def covers_shared(self, number: int, site: PtxSite) -> bool:
+        """Whether a race probe stands before this access to shared memory."""
+        watched = self.watch.races and self.watch.watches(number)
+        return watched and site.mode is not None and site.space is not Space.GLOBAL
+
+    def probe(self, access: ProbedAccess, bounds_only: bool) -> str | None:
+        """The text in front of an access, which sets ``%clsp_ok``; None: it needs none."""
+        site = access.site
+        watched = self.watch.watches(access.number) and not bounds_only and site.mode is not None
+        shared = self._shared_part(access) if watched and site.space is not Space.GLOBAL else ""
+        outside = self._global_part(access, watched) if site.space is not Space.SHARED else ""
+        if not shared and not outside:
+            return None
+        label = self.labels.new("at")
+        if site.space is Space.SHARED:
+            return "\n".join(
+                (
+                    "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
+                    access.shared_address,
+                    shared,
+                    "\t}",
+                )
+            )
+        lines = [
+            "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
+            access.generic_address,
+        ]
+        if site.space is Space.GLOBAL:
+            return "\n".join((*lines, outside, "\t}"))
+        lines.append(f"\tisspacep.shared %p, %A; @!%p bra $else_{label};")
+        if shared:
+            lines += ["\t{ .reg .b64 %s; cvta.to.shared.u64 %s, %A; cvt.u32.u64 %a, %s; }", shared]
+        lines.append(f"\tbra $end_{label};")
+        lines.append(f"$else_{label}:")
+        if outside:
+            lines.append(f"\tisspacep.global %p, %A; @!%p bra $end_{label};")
+            lines.append(outside)
+        lines.append(f"$end_{label}: }}")
+        return "\n".join(lines)
+
+    def _shared_part(self, access: ProbedAccess) -> str:
+        number, site = access.number, access.site
+        parts: list[str] = []
+        if self.watch.banks:
+            parts.append(probes.bank_probe(number, site.bytes, site.mode is Mode.READ))
+        if self.watch.races:
+            probe = SharedProbe(self.watch.layout, number, site.bytes)
+            label = self.labels.new("s")
+            if site.mode is Mode.READ:
+                parts.append(probe.read(label))
+            elif site.mode is Mode.ATOMIC:
+                parts.append(probe.atomic(label))
+            else:
+                copies = access.instruction.base == "cp"
+                value = probes.copy_value() if copies else value_hash(access.instruction, access.types)
+                parts += [value, probe.write(label)]
+        return "\n".join(parts)
+
+    def _global_part(self, access: ProbedAccess, watched: bool) -> str:
+        number, site = access.number, access.site
+        races = watched and self.watch.races and self.watch.global_races
+        if site.mode is None:
+            return ""
+        kind = _BLOCK_ATOMIC if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]
+        if races:
+            return probes.global_probe(number, site.bytes, kind)
+        ranges = self.watch.control["ranges"], self.watch.ranges
+        return probes.bounds_probe(number, site.bytes, kind, *ranges, self.labels.new("g"))

@@ -1,0 +1,60 @@
+"""The detector's PTX and the assembled kernel: built by the user's own nvcc, kept by content.
+
+``detector.cu`` is shipped as source, because PTX must match the toolkit that compiles the kernel and the GPU
+that runs it. The cache is a folder of files named by the hash of what they were made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import platformdirs
+
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+
+SOURCE = Path(__file__).with_name("detector.cu")
+_TIMEOUT = 300  # seconds; a large module takes ptxas tens of seconds
+
+
+class AssemblyError(Exception):
+    """nvcc or ptxas did not accept its input; the message is theirs."""
+
+
+def detector_ptx(toolkit: Toolkit, architecture: int) -> str:
+    """The detector for ``sm_<architecture>``. Raises AssemblyError."""
+    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}")
+    made = _made(SOURCE.read_text(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
+    return made.decode()
+
+
+def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
+    """The cubin of a module for ``target`` (``sm_90a``). Raises AssemblyError."""
+    ptxas = toolkit.nvcc.with_name("ptxas")
+    return _made(ptx, ".ptx", ".cubin", toolkit, (str(ptxas), f"-arch={target}"))
+
+
+def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequence[str]) -> bytes:
+    folder = Path(platformdirs.user_cache_dir("cuda-lsp")) / "gpu"
+    key = hashlib.sha256("\0".join((toolkit.version, *command[1:], text)).encode()).hexdigest()[:40]
+    kept = folder / f"{key}{result}"
+    if kept.exists():
+        return kept.read_bytes()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        source, target = Path(scratch, f"module{suffix}"), Path(scratch, f"module{result}")
+        source.write_text(text)
+        try:
+            done = subprocess.run(
+                (*command, str(source), "-o", str(target)), capture_output=True, text=True, timeout=_TIMEOUT
+            )
+        except subprocess.TimeoutExpired as error:
+            raise AssemblyError(f"{Path(command[0]).name} needed more than {_TIMEOUT} s") from error
+        if done.returncode:
+            raise AssemblyError((done.stderr or done.stdout).strip())
+        os.replace(target, kept)
+    return kept.read_bytes()

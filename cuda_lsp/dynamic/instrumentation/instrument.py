@@ -1,0 +1,464 @@
+"""Put a detector's probes into compiled PTX: which instruction is watched, and how.
+
+A watched entry begins by asking whether its block is checked; if not, it runs a copy of its body that
+keeps only the bounds checks of global memory. Functions that are called get a watched copy of their own.
+The probes' text is in ``probes.py``, what they call in ``detector/detector.cu``. Where all blocks are
+checked, addresses of functions become those of their watched copies; elsewhere what code behind a pointer
+does is not followed (named in ``Instrumented.not_covered``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.dynamic.instrumentation import probes
+from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
+from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes, narrowest_part
+from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
+from cuda_lsp.dynamic.instrumentation.probe_operands import (
+    ProbedAccess,
+    address_of,
+    predicated,
+    zeroed,
+)
+from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    callees,
+    has_partial_order,
+    literal_registers,
+    participants,
+    pointed_to,
+)
+from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.ptx.module import (
+    Declaration,
+    Instruction,
+    Label,
+    PtxFunction,
+    PtxModule,
+    PtxVariable,
+    Registers,
+    ScopeClose,
+    ScopeOpen,
+    Statement,
+    Verbatim,
+)
+from cuda_lsp.dynamic.ptx.writer import write_module
+from cuda_lsp.dynamic.runs import PtxSite, SiteKind
+from cuda_lsp.model import Space
+
+MAX_COPIES = 512  # of called functions, to tell their callers apart
+BEHIND_POINTER = "code behind a function pointer is executed but not watched"
+_COPY = "clsp_w"  # begins the names of watched copies
+
+
+@frozen
+class Instrumented:
+    """``text``: the module with its probes. ``marks``: the sites of each byte of the executed array."""
+
+    text: str
+    marks: tuple[tuple[int, ...], ...]
+    not_covered: tuple[str, ...]
+    probed: int  # accesses that got a race probe
+
+
+def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
+    """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
+    module = _hoisted(_alone(module, watch.entry))
+    rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
+    entry = rewriter.entry(module.entries[watch.entry])
+    rewriter.want_pointed(v for v in module.variables.values() if v.initialiser)
+    copies = list(rewriter.copies())
+    head = Verbatim(_body_of(detector) + "\n.extern .shared .align 16 .b8 clsp_dynamic[];")
+    items: list[PtxFunction | PtxVariable | Verbatim] = [head]
+    items.extend(evolve(copy, body=None, linkage="", directives=()) for copy in copies)
+    for item in module.items:
+        if isinstance(item, PtxFunction) and item.name == watch.entry and item.body is not None:
+            items.extend((*copies, entry))
+        elif isinstance(item, PtxVariable) and item.initialiser:
+            items.append(evolve(item, text=rewriter.with_copies(item.text)))
+        else:
+            items.append(item)
+    text = write_module(evolve(module, items=tuple(items)))
+    return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
+
+
+def _alone(module: PtxModule, entry: str) -> PtxModule:
+    """The module without the other kernels, which would only take the assembler's time.
+
+    One that something else names stays: it may be launched from the device.
+    """
+    kept = [item for item in module.items if not _is_other_entry(item, entry)]
+    functions = (item for item in kept if isinstance(item, PtxFunction))
+    words = {word for f in functions for i in f.instructions() for word in re.findall(r"[\w$]+", i.operands)}
+    words |= {word for v in kept if isinstance(v, PtxVariable) for word in re.findall(r"[\w$]+", v.text)}
+    items = (i for i in module.items if not _is_other_entry(i, entry) or getattr(i, "name", "") in words)
+    return evolve(module, items=tuple(items))
+
+
+def _is_other_entry(item: PtxFunction | PtxVariable | Verbatim, entry: str) -> bool:
+    return isinstance(item, PtxFunction) and item.entry and item.name != entry
+
+
+def _hoisted(module: PtxModule) -> PtxModule:
+    """The module with all its shared variables, and what functions keep in global memory, in front."""
+    front: list[PtxFunction | PtxVariable | Verbatim] = []
+    items: list[PtxFunction | PtxVariable | Verbatim] = []
+    for item in module.items:
+        if isinstance(item, PtxVariable) and item.space == "shared":
+            front.append(item)
+            continue
+        if (
+            isinstance(item, PtxVariable) and item.space == "global" and not item.linkage
+        ):  # ranges are asked for
+            item = evolve(item, linkage="visible", text=f".visible {item.text}")
+        if isinstance(item, PtxFunction) and item.body is not None:
+            moved = [*item.variables("shared"), *item.variables("global")]
+            front.extend(moved)
+            kept = (s for s in item.body if not (isinstance(s, Declaration) and s.variable in moved))
+            item = item.with_body(tuple(kept))
+        items.append(item)
+    return evolve(module, items=(*front, *items))
+
+
+def finest_granule(sites: tuple[PtxSite, ...], spaces: tuple[Space | None, ...]) -> int:
+    """log2 of the narrowest access to these spaces (at most 16 bytes): no access covers part of a granule."""
+    widths = [s.bytes for s in sites if s.kind is SiteKind.ACCESS and s.space in spaces and s.bytes]
+    tiles = [narrowest_part(s) for s in sites if s.kind is SiteKind.MATRIX and s.space in (*spaces, None)]
+    narrowest = min(widths + tiles, default=4)
+    return min(4, max(0, narrowest.bit_length() - 1))
+
+
+def shared_variables(module: PtxModule, entry: str) -> tuple[PtxVariable, ...]:
+    """Those with a size that the entry or a function it may call names."""
+    functions = [module.functions[entry], *(f for f in module.functions.values() if not f.entry)]
+    text = " ".join(i.operands for f in functions for i in f.instructions())
+    named = set(re.findall(r"[\w$]+", text))
+    own = [v for f in functions for v in f.variables("shared")]
+    shared = [v for v in module.variables.values() if v.space == "shared"]
+    return tuple(v for v in (*own, *shared) if v.name in named and v.size)
+
+
+def _body_of(ptx: str) -> str:
+    return re.sub(r"^\s*\.(version|target|address_size|file|loc)\b.*$", "", ptx, flags=re.M)
+
+
+_Path = tuple[tuple[str, int], ...]  # call instructions, outermost first
+_Places = Mapping[tuple[str, int, _Path], tuple[int, PtxSite]]
+
+
+def _by_place(sites: tuple[PtxSite, ...]) -> _Places:
+    return {(site.function, site.index, site.via): (number, site) for number, site in enumerate(sites)}
+
+
+def _told_apart(module: PtxModule, sites: tuple[PtxSite, ...]) -> frozenset[str]:
+    """Functions whose sites depend on who calls them, and those on the way there."""
+    needed = {site.function for site in sites if site.via}
+    while True:
+        callers = {f.name for f in module.functions.values() if needed & set(callees(f))}
+        if callers <= needed:
+            return frozenset(needed)
+        needed |= callers
+
+
+# ------------------------------------------------------------------------------------- the rewriter
+
+
+@define
+class _Rewriter:
+    module: PtxModule
+    watch: Watch
+    places: _Places
+    told_apart: frozenset[str]
+    marks: list[tuple[int, ...]] = field(factory=list[tuple[int, ...]])
+    not_covered: list[str] = field(factory=list[str])
+    probed: int = 0
+    labels: Labels = field(factory=Labels)
+    order: OrderProbes = field(init=False)
+    accesses: AccessProbes = field(init=False)
+    matrices: MatrixProbes = field(init=False)
+    pointed: frozenset[str] = field(init=False)
+    path: _Path = ()
+    in_entry: bool = True
+    wanted: dict[str, tuple[PtxFunction, _Path]] = field(factory=dict[str, tuple[PtxFunction, _Path]])
+
+    def __attrs_post_init__(self) -> None:
+        partial = has_partial_order(self.module, self.watch.entry)
+        self.order = OrderProbes(self.watch, self.labels, partial)
+        self.accesses = AccessProbes(self.watch, self.labels)
+        self.matrices = MatrixProbes(self.watch, self.labels)
+        self.pointed = pointed_to(self.module)
+
+    # ------------------------------------------------------------------------------- functions
+
+    def entry(self, function: PtxFunction) -> PtxFunction:
+        layout, control = self.watch.layout, self.watch.control
+        body = function.body or ()
+        declared = Verbatim(probes.function_registers(layout))
+        statements: list[Statement] = [declared]
+        if self.watch.names or layout.user_dynamic:
+            statements.append(Verbatim(probes.clear_shared(layout, self.watch.names)))
+        if self.watch.sampled:
+            statements.append(Verbatim(self._sampled_test()))
+            statements.extend(
+                (ScopeOpen(), *self._unwatched(function, body), Verbatim("\tret;"), ScopeClose())
+            )
+            statements.append(Label("$clsp_watched"))
+        watched = self._watched(function, body)
+        if self._keeps_state:
+            statements.append(Verbatim(probes.entry_prologue(layout, control, self.watch.names)))
+        statements.append(Verbatim(probes.tell_addresses(control["names"], self.watch.names)))
+        statements.extend((ScopeOpen(), *watched, ScopeClose()))
+        x, y, z = layout.block
+        kept = tuple(
+            d for d in function.directives if not d.startswith((".maxntid", ".reqntid", ".minnctapersm"))
+        )
+        # Says how many registers the assembler may use: what it saves, the blocks wait for one another.
+        directives = (*kept, f".maxntid {x}, {y}, {z}", f".minnctapersm {self.watch.resident}")
+        return evolve(function, body=tuple(statements), directives=directives)
+
+    def copies(self) -> Iterator[PtxFunction]:
+        """Watched copies of what the entry calls, at any depth."""
+        done: set[str] = set()
+        while remaining := [name for name in self.wanted if name not in done]:
+            for name in remaining:
+                done.add(name)
+                function, self.path = self.wanted[name]
+                yield evolve(self._called(function), name=name)
+
+    def _copy_of(self, function: PtxFunction, call: tuple[str, int] | None) -> str:
+        """The name of the copy that a call instruction is to call; None: any call."""
+        path = (*self.path, call) if call is not None else ()
+        recursive = any(caller == function.name for caller, _ in path)
+        if function.name not in self.told_apart or recursive or len(self.wanted) >= MAX_COPIES:
+            path = ()
+        for name, known in self.wanted.items():
+            if known == (function, path):
+                return name
+        name = f"{_COPY}{len(self.wanted)}_{function.name}"
+        self.wanted[name] = function, path
+        return name
+
+    def want_pointed(self, variables: Iterable[PtxVariable]) -> None:
+        """Copies of the functions whose addresses variables hold."""
+        for variable in variables:
+            self.with_copies(variable.text)
+
+    def with_copies(self, text: str) -> str:
+        """Text that takes addresses of functions, with those of their watched copies."""
+        if self.watch.sampled or not self._keeps_state:
+            return text  # blocks that are not checked may call what a pointer names
+
+        def copy(match: re.Match[str]) -> str:
+            name = match[0]
+            return self._copy_of(self.module.functions[name], None) if name in self.pointed else name
+
+        return re.sub(r"[\w$]+", copy, text)
+
+    def _place(self, function: str, index: int) -> tuple[int, PtxSite] | None:
+        return self.places.get((function, index, self.path)) or self.places.get((function, index, ()))
+
+    def _called(self, function: PtxFunction) -> PtxFunction:
+        layout = self.watch.layout
+        self.in_entry = False
+        statements: list[Statement] = [Verbatim(probes.function_registers(layout))]
+        if self._keeps_state:
+            prologue = probes.function_prologue(layout, self.watch.control, self.watch.names)
+            statements.append(Verbatim(prologue))
+        statements.extend(self._watched(function, function.body or ()))
+        return evolve(function, body=tuple(statements))
+
+    @property
+    def _keeps_state(self) -> bool:
+        return self.watch.races
+
+    def _sampled_test(self) -> str:
+        return (
+            "\t{ .reg .b32 %u; .reg .pred %p; { .param .b32 r; call.uni (r), clsp_ordinal;"
+            " ld.param.b32 %u, [r]; } setp.ne.u32 %p, %u, -1; @%p bra $clsp_watched; }"
+        )
+
+    def _unwatched(self, function: PtxFunction, body: tuple[Statement, ...]) -> Iterator[Statement]:
+        types = _register_types(body)
+        for statement in body:
+            if isinstance(statement, Instruction):
+                place = self._place(function.name, statement.index)
+                if place and place[1].kind is SiteKind.ACCESS and place[1].space in (None, Space.GLOBAL):
+                    yield from self._access(statement, *place, types, bounds_only=True)
+                    continue
+            yield statement
+
+    def _watched(self, function: PtxFunction, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        types = _register_types(body)
+        constants = literal_registers(function)
+        result: list[Statement] = []
+        pending: list[int] = []  # sites of this basic block
+        mark_at = 0
+
+        def close_block() -> None:
+            nonlocal mark_at
+            if pending:
+                mark = probes.mark_executed(self.watch.control["executed"], len(self.marks))
+                result.insert(mark_at, Verbatim(mark))
+                self.marks.append(tuple(pending))
+                pending.clear()
+            mark_at = len(result)
+
+        mark_at = _first_after_declarations(body)
+        for position, statement in enumerate(body):
+            if isinstance(statement, Label):
+                close_block()
+                result.append(statement)
+                mark_at = len(result)
+                continue
+            if not isinstance(statement, Instruction):
+                result.append(statement)
+                continue
+            place = self._place(function.name, statement.index)
+            own_mark: list[Statement] = []
+            if place and self.watch.watches(place[0]):
+                if statement.guard:
+                    own_mark.append(self._own_mark(place[0]))
+                elif position >= _first_after_declarations(body):
+                    pending.append(place[0])
+            if statement.base == "call":
+                result.extend(self._call(statement, function.name))
+            else:
+                result.extend(self._instruction(statement, place, types, constants, own_mark))
+            if statement.base in ("bra", "brx", "ret", "exit", "trap"):
+                close_block()
+        close_block()
+        return tuple(result)
+
+    def _own_mark(self, site: int) -> Statement:
+        self.marks.append((site,))
+        return Verbatim(probes.mark_executed(self.watch.control["executed"], len(self.marks) - 1))
+
+    # ----------------------------------------------------------------------------- instructions
+
+    def _instruction(
+        self,
+        instruction: Instruction,
+        place: tuple[int, PtxSite] | None,
+        types: Mapping[str, str],
+        constants: Mapping[str, str],
+        mark: list[Statement],
+    ) -> Iterator[Statement]:
+        mask = participants(instruction, constants)
+        if mask is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
+            around = self.order.synchronisation(instruction, place[0] if place else None, mask)
+            yield from self._guarded(instruction, (*mark, *around))
+            return
+        if (
+            place
+            and place[1].kind is SiteKind.ACCESS
+            and place[1].space in (None, Space.SHARED, Space.GLOBAL)
+        ):
+            yield from self._access(instruction, *place, types, mark=mark)
+            return
+        if place and place[1].kind is SiteKind.MATRIX:
+            yield from self._matrix(instruction, *place, types, mark)
+            return
+        yield from mark
+        if instruction.base in ("mov", "cvta") and self.pointed:
+            instruction = evolve(instruction, operands=self.with_copies(instruction.operands))
+        if self.watch.races and (around := self.order.followed(instruction, types, self.in_entry)):
+            yield from self._guarded(instruction, around)
+            return
+        yield instruction
+
+    def _guarded(self, instruction: Instruction, body: Iterable[Statement]) -> Iterator[Statement]:
+        """``body`` under the instruction's guard, as a branch around it."""
+        if instruction.guard is None:
+            yield from body
+            return
+        label = "$" + self.labels.new("skip")
+        guard = instruction.guard[1:] if instruction.guard.startswith("!") else f"!{instruction.guard}"
+        yield Verbatim(f"\t@{guard} bra {label};")
+        yield from body
+        yield Label(label)
+
+    def _call(self, instruction: Instruction, caller: str) -> Iterator[Statement]:
+        """A call to a function that has a body goes to its watched copy."""
+        parts = list(instruction.arguments)
+        named = [i for i, part in enumerate(parts) if part in self.module.functions]
+        for i in named[:1]:
+            function = self.module.functions[parts[i]]
+            if function.body is not None:
+                parts[i] = self._copy_of(function, (caller, instruction.index))
+        followed = self._keeps_state and not self.watch.sampled
+        if not named and not followed and (sentence := BEHIND_POINTER) not in self.not_covered:
+            self.not_covered.append(sentence)
+        yield evolve(instruction, operands=", ".join(parts))
+        if self.watch.races:
+            yield Verbatim("\t" + probes.reload_stamp())
+
+    # --------------------------------------------------------------------------------- accesses
+
+    def _access(
+        self,
+        instruction: Instruction,
+        number: int,
+        site: PtxSite,
+        types: Mapping[str, str],
+        bounds_only: bool = False,
+        mark: list[Statement] | None = None,
+    ) -> Iterator[Statement]:
+        access = _probed(instruction, number, site, types)
+        probe = access and self.accesses.probe(access, bounds_only)
+        if not (access and probe):
+            yield from mark or ()
+            yield instruction
+            return
+        self.probed += not bounds_only and self.accesses.covers_shared(number, site)
+        before, after = ((), ()) if bounds_only else self.order.around(access)
+        carried_out = _where_allowed(access)
+        yield from self._guarded(instruction, (*(mark or ()), Verbatim(probe), *before, *carried_out, *after))
+
+    def _matrix(
+        self,
+        instruction: Instruction,
+        number: int,
+        site: PtxSite,
+        types: Mapping[str, str],
+        mark: list[Statement],
+    ) -> Iterator[Statement]:
+        """An access of the whole warp, whose lanes have met."""
+        access = _probed(instruction, number, site, types)
+        probe = access and self.matrices.probe(access)
+        body: list[Statement] = [*mark, *self.order.warp_met("all")]
+        if access and probe:
+            body += [Verbatim(probe), *_where_allowed(access)]
+        else:
+            body.append(evolve(instruction, guard=None))
+        yield from self._guarded(instruction, body)
+
+
+# ------------------------------------------------------------------------------------ small readings
+
+
+def _probed(
+    instruction: Instruction, number: int, site: PtxSite, types: Mapping[str, str]
+) -> ProbedAccess | None:
+    address = address_of(instruction)
+    return address and ProbedAccess(instruction, number, site, types, address)
+
+
+def _where_allowed(access: ProbedAccess) -> Iterator[Statement]:
+    """The access where its probe allows it; elsewhere what it would have loaded is zero."""
+    yield evolve(access.instruction, guard="%clsp_ok")
+    if zero := zeroed(access.instruction, access.types):
+        yield Verbatim(predicated(zero))
+
+
+def _first_after_declarations(body: tuple[Statement, ...]) -> int:
+    for position, statement in enumerate(body):
+        if not isinstance(statement, Registers | Declaration):
+            return position
+    return len(body)
+
+
+def _register_types(body: tuple[Statement, ...]) -> dict[str, str]:
+    return {name: s.type for s in body if isinstance(s, Registers) for name in s.names}

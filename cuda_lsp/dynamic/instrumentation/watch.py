@@ -1,0 +1,49 @@
+"""What is watched in one kernel, and how: the plan that all probes follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import define, frozen
+
+from cuda_lsp.dynamic.instrumentation.probes import ShadowLayout
+
+MAX_SITES = 1 << 14  # what a stamp can name
+
+
+@frozen
+class Watch:
+    """What to watch in one entry. ``sites``: numbers into the run's list; None: all of them.
+
+    ``sampled``: only some blocks are checked. ``control``: byte offsets of the control block's fields.
+    ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
+    ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
+    atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
+    """
+
+    entry: str
+    layout: ShadowLayout
+    control: Mapping[str, int]
+    names: tuple[str, ...] = ()
+    sites: frozenset[int] | None = None
+    races: bool = True
+    global_races: bool = True
+    banks: bool = False
+    ranges: int = 0
+    sampled: bool = False
+    order: bool = False
+    resident: int = 1
+
+    def watches(self, site: int) -> bool:
+        return site < MAX_SITES and (self.sites is None or site in self.sites)
+
+
+@define
+class Labels:
+    """Names of branch targets, each used once."""
+
+    made: int = 0
+
+    def new(self, stem: str) -> str:
+        self.made += 1
+        return f"clsp_{stem}_{self.made}"

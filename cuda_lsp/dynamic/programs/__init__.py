@@ -1,0 +1,1 @@
+"""Whole programs: built or recorded, linked with a runtime of ours, run to their end."""

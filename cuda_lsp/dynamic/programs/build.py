@@ -1,0 +1,196 @@
+"""Building a program so that its launches can be checked.
+
+For the emulator its objects are linked with the stand-in runtime; for a GPU they become a shared object with
+hooks in front of the real one, which the process of ``gpu.program`` loads.
+
+The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
+headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs
+which name themselves when they are called, so that code which never calls them still links.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib import resources
+from pathlib import Path
+
+from attrs import define
+
+from cuda_lsp.dynamic.compilation.compile import CompileError, build_errors, digest_of
+from cuda_lsp.dynamic.compilation.stages import Cancelled, nvcc_variables, run
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
+from cuda_lsp.model import ToolError
+
+_FORMAT = 2
+_SECONDS = 300.0
+_UNDEFINED = re.compile(r"undefined reference to [`'](.+)'")
+_LIBRARY = re.compile(r"cu[A-Zbdfrs]\w*|nv\w+|npp\w+")
+_WRAPPED = re.compile(r"^WRAP\(\w+, (\w+),", re.MULTILINE)
+_CUDAS = re.compile(
+    r"(?:-l|lib)(?:cu[a-z]+|nv[a-z]+|npp[a-z]+)(?:_static)?(?:\.a|\.so[.\d]*)?"
+)  # not stood in for
+_STATIC_NOW = "#20044"  # nvcc: an extern declaration is taken to be a static definition
+RELOCATABLE = (
+    "uses device code of other sources (-rdc=true, -dc), which is not supported: check a program whose"
+    " kernels use only what their own source holds"
+)
+_DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
+
+
+def build(
+    job: ProgramJob, toolkit: Toolkit, architecture: int = 0, cancelled: Cancelled = lambda: False
+) -> Path:
+    """The program's executable; its shared object for a GPU of an ``architecture`` (90).
+
+    Raises CompileError, Interrupted, OSError.
+    """
+    folder = job.cache / "programs" / _key(job, toolkit, architecture)
+    program = folder / "program"
+    if _is_current(folder):
+        return program
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix="work-"))
+    try:
+        made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled, architecture)
+        made.run()
+        shutil.rmtree(folder, ignore_errors=True)
+        work.rename(folder)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
+    return program
+
+
+@define
+class _Build:
+    job: ProgramJob
+    toolkit: Toolkit
+    work: Path
+    deadline: float
+    cancelled: Callable[[], bool]
+    architecture: int
+
+    def run(self) -> None:
+        job = self.job
+        copy = self.work / job.path.name
+        copy.write_text(f'#line 1 "{job.path.absolute()}"\n{job.text}')
+        objects = [self._object(unit, number, copy) for number, unit in enumerate(job.units)]
+        if self.architecture:
+            self._share([*objects, self._compiled(_ours("hooks.cpp"), "hooks.cpp")])
+        else:
+            self._link([*objects, self._compiled(_ours("runtime.cpp") + _ours("images.cpp"), "runtime.cpp")])
+        (self.work / "inputs.json").write_text(json.dumps(self._inputs(copy)))
+
+    def _object(self, unit: Unit, number: int, copy: Path) -> str:
+        name = f"part{number}.o"
+        own = unit.path.absolute()
+        source = copy if unit.path == self.job.path else own
+        if unit.host is not None:
+            language = ("-x", unit.language) if unit.language else ()
+            made = (self.work / name, self.work / f"part{number}.d")
+            command = [
+                str(unit.host), *unit.flags, f"-I{own.parent}", "-fPIC", "-MMD", "-MF", str(made[1]),
+                *language, "-c", str(source), "-o", str(made[0]),
+            ]  # fmt: skip
+            self._do(command, own, unit.folder)
+            return name
+        digits = "".join(c for c in self.job.options.arch if c.isdigit())
+        code = f"sm_{self.architecture}" if self.architecture else f"compute_{digits}"
+        flags = [flag for flag in unit.options.flags() if not flag.startswith("-arch=")]
+        command = [
+            str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{own.parent}",
+            "-gencode", f"arch=compute_{self.architecture or digits},code={code}", "-Xcompiler=-fPIC", "-MMD",
+            *(("-x", "cu") if unit.device and source.suffix != ".cu" else ()), *flags, *unit.flags,
+        ]  # fmt: skip
+        said = self._do(command, own)
+        if unit.relocatable and _STATIC_NOW in said:
+            raise CompileError([ToolError(f"{own.name} {RELOCATABLE}")])
+        return name
+
+    def _compiled(self, text: str, name: str) -> str:
+        """A source of ours, with the toolkit's headers."""
+        (self.work / name).write_text(text)
+        target = Path(name).with_suffix(".o").name
+        nvcc = str(self.toolkit.nvcc)  # it knows where its headers are
+        self._do([nvcc, "-std=c++17", "-O1", "-Xcompiler=-fPIC", "-c", name, "-o", target])
+        return target
+
+    def _share(self, objects: Sequence[str]) -> None:
+        nvcc = str(self.toolkit.nvcc)
+        wraps = [f"-Xlinker=--wrap={name}" for name in _WRAPPED.findall(_ours("hooks.cpp"))]
+        link = [_for_nvcc(option) for option in self.job.link]
+        self._do([nvcc, "-shared", *objects, "-o", "program", *wraps, *link, "-lpthread", "-ldl"])
+
+    def _link(self, objects: Sequence[str]) -> None:
+        link = [option for option in self.job.link if not _CUDAS.fullmatch(Path(option).name)]
+        options = ["-o", "program", *link, "-lpthread", "-lm", "-ldl"]
+        done = run(["g++", "-pie", *objects, *options], self.work, None, self.deadline, self.cancelled)
+        if not done.status:
+            return
+        missing = sorted(set(_UNDEFINED.findall(done.output)))
+        foreign = [name for name in missing if not _LIBRARY.fullmatch(name)]
+        if not missing or foreign:
+            what = f"nothing defines {', '.join(foreign[:3])}" if foreign else done.output.strip()[-300:]
+            raise CompileError([ToolError(f"the program does not link: {what}; name its other sources")])
+        stubs = "".join(
+            f'extern "C" int {name}() {{ return __cuda_lsp_missing("{name}"); }}\n' for name in missing
+        )
+        declared = 'extern "C" int __cuda_lsp_missing(const char*);\n'
+        stand_ins = self._compiled(declared + stubs, "stubs.cpp")
+        self._do(["g++", "-pie", *objects, stand_ins, *options])
+
+    def _do(self, command: Sequence[str], source: Path | None = None, folder: Path | None = None) -> str:
+        done = run(
+            command, folder or self.work, None, self.deadline, self.cancelled, self.work / "output.txt"
+        )
+        if done.status:
+            raise CompileError(build_errors(done.output, source or self.job.path.absolute()))
+        return done.output
+
+    def _inputs(self, copy: Path) -> dict[str, str]:
+        """Digests of the files that the compiler read, but its own and the copy."""
+        read: set[str] = set()
+        for listing in self.work.glob("*.d"):
+            read |= {name.replace("\\ ", " ") for name in _DEPENDENCY.findall(listing.read_text())}
+        paths = [Path(name) for name in read if name.startswith("/")]
+        own = (str(self.toolkit.root), "/usr/", str(copy))
+        return {str(p): digest_of(p) for p in paths if p.exists() and not str(p).startswith(own)}
+
+
+def _for_nvcc(option: str) -> str:
+    """An option of GCC's link step, as nvcc passes it on."""
+    if option.startswith("-Wl,"):
+        return f"-Xlinker={option[4:]}"
+    return (
+        f"-Xcompiler={option}"
+        if option.startswith(("-f", "-pthread", "-rdynamic", "-static-lib"))
+        else option
+    )
+
+
+def _ours(name: str) -> str:
+    return (resources.files("cuda_lsp.dynamic.programs") / "standin" / name).read_text()
+
+
+def _key(job: ProgramJob, toolkit: Toolkit, architecture: int) -> str:
+    files = [*(unit.path for unit in job.units), *(Path(o) for o in job.link if not o.startswith("-"))]
+    others = [(str(path), digest_of(path)) for path in files]
+    ours = [_ours(name) for name in ("runtime.cpp", "images.cpp", "hooks.cpp")]
+    parts = (_FORMAT, str(job.path), job.text, job.options.flags(), job.units, others, job.link,
+             str(toolkit.nvcc), toolkit.version, nvcc_variables(), architecture, *ours)  # fmt: skip
+    return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _is_current(folder: Path) -> bool:
+    try:
+        inputs: dict[str, str] = json.loads((folder / "inputs.json").read_text())
+        return (folder / "program").exists() and all(digest_of(Path(p)) == d for p, d in inputs.items())
+    except (OSError, ValueError):
+        return False

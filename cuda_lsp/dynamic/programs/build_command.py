@@ -1,0 +1,218 @@
+"""A program that is built by a command of the project's own: what it is made of, and how it is called.
+
+The command runs as it always does, in its own folder, and is followed (``recorder``); what its compilers were
+asked is kept, so that a build with nothing left to do is understood too. The program is then built once more
+for the check (``build``), in the cache. Runs in the process that may be killed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from attrs import field, frozen
+
+from cuda_lsp.dynamic.compilation.compile import CompileError
+from cuda_lsp.dynamic.compilation.stages import Interrupted
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.programs.build_commands import Linked, Step, linked, steps_of
+from cuda_lsp.dynamic.programs.recorder import Started, record
+
+Progress = Callable[[str], None]
+
+_NVCCS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
+_LINES = 6  # of what a failed command said
+_NOT_FOUND = 127
+
+
+@frozen
+class BuildJob:
+    """A build to follow. ``path``: a source (or header) of the program; ``folder``: where the commands run.
+
+    ``run``: the command that starts the program; "": it is started without arguments. ``deadline``: seconds.
+    """
+
+    path: Path
+    folder: Path
+    build: str
+    run: str
+    cache: Path
+    nvcc: Path | None = None
+    deadline: float = 600.0
+
+
+@frozen
+class Built:
+    """The program of a build, what it is made of and how it is called. ``problem``: why it is not known."""
+
+    program: Path = Path()
+    made_of: Linked = field(factory=lambda: Linked((), ()))
+    called: str = ""
+    arguments: tuple[str, ...] = ()
+    folder: Path | None = None
+    environment: Mapping[str, str] | None = None
+    input: str = ""
+    problem: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _NotClear(Exception):
+    """The build, or which program is meant, is not understood; the message says what to do."""
+
+
+def follow(job: BuildJob, progress: Progress) -> Built:
+    """Run the build, and ask the run command how it starts the program."""
+    try:
+        return _followed(job, progress)
+    except (CompileError, ToolkitMissing, Interrupted, _NotClear) as problem:
+        return Built(problem=str(problem))
+    except OSError as problem:
+        return Built(problem=f"{problem.filename or job.folder}: {os.strerror(problem.errno or 0)}")
+
+
+def _followed(job: BuildJob, progress: Progress) -> Built:
+    toolkit = find_toolkit(job.nvcc)
+    deadline = time.monotonic() + job.deadline
+    progress(f"running `{job.build}`")
+    done, started = record(job.build, job.folder, toolkit, job.cache, deadline)
+    steps = _steps(_remembered(job, started))
+    if done.status:
+        raise _NotClear(_failure(f"the build command `{job.build}`", done.status, done.output, job.folder))
+    programs = _programs(steps)
+    if not programs:
+        raise _NotClear(_nothing(job, started))
+    if not job.run:
+        return _meant(job, programs)
+    return _called(job, programs, toolkit, deadline, progress)
+
+
+def _programs(steps: Mapping[Path, Step]) -> dict[Path, Linked]:
+    """Programs with device code that are there, but those by which CMake tries compilers."""
+    found: dict[Path, Linked] = {}
+    for path, step in steps.items():
+        if step.program and path.is_file() and "CMakeFiles" not in path.parts:
+            made_of = linked(path, steps)
+            if any(unit.device for unit in made_of.units):
+                found[path] = made_of
+    return found
+
+
+def _meant(job: BuildJob, programs: Mapping[Path, Linked]) -> Built:
+    """The one program that holds the file."""
+    source = os.path.realpath(job.path)
+    holding = {
+        program: made_of
+        for program, made_of in programs.items()
+        if source in (os.path.realpath(unit.path) for unit in made_of.units)
+    }
+    if not holding and job.path.suffix in (".cu", ".cpp", ".cc"):
+        names = _names(programs, job.folder)
+        raise _NotClear(f"`{job.build}` makes no program of {job.path.name}; it makes {names}")
+    candidates = holding or programs
+    if len(candidates) > 1:
+        names = _names(candidates, job.folder)
+        raise _NotClear(f"`{job.build}` makes {names}: name the one to check in run-command (--run)")
+    ((program, made_of),) = candidates.items()
+    return Built(program, made_of, str(program), folder=job.folder)
+
+
+def _called(
+    job: BuildJob, programs: Mapping[Path, Linked], toolkit: Toolkit, deadline: float, progress: Progress
+) -> Built:
+    """The first program that the run command starts, as it starts it."""
+    progress(f"asking `{job.run}` how it calls the program")
+    done, started = record(job.run, job.folder, toolkit, job.cache, deadline, programs=tuple(programs))
+    calls = [s for s in started if s.program and s.executable in programs]
+    if not calls:
+        if done.status:
+            raise _NotClear(_failure(f"the run command `{job.run}`", done.status, done.output, job.folder))
+        names = _names(programs, job.folder)
+        raise _NotClear(f"`{job.run}` starts no program that `{job.build}` made with CUDA: {names}")
+    first = calls[0]
+    more = f"`{job.run}` starts {len(calls)} programs: the first was checked"
+    return Built(
+        first.executable,
+        programs[first.executable],
+        first.arguments[0],
+        first.arguments[1:],
+        first.folder,
+        first.environment,
+        first.input,
+        notes=(more,) if len(calls) > 1 else (),
+    )
+
+
+def _nothing(job: BuildJob, started: Sequence[Started]) -> str:
+    if started:
+        return f"`{job.build}` links no program with CUDA sources, so there is nothing to run"
+    return (
+        f"`{job.build}` started no compiler, and was not seen to do so before: if everything was up to date,"
+        " build afresh once (`make clean`, `cmake --build … --clean-first`) and run the check again"
+    )
+
+
+def _failure(what: str, status: int, output: str, folder: Path) -> str:
+    last = "\n".join(output.strip().splitlines()[-_LINES:])
+    where = (
+        f" was not found in {folder}" if status == _NOT_FOUND else f" failed in {folder} (status {status})"
+    )
+    return f"{what}{where}:\n{last}" if last else f"{what}{where}"
+
+
+def _names(programs: Iterable[Path], folder: Path) -> str:
+    shown = [str(p.relative_to(folder)) if p.is_relative_to(folder) else str(p) for p in programs]
+    return ", ".join(sorted(shown)[:8]) + (", …" if len(shown) > 8 else "")
+
+
+# ------------------------------------------------------------------- what was seen of earlier builds
+
+
+def _steps(started: Iterable[Started]) -> dict[Path, Step]:
+    return {step.output: step for one in started for step in steps_of(one)}
+
+
+def _remembered(job: BuildJob, started: Sequence[Started]) -> list[Started]:
+    """What earlier builds in the folder and this one started, the newest for each output."""
+    name = hashlib.sha256(os.path.realpath(job.folder).encode(errors="surrogateescape")).hexdigest()[:32]
+    kept = job.cache / "builds" / f"{name}.json"
+    newest: dict[Path, Started] = {}
+    for one in (*_read(kept), *started):
+        for step in steps_of(one):
+            newest.pop(step.output, None)
+            newest[step.output] = one
+    unique = list({id(one): one for one in newest.values()}.values())
+    if started:
+        _write(kept, unique)
+    return unique
+
+
+def _read(kept: Path) -> list[Started]:
+    try:
+        rows = json.loads(kept.read_text())
+        return [
+            Started(False, Path(executable), Path(folder), tuple(words), "", variables)
+            for executable, folder, words, variables in rows
+        ]
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError):  # damaged: as if never seen
+        return []
+
+
+def _write(kept: Path, started: Iterable[Started]) -> None:
+    rows = [
+        (str(one.executable), str(one.folder), one.arguments,
+         {name: one.environment[name] for name in _NVCCS if name in one.environment})
+        for one in started
+    ]  # fmt: skip
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    new = kept.with_suffix(f".{os.getpid()}")
+    new.write_text(json.dumps(rows))
+    new.replace(kept)
+
+
+__all__ = ["BuildJob", "Built", "follow"]

@@ -1,0 +1,160 @@
+"""What a check of a whole program is asked to do, and what comes back. Crosses processes, as ``job.py``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import evolve, field, frozen
+
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions
+from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
+from cuda_lsp.dynamic.runs import Detail, RunOutcome
+from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
+
+
+@frozen
+class ProgramKernel:
+    """A kernel of the program that is to be checked. Fields as in ``CheckJob``; ``watch``: for races too."""
+
+    kernel: str
+    base_name: str
+    mangled: str
+    range: SourceRange
+    parameters: tuple[Parameter, ...]
+    shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
+    watch: bool = True
+    lock_step: bool = False
+
+    def entries_in(self, compiled: CompiledModule) -> tuple[str, ...]:
+        """What the kernel is called in a module; only the instantiation that was analysed."""
+        found = compiled.entries_of(self.range, self.base_name)
+        return tuple(entry for entry in found if not self.mangled or entry == self.mangled)
+
+
+DEVICE_SOURCES = (".cu", ".cuh")
+
+
+@frozen
+class Unit:
+    """One source of a program and how it is compiled: by nvcc with ``options``, or by a ``host`` compiler.
+
+    ``flags``: what the host compiler is given in ``folder``, or nvcc beside ``options``. ``language``: of
+    a host compiler (``-x``), where it was named. ``device``: it may hold kernels. ``relocatable``: compiled
+    to be linked with device code of other sources.
+    """
+
+    path: Path
+    options: CompileOptions
+    folder: Path = Path()
+    flags: tuple[str, ...] = ()
+    host: Path | None = None
+    language: str = ""
+    device: bool = True
+    relocatable: bool = False
+
+
+@frozen
+class ProgramJob:
+    """One program: a file with ``main``, further sources, what it is called with.
+
+    ``kernels``: those to check; others run unwatched. ``folder``: where it runs. ``deadline``: seconds for
+    the whole run; ``memory``: bytes of device memory; ``link``: further options of the last build step.
+    ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
+    ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
+    ``input``: its variables and standard input, where a run command sets them.
+    """
+
+    path: Path
+    text: str
+    kernels: tuple[ProgramKernel, ...]
+    options: CompileOptions
+    cache: Path
+    folder: Path
+    arguments: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = ()
+    link: tuple[str, ...] = ()
+    engine: EngineKind = EngineKind.AUTO
+    nvcc: Path | None = None
+    detail: Detail = Detail.PAIRS
+    all_blocks: bool = False
+    deadline: float = 120.0
+    memory: int = 1 << 30
+    built: tuple[Unit, ...] = ()
+    called: str = ""
+    environment: Mapping[str, str] | None = None
+    input: str = ""
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Every source and how it is compiled; ``path`` itself by this name."""
+        if self.built:
+            here = os.path.realpath(self.path)
+            return tuple(
+                evolve(unit, path=self.path) if os.path.realpath(unit.path) == here else unit
+                for unit in self.built
+            )
+        return tuple(
+            Unit(path, self.options, device=k == 0 or path.suffix in DEVICE_SOURCES)
+            for k, path in enumerate((self.path, *self.sources))
+        )
+
+    def text_of(self, unit: Unit) -> str:
+        """The source's text, which for ``path`` may not be saved yet. Raises OSError."""
+        return self.text if unit.path == self.path else unit.path.read_text(errors="replace")
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """How the program is called."""
+        return (self.called or str(self.path.with_suffix("")), *self.arguments)
+
+
+@frozen
+class Checked:
+    """A launch that was checked, for races, bank conflicts or both. ``number``: of its kernel, from 1."""
+
+    launch: LaunchConfig
+    races: RunOutcome | None
+    banks: RunOutcome | None
+    number: int
+
+
+@frozen
+class ProgramResult:
+    """What a program did. ``status``: its exit status, negative: the signal that ended it; None: not run.
+
+    ``checks``: by the kernel's name, those that were launched. ``output``: what it printed (its end, if
+    long). ``problem`` and ``errors`` as in ``CheckResult``.
+    """
+
+    status: int | None = None
+    output: str = ""
+    checks: Mapping[str, CheckResult] = field(factory=dict[str, CheckResult])
+    launches: int = 0
+    device: str = ""
+    errors: tuple[ToolError, ...] = ()
+    problem: str | None = None
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def argument_names(kernel: ProgramKernel, arguments: Sequence[bytes]) -> dict[int, str]:
+    """What the kernel calls the memory that its arguments point to, by address."""
+    names: dict[int, str] = {}
+    for parameter, value in zip(kernel.parameters, arguments, strict=False):
+        for piece in parameter.pieces:
+            if piece.pointer:
+                address = int.from_bytes(value[piece.offset : piece.offset + 8], "little")
+                names.setdefault(address, piece.name)
+    return names
+
+
+def results_of(launches: Sequence[Checked]) -> tuple[TrialResult, ...]:
+    """One result for each launch watched for races; the first also tells the bank conflicts seen."""
+    banks = next((c.banks for c in launches if c.banks is not None), None)
+    return tuple(
+        TrialResult(Trial(c.launch, {}, f"launch {c.number} of the program"), c.races, None if k else banks)
+        for k, c in enumerate(c for c in launches if c.races is not None)
+        if c.races is not None
+    )

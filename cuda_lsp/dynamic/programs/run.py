@@ -1,0 +1,168 @@
+"""A check of a whole program: built, run to its end with its own inputs, its kernels checked on the way.
+
+On a GPU the program runs in a process of its own (``gpu.program``). Without one it is linked with the
+stand-in runtime and its kernels are emulated here. Runs in the process that may be killed (``worker``): what
+goes wrong becomes a ``problem`` or ``errors`` of the result.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.emulator.engine import DEVICE
+from cuda_lsp.dynamic.emulator.heap import START, Heap
+from cuda_lsp.dynamic.emulator.hosting import Host
+from cuda_lsp.dynamic.gpu.engine import device_architecture
+from cuda_lsp.dynamic.gpu.hosting import run_on_gpu
+from cuda_lsp.dynamic.job import CheckResult, EngineKind
+from cuda_lsp.dynamic.programs.build import RELOCATABLE, build
+from cuda_lsp.dynamic.programs.channel import serve
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit, results_of
+from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of, input_of
+from cuda_lsp.dynamic.runs import EngineUnavailable, Level
+from cuda_lsp.model import ToolError
+
+Progress = Callable[[str], None]
+
+Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
+
+_EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
+_PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
+
+
+def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
+    """Build and run one program."""
+    started = time.perf_counter()
+    try:
+        result = _checked(job, progress)
+    except CompileError as error:
+        result = ProgramResult(errors=error.errors, problem=f"{job.path.name} does not build")
+    except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
+        result = ProgramResult(problem=str(error))
+    except OSError as error:
+        result = ProgramResult(problem=f"{error.filename or job.cache}: {os.strerror(error.errno or 0)}")
+    return evolve(result, seconds=time.perf_counter() - started)
+
+
+def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
+    toolkit = find_toolkit(job.nvcc)
+    architecture, note = _gpu(job.engine)
+    progress("building the program")
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        made = pool.submit(build, job, toolkit, architecture)
+        builds = [
+            [pool.submit(_compiled, unit, job, level, toolkit) for level in (Level.O0, Level.O3)]
+            for unit in job.units
+            if unit.device
+        ]
+        modules = tuple((plain.result(), optimised.result()) for plain, optimised in builds)
+        program = made.result()
+    if architecture:
+        result = run_on_gpu(job, program, modules, toolkit, progress)
+    else:
+        result = _emulated(job, program, modules, progress)
+    headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
+    checks = {name: evolve(check, headers=headers) for name, check in result.checks.items()}
+    return evolve(result, checks=checks, notes=(*result.notes, *note))
+
+
+def runs_on_gpu(engine: EngineKind) -> bool:
+    """Whether a program with this choice of engine will run on a GPU here."""
+    try:
+        return _gpu(engine)[0] > 0
+    except EngineUnavailable:
+        return True  # it will not run, and needs no cap
+
+
+def _gpu(engine: EngineKind) -> tuple[int, tuple[str, ...]]:
+    """The architecture of the GPU to use, 0: the emulator, and why. Raises EngineUnavailable."""
+    if engine is EngineKind.EMULATOR:
+        return 0, ()
+    try:
+        return device_architecture(), ()
+    except EngineUnavailable as problem:
+        if engine is EngineKind.GPU:
+            raise
+        return 0, (f"checked on the CPU: {problem}",)
+
+
+def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progress) -> ProgramResult:
+    heap = Heap(job.memory)
+    try:
+        host = Host(heap, modules, job.kernels, job.detail, job.all_blocks)
+        return _run(job, program, host, progress)
+    finally:
+        heap.close()
+
+
+def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit) -> CompiledModule:
+    options = evolve(unit.options, arch=job.options.arch)
+    made = compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache)
+    if unit.relocatable and set(_EXTERNAL.findall(made.ptx)) - _PROVIDED:
+        raise CompileError([ToolError(f"{unit.path.name} {RELOCATABLE}")])
+    return made
+
+
+def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> ProgramResult:
+    mine, its = socket.socketpair()
+    host.deadline = time.monotonic() + job.deadline
+    memory = f"{its.fileno()},{host.heap.descriptor},{START},{host.heap.size}"
+    with tempfile.TemporaryFile() as output, mine, input_of(job) as given:
+        child = subprocess.Popen(
+            job.command, executable=str(program), cwd=job.folder, stdin=given, stdout=output,
+            stderr=subprocess.STDOUT, env={**(job.environment or os.environ), "CUDA_LSP_PROGRAM": memory},
+            pass_fds=(its.fileno(), host.heap.descriptor),
+        )  # fmt: skip
+        its.close()
+        told = 0.0
+
+        def goes_on() -> bool:
+            return time.monotonic() < host.deadline and child.poll() is None
+
+        def shown() -> None:
+            nonlocal told
+            if time.monotonic() - told > 0.2:
+                told = time.monotonic()
+                progress(f"running ({host.launches} launches)")
+
+        host.before_launch = shown
+        serve(mine, host, goes_on)
+        problem = _ended(child, host.deadline)
+        text = end_of(output)
+    return ProgramResult(
+        status=child.returncode,
+        output=text,
+        checks={name: _check(host, name) for name in host.checked},
+        launches=host.launches,
+        device=DEVICE,
+        problem=problem,
+        notes=tuple(f"{name}: {why}" for name, why in host.problems.items()),
+    )
+
+
+def _ended(child: subprocess.Popen[bytes], deadline: float) -> str | None:
+    """Wait for the program. Why it did not end as it should."""
+    try:
+        child.wait(max(0.1, deadline - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        return OVERDUE
+    return crash(child.returncode)
+
+
+def _check(host: Host, name: str) -> CheckResult:
+    results = results_of(host.checked[name])
+    return CheckResult(name, DEVICE, results, host.sites(name), host.sites(name, banks=True))

@@ -1,0 +1,1 @@
+"""PTX as data: read, looked at, written."""

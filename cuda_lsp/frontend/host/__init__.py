@@ -1,0 +1,1 @@
+"""Host code, read from text: launches, and what their arguments are."""

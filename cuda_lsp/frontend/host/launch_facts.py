@@ -1,0 +1,142 @@
+"""Which launches belong to a kernel: directives, launch sites of the file, ``__launch_bounds__``.
+
+Order of trust as in ``docs/semantics.md``: a directive first, then the file's own launches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from attrs import evolve
+
+from cuda_lsp.frontend.directives import KernelDirective
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.launches import LaunchSite, blanked
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.ir.program import LaunchBounds
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
+
+_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
+_THREADS = re.compile(
+    r"k?_*(?:n|num|numberof)?_*(?:threads?|block|cta|tb|b)_*(?:size|dim|dimx|threads?|_?x|per_?block|count)?_*"
+    r"|bs|n_?threads|blk_?size",
+    re.I,
+)
+_LITERAL_TYPES = ("int", "float", "double")
+_TRUTH = {"true": "1", "false": "0"}
+
+
+def launches_for(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> tuple[LaunchConfig, ...]:
+    """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    found = [c for s in own if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
+    if directive is None:
+        return tuple(found)
+    written = directive_launch(directive)
+    completed = [evolve(c, arguments={**c.arguments, **directive.arguments}) for c in found]
+    return (*([written] if written else []), *completed)
+
+
+def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
+    """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    if not own:
+        return None, {}
+    grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
+    shared = {i: v for i, v in own[0].arguments.items() if all(s.arguments.get(i) == v for s in own)}
+    names = kernel.parameters
+    return grid, {names[i]: value for i, value in shared.items() if i < len(names)}
+
+
+def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, SharedBuffer]:
+    """Parameters that some launch points into the buffer of an earlier one.
+
+    Where launches disagree, how far behind is unknown.
+    """
+    names = kernel.parameters
+    found: dict[str, SharedBuffer] = {}
+    for site in sites:
+        if site.kernel != kernel.base_name or not _may_instantiate(site, kernel):
+            continue
+        for position, shared in site.shared.items():
+            if position >= len(names) or any(p >= len(names) for p in site.arguments):
+                continue
+            here = shared.named(names)
+            known = found.setdefault(names[position], here)
+            if known != here:
+                found[names[position]] = evolve(known, offset=None)
+    return found
+
+
+def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
+    """Parameters by which all launches of a kernel pass the block's extent: name → axis."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    names = kernel.parameters
+    return {
+        names[i]: axis
+        for i, axis in (own[0].extents.items() if own else ())
+        if i < len(names) and all(s.extents.get(i) == axis for s in own)
+    }
+
+
+def block_of_template(kernel: KernelSource) -> dict[str, int]:
+    """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
+    for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):
+        if _THREADS.fullmatch(name) and value.isdigit() and 32 <= int(value) <= 1024 and int(value) % 32 == 0:
+            return {"block": int(value)}
+    return {}
+
+
+def launches_outside(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> tuple[LaunchConfig, ...]:
+    """``launches_for`` with the sites of other files."""
+    found = launches_for(kernel, sites, directive)
+    return tuple(evolve(c, source=LaunchSource.WORKSPACE) for c in found if c.source is LaunchSource.FILE)
+
+
+def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
+    """The launch that a directive states; None when it gives no block."""
+    if directive.block is None:
+        return None
+    return LaunchConfig(
+        directive.block, directive.grid, directive.dynamic_shared, LaunchSource.DIRECTIVE, directive.arguments
+    )
+
+
+def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | None:
+    """``__launch_bounds__`` in front of the kernel's name, when its arguments are constants."""
+    start = kernel.offsets[0]
+    name = kernel.name_range.start
+    match = _BOUNDS.search(source.data, start, source.line_starts[name.line - 1] + name.column - 1)
+    if not match:
+        return None
+    before = len(source.data[:start].decode("utf-8", "replace"))
+    constants = HostConstants(blanked(source.text))
+    named = dict(zip(kernel.template_parameters, kernel.template_arguments, strict=False))
+    written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
+    values = [constants.integer(part, before) for part in written]
+    if not values[0]:
+        return None
+    return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
+
+
+def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
+    """Whether a launch may be of this instantiation: literal template arguments must agree."""
+    if not kernel.template_arguments or not site.template_arguments:
+        return True
+    written = [part.strip() for part in site.template_arguments.split(",")]
+    for text, actual in zip(written, kernel.template_arguments, strict=False):
+        literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
+        if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):
+            return False
+    return True
+
+
+def _substituted(text: str, named: Mapping[str, str]) -> str:
+    return re.sub(r"[A-Za-z_]\w*", lambda m: named.get(m[0], m[0]), text)

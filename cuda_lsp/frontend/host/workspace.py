@@ -1,0 +1,144 @@
+"""Launch sites of other files: where a kernel without a launch of its own is launched from.
+
+The nearest files count: those of the kernel's folder, then of the folders below, then of the project around
+it, up to the folder that a build file or a repository marks. A file that defines a kernel of the same name
+launches its own. Texts come from disk and are kept until they change there; everything here may be slow, so
+an editor asks from a background thread. Unsaved launches in other editor buffers are not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.launches import LaunchSite, blanked, find_launches
+from cuda_lsp.frontend.surroundings.included import resolved
+
+_SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
+_ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
+_MOST_FILES = 400  # looked at per folder tree
+_MOST_FOLDERS = 200
+_MOST_BYTES = 2 << 20
+_MOST_PARENTS = 3
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+_KERNEL = re.compile(r"__global__[^;{}]*?\b([A-Za-z_]\w*)\s*\(")
+
+
+@frozen
+class _File:
+    stamp: tuple[int, int]  # nanoseconds of the last change, bytes
+    sites: tuple[LaunchSite, ...] = ()
+    kernels: frozenset[str] = frozenset()
+
+
+class Workspace:
+    """Finds launch sites around a file. Thread-safe; a file is read again when it changed on disk."""
+
+    def __init__(self) -> None:
+        self._files: dict[Path, _File] = {}
+        self._lock = threading.Lock()
+
+    def launches(self, path: Path, kernels: Iterable[str]) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Sites in other files for kernels that ``path`` defines, from the nearest folder that has any."""
+        wanted = set(kernels)
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        with self._lock:
+            for ring in _rings(path):
+                here = self._sites(ring, path, wanted - set(found))
+                found.update(here)
+                if wanted <= set(found):
+                    break
+        return found
+
+    def _sites(self, ring: Iterable[Path], path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        for file in ring:
+            known = self._read(file) if file != path else None
+            for site in known.sites if known else ():
+                if known and site.kernel in wanted and site.kernel not in known.kernels:
+                    found[site.kernel] = (*found.get(site.kernel, ()), site)
+        return found
+
+    def _read(self, file: Path) -> _File | None:
+        try:
+            status = file.stat()
+            stamp = (status.st_mtime_ns, status.st_size)
+            known = self._files.get(file)
+            if known is None or known.stamp != stamp:
+                text = file.read_text("utf-8", "replace") if status.st_size <= _MOST_BYTES else ""
+                known = self._files[file] = _scan(file, text, stamp)
+        except OSError:  # gone, or not ours to read: no launch can be learnt from it
+            return None
+        return known
+
+
+def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
+    if "<<<" not in text and "cudaLaunch" not in text:
+        return _File(stamp)
+    plain = blanked(text)
+    sites = find_launches(file, text, header_constants(file, text))
+    return _File(stamp, sites, frozenset(_KERNEL.findall(plain)))
+
+
+def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tuple[HostConstants, ...]:
+    """The constants of the ``#include "…"`` files of a text, and of theirs; what is not there is left out.
+
+    ``folders``: the include path, after the folder of the file that includes.
+    """
+    found: dict[Path, HostConstants] = {}
+    pending = [(path, text, 0)]
+    while pending:
+        where, content, depth = pending.pop()
+        for name in INCLUDE.findall(content) if depth < 3 else ():
+            header = resolved(where, name, folders)
+            if header is None or header in found or len(found) >= 40:
+                continue
+            try:
+                inner = header.read_text("utf-8", "replace") if header.stat().st_size <= _MOST_BYTES else ""
+            except OSError:
+                continue
+            found[header] = HostConstants(blanked(inner))
+            pending.append((header, inner, depth + 1))
+    return tuple(found.values())
+
+
+def _rings(path: Path) -> Iterator[list[Path]]:
+    """Files to look at, nearest first; later rings hold the earlier ones' files too.
+
+    Parents are looked at only inside a project: below a folder that a build file or a repository marks.
+    """
+    if not path.is_file():  # a text that was never saved has no neighbours
+        return
+    folder = path.parent
+    yield list(_files(folder, folders=1))
+    around = [folder, *folder.parents][: _MOST_PARENTS + 1]
+    project = next((i for i, f in enumerate(around) if any((f / mark).exists() for mark in _ROOT_MARKS)), 0)
+    for ring in around[: project + 1]:
+        yield list(_files(ring, folders=_MOST_FOLDERS))
+
+
+def _files(folder: Path, *, folders: int) -> Iterator[Path]:
+    """Source files of up to ``folders`` folders, breadth first."""
+    pending = deque([folder])
+    seen = files = 0
+    while pending and seen < folders and files < _MOST_FILES:
+        seen += 1
+        try:
+            with os.scandir(pending.popleft()) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if not entry.name.startswith("."):
+                        pending.append(Path(entry.path))
+                elif os.path.splitext(entry.name)[1] in _SUFFIXES:
+                    files += 1
+                    yield Path(entry.path)
+        except OSError:  # a folder that is not ours to read
+            continue

@@ -1,0 +1,83 @@
+"""``kernel<<<configuration>>>(arguments)`` as text: its parts, before anybody asks what they are worth."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_constants import split_arguments
+
+_NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
+KERNEL = re.compile(r"\s*&?\s*(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?:<(.*)>)?\s*", re.S)
+"""A kernel as an argument: its name, and its template arguments if it has some."""
+
+_TEMPLATE = re.compile(r"\w\s*<[^<>()]*>")
+_LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
+
+
+@frozen
+class Written:
+    """A launch as it is written: ``begin`` and ``end`` are offsets in the text that it was read from."""
+
+    kernel: str
+    template_arguments: str | None
+    configuration: Sequence[str]
+    arguments: Sequence[str]
+    begin: int
+    end: int
+
+
+def written(plain: str, start: int) -> Written | None:
+    """What stands around the ``<<<`` at ``start``."""
+    window = max(0, start - _LONGEST_NAME)
+    head, template_arguments = plain[window:start].rstrip(), None
+    if head.endswith(">"):
+        opening = _opening(head)
+        if opening < 0:
+            return None
+        head, template_arguments = head[:opening], head[opening + 1 : -1].strip()
+    name = _NAME.search(head)
+    end = plain.find(">>>", start)
+    if not name or end < 0:
+        return None
+    opening = plain.find("(", end)
+    closing = matching(plain, opening) if opening >= 0 and not plain[end + 3 : opening].strip() else -1
+    arguments = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
+    finish = closing + 1 if closing > 0 else end + 3
+    configuration = split_arguments(plain[start + 3 : end])
+    return Written(name[1], template_arguments, configuration, arguments, window + name.start(1), finish)
+
+
+def _opening(head: str) -> int:
+    depth = 0
+    for i in range(len(head) - 1, -1, -1):
+        if head[i] == ">":
+            depth += 1
+        elif head[i] == "<":
+            depth -= 1
+            if depth == 0:
+                return i
+        elif head[i] in ";{}":
+            return -1
+    return -1
+
+
+def matching(text: str, opening: int) -> int:
+    """The offset of the parenthesis that closes the one at ``opening``; -1 when it is far or not there."""
+    depth = 0
+    for i in range(opening, min(len(text), opening + 5000)):
+        if text[i] == "(":
+            depth += 1
+        elif text[i] == ")":
+            depth -= 1
+            if depth == 0:
+                return i
+    return -1
+
+
+def whole_arguments(text: str) -> list[str]:
+    """A call's arguments, ``kernel<float, 4>`` in one piece."""
+    whole = _TEMPLATE.sub(lambda match: match[0].replace(",", "\0"), text)
+    return [part.replace("\0", ",") for part in split_arguments(whole)]

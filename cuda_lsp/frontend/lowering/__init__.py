@@ -1,0 +1,1 @@
+"""libclang's cursors become the kernel program, everything that a kernel calls inlined."""

@@ -1,0 +1,104 @@
+"""Values converted from one C++ type to another, and to truth values."""
+
+from __future__ import annotations
+
+from cuda_lsp.frontend.lowering.build import cast, element, unary
+from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
+from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Binary, BinaryOp, Cast, Const, Expr, UnaryOp, Unknown
+from cuda_lsp.ir.types import BOOL, Float, Opaque, Pointer, Type
+from cuda_lsp.model import Space
+
+
+def truth(low: Lowering, operand: Value) -> Expr:
+    """A value as a truth value; of what is not understood, an unknown one."""
+    if isinstance(operand, Address):
+        return TRUE
+    if not isinstance(operand, EXPR_TYPES):
+        return low.unknown("condition", BOOL)
+    assert not isinstance(operand, RecordValue | MemoryRecord)
+    expr: Expr = operand  # type: ignore[assignment]
+    if isinstance(expr.type, Pointer):
+        return unary(UnaryOp.NOT, null(low, expr))
+    if isinstance(expr.type, Float | Opaque):
+        return (
+            Const(int(expr.value != 0), BOOL)
+            if isinstance(expr, Const)
+            else low.unknown("floating-point condition", BOOL, [expr])
+        )
+    return cast(expr, BOOL)
+
+
+def null(low: Lowering, pointer: Expr) -> Expr:
+    """Whether a pointer is null: one unknown per parameter, false for objects."""
+    if isinstance(pointer, Const):
+        return Const(int(pointer.value == 0), BOOL)
+    if isinstance(pointer, AddressOf):
+        array = pointer.array
+        if array.param is None and array.space is not Space.GLOBAL:
+            return FALSE
+        identity = low.nulls.setdefault(array.id, low.fresh())
+        return Unknown(f"whether {array.name} is null", BOOL, identity, array.param is not None)
+    return low.unknown("whether a pointer is null", BOOL, [pointer])
+
+
+def convert(low: Lowering, operand: Value, target: TypeInfo) -> Value:
+    """An implicit or explicit conversion to ``target``."""
+    if not isinstance(operand, EXPR_TYPES):
+        if target.ir == BOOL and isinstance(operand, Address):
+            return TRUE
+        if isinstance(operand, RecordValue) and target.scalar:
+            return low.unknown("conversion of a record", target.ir)
+        return operand
+    expr: Expr = operand  # type: ignore[assignment]
+    if not target.scalar:
+        return expr
+    return converted(low, expr, target.ir)
+
+
+def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
+    """``convert`` for a scalar. Raises ``Untranslatable`` for integers that no pointer is inside of."""
+    source = expr.type
+    if source == target:
+        return expr
+    if target == BOOL:
+        return truth(low, expr)
+    if isinstance(target, Pointer):
+        if isinstance(source, Pointer):
+            return expr
+        if isinstance(expr, Const):
+            return Const(expr.value, target)
+        return _integer_as_pointer(low, expr, target)
+    if isinstance(expr, Const) and not isinstance(source, Pointer):
+        return cast(expr, target)
+    if isinstance(target, Float) or isinstance(source, Float):
+        return low.unknown(
+            "floating-point value" if isinstance(target, Float) else "integer from floating point",
+            target,
+            [expr],
+        )
+    if isinstance(source, Pointer):
+        return Cast(expr, target)
+    return cast(expr, target)
+
+
+def _integer_as_pointer(low: Lowering, expr: Expr, target: Pointer) -> Expr:
+    """``(T*)((uintptr_t)p + k)``: the pointer inside the integer, moved."""
+    found = pointer_inside(expr)
+    if found is None:
+        raise Untranslatable("integer converted to a pointer", "what it points to is not known")
+    return found
+
+
+def pointer_inside(expr: Expr) -> Expr | None:
+    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
+    if isinstance(expr, Cast):
+        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
+        base = pointer_inside(expr.left)
+        if base is not None:
+            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
+        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
+        return element(base, expr.left, 1) if base is not None else None
+    return None

@@ -1,0 +1,188 @@
+"""Loops of every form, keeping their structure."""
+
+from __future__ import annotations
+
+from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statements
+from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering.build import binary, element
+from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
+from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.types import type_of, type_of_declaration
+from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Const, Expr, Loop, Stmt
+from cuda_lsp.ir.types import INT64
+
+
+def for_loop(low: Lowering, node: Node) -> None:
+    init, variable, test, step, body = for_parts(low, node)
+    if init is not None:
+        statements.statement(low, init)
+    _loop(low, node, variable, test, step, body)
+
+
+def while_loop(low: Lowering, node: Node) -> None:
+    children = list(node.children)
+    variable = children.pop(0) if children and children[0].kind in (K.VAR, K.DECL_STMT) else None
+    if len(children) < 2:
+        raise Untranslatable("while", "clang could not make sense of its condition", node)
+    _loop(low, node, variable, children[0], None, children[1])
+
+
+def do_loop(low: Lowering, node: Node) -> None:
+    if len(node.children) < 2:
+        raise Untranslatable("do", "clang could not make sense of its condition", node)
+    _loop(low, node, None, node.children[1], None, node.children[0], tests_first=False)
+
+
+def _loop(
+    low: Lowering,
+    node: Node,
+    variable: Node | None,
+    test: Node | None,
+    step: Node | None,
+    body: Node | None,
+    tests_first: bool = True,
+) -> None:
+    label, around = low.fresh(), low.fresh()
+    condition: Expr = TRUE
+    with low.nested() as tests:
+        if variable is not None:
+            statements.statement(low, variable)
+        if test is not None:
+            condition = _condition(low, test)
+    if isinstance(condition, Const) and not condition.value and tests_first and not tests:
+        return
+    with low.nested() as inside:
+        _inside(low, body, label, around)
+    with low.nested() as steps:
+        if step is not None:
+            statements.statement(low, step)
+    site = low.site(test if test is not None else node)
+    if isinstance(condition, Const) and not condition.value and not tests_first and not tests:
+        _once(low, inside, label, around, node)
+        return
+    low.emit(Loop(label, around, tuple(tests), condition, tuple(inside), tuple(steps), site, tests_first))
+
+
+def _once(low: Lowering, body: list[Stmt], label: int, around: int, node: Node) -> None:
+    """``do … while (0)``: a block that ``break`` and ``continue`` leave."""
+    from cuda_lsp.ir.program import Block
+
+    site = low.site(node)
+    low.emit(Block(label, (Block(around, tuple(body), site),), site))
+
+
+def _condition(low: Lowering, test: Node) -> Expr:
+    try:
+        return expressions.condition(low, test)
+    except Untranslatable as missing:
+        low.incomplete(missing.construct, missing.reason, missing.node or test)
+        return low.unknown("a condition that is not covered", TRUE.type)
+
+
+def _inside(low: Lowering, body: Node | None, label: int, around: int) -> None:
+    frame = low.frame
+    frame.breaks.append(label)
+    frame.continues.append(around)
+    frame.depths[label] = frame.depths[around] = len(frame.scopes)
+    if body is not None:
+        statements.statement(low, body)
+    frame.breaks.pop()
+    frame.continues.pop()
+
+
+def for_parts(
+    low: Lowering, node: Node
+) -> tuple[Node | None, Node | None, Node | None, Node | None, Node | None]:
+    """(init, condition variable, condition, step, body); libclang omits absent parts without a trace."""
+    children = list(node.children)
+    if not children:
+        return None, None, None, None, None
+    body = children.pop()
+    if len(children) == 3 and all(c.kind != K.VAR for c in children):
+        return children[0], None, children[1], children[2], body
+    semicolons = _semicolons(low, node)
+    parts: list[Node | None] = [None, None, None]
+    variable: Node | None = None
+    for child in children:
+        start = low.ast.extent(child)[2]
+        index = sum(start > at for at in semicolons)
+        if child.kind == K.VAR and index == 1:
+            variable = child
+        else:
+            parts[min(index, 2)] = child
+    return parts[0], variable, parts[1], parts[2], body
+
+
+def _semicolons(low: Lowering, node: Node) -> list[int]:
+    """Byte offsets of the two semicolons in a ``for``'s parentheses."""
+    _, file, start, end = low.ast.extent(node)
+    data = low.ast.contents(file)
+    depth, found, at = 0, list[int](), data.find(b"(", start)
+    while 0 <= at < end and len(found) < 2:
+        char = data[at : at + 1]
+        if char in b"([{":
+            depth += 1
+        elif char in b")]}":
+            depth -= 1
+            if depth == 0:
+                break
+        elif data[at : at + 2] == b"//":
+            at = data.find(b"\n", at)
+            continue
+        elif data[at : at + 2] == b"/*":
+            at = data.find(b"*/", at) + 2
+            continue
+        elif char == b";" and depth == 1:
+            found.append(at)
+        at += 1
+    return found
+
+
+def range_for(low: Lowering, node: Node) -> None:
+    """``for (T x : array)``: a counted loop over the elements."""
+    children = list(node.children)
+    variable = next((c for c in children if c.kind == K.VAR), None)
+    others = [c for c in children if c.kind >= 100]
+    if variable is None or len(others) < 2:
+        raise Untranslatable("range-for", "clang could not make sense of it", node)
+    range_node, body = others[-2], others[-1]
+    source = _listed(range_node)
+    info = type_of(low.ast, source)
+    declaration = low.ast.declaration(variable.cursor)
+    if info.kind == "record" and len(info.fields) == 1 and info.fields[0].type.kind == "array":  # std::array
+        place = low.member(lvalues.place(low, source), info.fields[0])
+        info = place.info
+    elif info.kind == "array":
+        place = lvalues.place(low, source)
+    else:
+        raise Untranslatable(low.ast.text(range_node)[:60], "a range that is not an array", node)
+    if info.count is None or info.target is None or declaration is None or not isinstance(place, MemoryPlace):
+        raise Untranslatable(low.ast.text(range_node)[:60], "a range of unknown length", node)
+    index = low.var("", INT64)
+    low.emit(Assign(index, Const(0, INT64)))
+    label, around = low.fresh(), low.fresh()
+    item = MemoryPlace(info.target, element(place.pointer, index, max(1, info.target.size)))
+    type = type_of_declaration(low.ast, declaration)
+    with low.nested() as inside:
+        if type.kind == "reference":
+            low.env[declaration.key] = item
+        else:
+            copy = low.local(declaration.name, type, declaration.key)
+            low.env[declaration.key] = copy
+            low.write(copy, conversions.convert(low, low.read(item, range_node), type), None)
+        _inside(low, body, label, around)
+    step = (Assign(index, binary(BinaryOp.ADD, index, Const(1, INT64))),)
+    test = binary(BinaryOp.LT, index, Const(info.count, INT64))
+    low.emit(Loop(label, around, (), test, tuple(inside), step, low.site(range_node)))
+
+
+def _listed(node: Node) -> Node:
+    """The array behind a braced list's ``initializer_list``."""
+    probe = node
+    while probe.kind == K.UNEXPOSED and probe.children:
+        probe = probe.children[-1]
+    return probe if probe.kind == K.INIT_LIST else node
+
+
+__all__ = ["StaticPlace", "do_loop", "for_loop", "range_for", "while_loop"]

@@ -1,0 +1,599 @@
+"""The state of lowering one kernel: output, environment, fresh names, reads and writes of places.
+
+Lowering is optimistic: parameters are taken not to be assigned, locals not to need an address.  When
+that proves wrong, ``Restart`` names the declaration and the kernel is lowered again knowing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.lowering.build import base_array, offset_by, zero
+from cuda_lsp.frontend.lowering.places import (
+    EXPR_TYPES,
+    Address,
+    DataPlace,
+    FunctionValue,
+    MemoryPlace,
+    MemoryRecord,
+    Place,
+    RecordPlace,
+    RecordValue,
+    StaticPlace,
+    Value,
+    VarPlace,
+)
+from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of
+from cuda_lsp.frontend.tree import Ast, Node
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Array,
+    Assign,
+    Builtin,
+    Cast,
+    Const,
+    Copy,
+    Expr,
+    Incomplete,
+    Load,
+    Offset,
+    Stmt,
+    Store,
+    Unknown,
+    Var,
+)
+from cuda_lsp.ir.types import INT64, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.model import Site, SourceRange, Space
+
+
+class Restart(Exception):
+    """An optimistic assumption failed for declaration ``key``: it needs ``memory`` or is assigned."""
+
+    def __init__(self, key: int, memory: bool) -> None:
+        self.key, self.memory = key, memory
+
+
+class Untranslatable(Exception):
+    """A construct that the lowering does not cover; becomes an ``Incomplete`` at its statement."""
+
+    def __init__(self, construct: str, reason: str, node: Node | None = None) -> None:
+        super().__init__(construct)
+        self.construct, self.reason, self.node = construct, reason, node
+
+
+class Frame:
+    """One function being inlined: where ``return`` goes, what ``this`` is."""
+
+    def __init__(self, label: int, result: Place | None, this: Place | None) -> None:
+        self.label = label
+        self.result = result
+        self.this = this
+        self.returned: Place | Value | None = None  # of a single return in tail position
+        self.tails: set[tuple[int, int]] = set()  # returns after which the function ends anyway
+        self.by_reference = False
+        self.left = False
+        self.labels: dict[str, int] = {}
+        self.breaks: list[int] = []
+        self.continues: list[int] = []
+        self.depths: dict[int, int] = {}  # of scopes, where the loop or switch of a label began
+        self.scopes: list[list[Place]] = []  # objects to end with each scope that is open
+
+
+class Lowering:
+    """See the module."""
+
+    def __init__(self, ast: Ast, memory: set[int], assigned: set[int]) -> None:
+        self.ast = ast
+        self.memory = memory
+        self.assigned = assigned
+        self.out: list[Stmt] = []
+        self.env: dict[int, Place] = {}
+        self.temporaries = 0  # objects with destructors that no declaration has taken over
+        self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
+        self.arrays: dict[int | str, Array] = {}
+        self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
+        self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.late_parameters: list[Var] = []  # fields that only their use told of
+        self.overlapping: dict[str, str] = {}  # … how far behind is not known
+        self.calls: tuple[SourceRange, ...] = ()
+        self.active: list[int] = []
+        self.frames: list[Frame] = [Frame(0, None, None)]
+        self.closures: dict[int, object] = {}
+        self.static_shared = 0
+        self.required: dict[str, int] = {}
+        self.errors: list[tuple[SourceRange, str]] = []
+        self.ids = 0
+        self.statements = 0
+        self.assigned_value: Value = zero(INT64)
+        self.nulls: dict[int, int] = {}
+        self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.stable: set[int] = set()  # ids of variables that nothing assigns to after their declaration
+        self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
+
+    # -------------------------------------------------------------------------------- building
+
+    def fresh(self) -> int:
+        self.ids += 1
+        return self.ids
+
+    def var(self, name: str, type: Type) -> Var:
+        return Var(name, type, self.fresh())
+
+    def emit(self, statement: Stmt) -> None:
+        self.out.append(statement)
+
+    @contextmanager
+    def nested(self) -> Generator[list[Stmt]]:
+        """Statements emitted inside go to the list yielded."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @property
+    def frame(self) -> Frame:
+        return self.frames[-1]
+
+    def site(self, node: Node) -> Site:
+        return Site(self.ast.extent(node)[0], self.ast.text(node), self.calls)
+
+    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
+        """A value that is not expressed; uniform when everything it is computed from is."""
+        uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
+        loaded = any(self.loaded(value) for value in inputs)
+        return Unknown(reason, type, self.fresh(), uniform, loaded)
+
+    def loaded(self, value: Value) -> bool:
+        """Whether data from memory is part of a value that is not expressed."""
+        if isinstance(value, Unknown):
+            return value.loaded
+        children = [getattr(value, name, None) for name in ("left", "right", "operand", "then", "otherwise")]
+        return isinstance(value, EXPR_TYPES) and any(self.loaded(c) for c in children if c is not None)
+
+    def uniform(self, value: Value) -> bool:
+        """Whether a value is evidently the same in every thread of a block."""
+        if isinstance(value, Const | AddressOf):
+            return True
+        if isinstance(value, Unknown):
+            return value.uniform
+        if isinstance(value, Builtin):
+            return not value.axis.value.startswith(("threadIdx", "laneid"))
+        if isinstance(value, Var):
+            return value.id in self.parameters
+        if isinstance(value, Offset):
+            return self.uniform(value.pointer) and self.uniform(value.bytes)
+        if isinstance(value, EXPR_TYPES):
+            children = [
+                getattr(value, name, None)
+                for name in ("left", "right", "operand", "condition", "then", "otherwise")
+            ]
+            found = [child for child in children if child is not None]
+            return bool(found) and all(self.uniform(child) for child in found)
+        return False
+
+    def incomplete(
+        self,
+        construct: str,
+        reason: str,
+        node: Node,
+        pointers: Sequence[Expr] = (),
+        synchronises: bool = False,
+        harmless: bool = False,
+    ) -> None:
+        self.emit(Incomplete(construct, reason, self.site(node), tuple(pointers), synchronises, harmless))
+
+    def array(self, key: int | str, name: str, space: Space, info: TypeInfo, **more: object) -> Array:
+        """The memory object of a declaration (one per key)."""
+        known = self.arrays.get(key)
+        if known is None:
+            element, shape = info.element()
+            known = Array(
+                name,
+                space,
+                element.ir,
+                shape if info.kind == "array" else (1,),
+                self.fresh(),
+                volatile=info.volatile or element.volatile,
+                size=info.size or None,
+                **more,  # type: ignore[arg-type]
+            )
+            self.arrays[key] = known
+        return known
+
+    # -------------------------------------------------------------------------------- places
+
+    def local(self, name: str, info: TypeInfo, owner: int = 0) -> Place:
+        """A new local object without a value."""
+        if owner not in self.memory or not owner:
+            if info.is_float:
+                return DataPlace(info, owner)
+            if info.scalar:
+                return VarPlace(info, self.var(name, info.ir), owner)
+            if info.kind == "record" and info.scalar_replaceable():
+                return RecordPlace(info, {f.key: self.field(name, f, owner) for f in info.fields}, owner)
+        key = owner if owner and not self.active else f"local {self.fresh()}"
+        array = self.array(key, name, Space.LOCAL, info)
+        if info.virtual:
+            self.classes[array.id] = info
+        return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
+
+    def field(self, name: str, field: Field, owner: int) -> Place:
+        if field.type.kind == "reference":
+            return StaticPlace(field.type, zero(INT64), 0)
+        return (
+            self.local(f"{name}.{field.name}", field.type, owner)
+            if not owner
+            else self._owned(name, field, owner)
+        )
+
+    def _owned(self, name: str, field: Field, owner: int) -> Place:
+        place = self.local(f"{name}.{field.name}", field.type, 0)
+        _own(place, owner)
+        return place
+
+    def member(self, place: Place, field: Field) -> Place:
+        """A field of a record."""
+        if isinstance(place, RecordPlace):
+            found = _member(place, field.key)
+            if found is None:  # of a base class that libclang hides (implicit instantiations)
+                found = place.fields[field.key] = self._hidden(place, field)
+            if field.type.kind == "reference" and isinstance(found, StaticPlace):
+                return self.referred(found.value, field.type)
+            return found
+        if isinstance(place, MemoryPlace):
+            if field.type.kind == "reference":
+                pointer = self.load(offset_by(place.pointer, field.offset), field.type, None)
+                return MemoryPlace(field.type.target or field.type, pointer)
+            return MemoryPlace(field.type, offset_by(place.pointer, field.offset), field.bitfield)
+        if isinstance(place, StaticPlace) and isinstance(place.value, RecordValue):
+            return StaticPlace(field.type, place.value.fields[field.key])
+        if isinstance(place, DataPlace):
+            return DataPlace(field.type, place.owner, place.uniform)
+        raise Untranslatable(f"member {field.name}", "of an object that the analysis does not model")
+
+    def _remember_source(self, place: RecordPlace, source: RecordPlace | None) -> None:
+        """What a record is made of; one that is overwritten by something else is made of nothing known."""
+        if place.source is None and place.owner not in self.assigned and not place.written:
+            place.source = source
+        elif place.source is not source and place.source is not None:
+            if not place.owner or place.owner in self.assigned:
+                raise Untranslatable("assignment", "to an object whose base class libclang does not tell of")
+            raise Restart(place.owner, memory=False)
+        place.written = True
+
+    def _hidden(self, place: RecordPlace, field: Field) -> Place:
+        if place.source is place:
+            from cuda_lsp.frontend.lowering.kernel import hidden_field
+
+            return hidden_field(self, place, field)
+        if place.source is not None:
+            return self.member(place.source, field)
+        found = self.local(field.name, field.type, 0)
+        _own(found, place.owner)
+        return found
+
+    def referred(self, value: Value, info: TypeInfo) -> Place:
+        """The object that a reference member, held as a pointer, refers to."""
+        if isinstance(value, Address):
+            return value.place
+        return MemoryPlace(info.target or info, self.pointer(value, "reference"))
+
+    def bind_reference(self, record: Place, field: Field, target: Place) -> None:
+        """Make a reference member of a record refer to an object."""
+        if isinstance(record, RecordPlace):
+            record.fields[field.key] = StaticPlace(field.type, self.address(target))
+        elif isinstance(record, MemoryPlace):
+            pointer = self.pointer(self.address(target))
+            where = offset_by(record.pointer, field.offset)
+            self.emit(Store(where, pointer, field.type.ir, Site(self._nowhere())))
+
+    def emit_undefined(self, place: VarPlace) -> None:
+        """A variable declared without a value loses the one of the loop's last round."""
+        self.emit(Assign(place.var, Unknown("an uninitialised variable", place.info.ir, self.fresh())))
+
+    def pinned(self, place: Place) -> Place:
+        """An object a reference is bound to: its address stays when variables in it change later."""
+        if not isinstance(place, MemoryPlace) or self._steady(place.pointer):
+            return place
+        pointer = place.pointer
+        base = pointer.pointer if isinstance(pointer, Offset) else pointer
+        if not self._steady(base):
+            held = self.var("", pointer.type)
+            self.emit(Assign(held, pointer))
+            return MemoryPlace(place.info, held, place.bitfield)
+        assert isinstance(pointer, Offset)
+        moved = self.var("", INT64)
+        self.emit(Assign(moved, pointer.bytes))
+        return MemoryPlace(place.info, Offset(base, moved, pointer.type), place.bitfield)
+
+    def _steady(self, expr: Expr) -> bool:
+        """Whether an expression's variables keep their values (parameters, temporaries, set once)."""
+        if isinstance(expr, Var):
+            return not expr.name or expr.id in self.parameters or expr.id in self.stable
+        if isinstance(expr, Offset):
+            return self._steady(expr.pointer) and self._steady(expr.bytes)
+        parts = [
+            getattr(expr, n, None) for n in ("left", "right", "operand", "condition", "then", "otherwise")
+        ]
+        operands: tuple[Expr, ...] = getattr(expr, "operands", ())
+        return all(self._steady(part) for part in (*parts, *operands) if part is not None)
+
+    def address(self, place: Place) -> Value:
+        """``&place``: symbolic when the object has no address."""
+        return place.pointer if isinstance(place, MemoryPlace) else Address(place)
+
+    def pointer(self, value: Value, why: str = "pointer") -> Expr:
+        """A pointer as an expression; objects whose address is really needed move to memory."""
+        if isinstance(value, Address):
+            place = value.place
+            if isinstance(place, StaticPlace) and isinstance(place.value, Address):
+                pass
+            owner = place.owner if not isinstance(place, MemoryPlace) else 0
+            if owner and owner not in self.memory:
+                raise Restart(owner, memory=True)
+            return self.spill(place)
+        if isinstance(value, EXPR_TYPES):
+            return value  # type: ignore[return-value]
+        raise Untranslatable(why, "the pointer's value is not modelled")
+
+    def spill(self, place: Place) -> Expr:
+        """A copy of a temporary in local memory, and its address."""
+        if isinstance(place, MemoryPlace):
+            return place.pointer
+        array = self.array(f"temporary {self.fresh()}", "", Space.LOCAL, place.info)
+        copy = MemoryPlace(place.info, AddressOf(array, Pointer(max(1, place.info.size))))
+        self.write(copy, self.read(place, None), None)
+        return copy.pointer
+
+    # -------------------------------------------------------------------------------- values
+
+    def read(self, place: Place, node: Node | None) -> Value:
+        """The value of an object; ``node`` is the access expression (memory only)."""
+        if isinstance(place, VarPlace):
+            return Cast(place.var, place.info.ir) if place.address else place.var
+        if isinstance(place, DataPlace):
+            return Unknown("floating-point value", place.info.ir, self.fresh(), place.uniform, place.loaded)
+        if isinstance(place, StaticPlace):
+            return place.value
+        if isinstance(place, RecordPlace):
+            fields = {key: self.read(p, node) for key, p in place.fields.items()}
+            return RecordValue(place.info, fields, place.source)
+        if place.info.kind == "record":
+            return self._read_record(place, node)
+        return self.load(place.pointer, place.info, node, place.bitfield)
+
+    def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
+        base = base_array(place.pointer)
+        if not place.info.scalar_replaceable():
+            return MemoryRecord(place.info, place.pointer, node)
+        if node is None or (base is not None and base.space is Space.LOCAL):
+            fields = {f.key: self.read(self.member(place, f), node) for f in place.info.fields}
+            return RecordValue(place.info, fields)
+        if place.info.fields:
+            self.emit(
+                Load(
+                    None,
+                    place.pointer,
+                    place.info.ir,
+                    self.site(node),
+                    self._volatile(place),
+                    self._readonly(place),
+                )
+            )
+        return self._parts_read(place, node)
+
+    def _parts_read(self, place: MemoryPlace, node: Node) -> Value:
+        """The fields of a record that was read at once; of the others than integers nothing is known."""
+        info, reason = place.info, f"value of {self.ast.text(node)}"
+        if info.kind == "record":
+            parts: dict[int, Value] = {}
+            for f in info.fields:
+                whole = isinstance(f.type.ir, Int) or f.type.kind == "record"
+                member = self.member(place, f) if whole else None
+                if isinstance(member, MemoryPlace):
+                    parts[f.key] = self._parts_read(member, node)
+                else:
+                    parts[f.key] = self.unknown_record(f.type, reason)
+            return RecordValue(info, parts)
+        if not isinstance(info.ir, Int):
+            return self.unknown_record(info, reason)
+        var, site = self.var("", info.ir), self.site(node)
+        volatile, readonly = self._volatile(place), self._readonly(place)
+        self.emit(Load(var, place.pointer, info.ir, site, volatile, readonly, part=True))
+        return var
+
+    def unknown_record(self, info: TypeInfo, reason: str, inputs: Sequence[Value] = ()) -> Value:
+        """A record about which nothing is known (data)."""
+        if info.kind != "record":
+            return self.unknown(reason, info.ir, inputs)
+        return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
+
+    def _volatile(self, place: MemoryPlace) -> bool:
+        base = base_array(place.pointer)
+        return place.info.volatile or (base is not None and base.volatile)
+
+    def _readonly(self, place: MemoryPlace) -> bool:
+        base = base_array(place.pointer)
+        return base is not None and (base.space is Space.CONSTANT or base.id in self.readonly)
+
+    def load(self, pointer: Expr, info: TypeInfo, node: Node | None, bitfield: bool = False) -> Expr:
+        """Emit a read of one scalar and give its value."""
+        site = self.site(node) if node is not None else Site(self._nowhere())
+        place = MemoryPlace(info, pointer)
+        base = base_array(pointer)
+        local = base is not None and base.space is Space.LOCAL
+        text = self.ast.text(node) if node is not None else (base.name if base else "memory")
+        volatile, readonly = self._volatile(place), self._readonly(place)
+        if isinstance(info.ir, Pointer) and not local:
+            self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
+            return self.pointee(pointer, info, text)
+        if isinstance(info.ir, Float | Opaque):
+            self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
+            return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
+        var = self.var("", info.ir)
+        self.emit(Load(var, pointer, info.ir, site, volatile, readonly))
+        return self.unknown(f"bit-field {text}", info.ir) if bitfield else var
+
+    def pointee(self, pointer: Expr, info: TypeInfo, text: str) -> Expr:
+        """What a pointer loaded from memory points to: an object that may overlap its neighbours'."""
+        target = info.target or info
+        base = base_array(pointer)
+        group = f"pointers in {base.name if base else 'memory'}"
+        steady = self.uniform(pointer)
+        array = self.array(
+            f"pointee {text} {target.name} {base.id if base else 0}",
+            f"*{text}",
+            Space.GLOBAL,
+            TypeInfo("array", "", target.ir, 0, target=target, count=None),
+            may_alias=group,
+        )
+        address = AddressOf(array, Pointer(max(1, target.size)))
+        if steady:
+            return address
+        return Offset(
+            address, self.unknown(f"pointer {text} was read from memory", INT64, varies=True), address.type
+        )
+
+    def write(self, place: Place, value: Value, node: Node | None) -> None:
+        """Assign to an object; ``node`` is the access expression."""
+        if isinstance(place, VarPlace):
+            if place.constant:
+                raise Restart(place.owner, memory=False)
+            expr = self.scalar(value, place.info)
+            if place.address:
+                from cuda_lsp.frontend.lowering.conversions import pointer_inside
+
+                found = pointer_inside(expr)
+                if found is None:
+                    raise Untranslatable(
+                        "integer that held an address", "what it holds now is not known", node
+                    )
+                expr = found
+            self.emit(Assign(place.var, expr, self.site(node) if node else None))
+        elif isinstance(place, DataPlace):
+            if place.constant:
+                raise Restart(place.owner, memory=False)
+            place.loaded = place.loaded or self.loaded(value)
+        elif isinstance(place, StaticPlace):
+            if place.owner and place.owner not in self.assigned and isinstance(value, EXPR_TYPES):
+                raise Restart(place.owner, memory=False)
+            if isinstance(place.value, FunctionValue) and place.owner:  # a pointer to functions that changes
+                raise Restart(place.owner, memory=False)
+            if not place.owner and place.info.scalar and isinstance(value, EXPR_TYPES):
+                raise Untranslatable("assignment", "to an object that the analysis does not model", node)
+            place.value = value
+        elif isinstance(place, RecordPlace):
+            self._write_fields(place, value, node)
+        else:
+            self._store(place, value, node)
+
+    def _write_fields(self, place: RecordPlace, value: Value, node: Node | None) -> None:
+        if isinstance(value, MemoryRecord):
+            source, read_at = MemoryPlace(value.info, value.pointer), value.node or node
+            value = RecordValue(
+                value.info, {f.key: self.read(self.member(source, f), read_at) for f in value.info.fields}
+            )
+        if not isinstance(value, RecordValue):
+            value = self.unknown_record(place.info, "value of a record")
+        assert isinstance(value, RecordValue)
+        self._remember_source(place, value.source)
+        staged: list[tuple[Place, Value]] = []
+        for key, target in place.fields.items():
+            part = value.fields.get(key)
+            if part is None:
+                continue
+            if isinstance(target, StaticPlace) and target.info.kind == "reference":
+                target.value = part
+                continue
+            if isinstance(part, Var) and len(place.fields) > 1 and not self._temporary(part):
+                copy = self.var("", part.type)  # the source may be this very record, permuted
+                self.emit(Assign(copy, part))
+                part = copy
+            staged.append((target, part))
+        for target, part in staged:
+            self.write(target, part, node)
+
+    @staticmethod
+    def _temporary(var: Var) -> bool:
+        return not var.name
+
+    def _store(self, place: MemoryPlace, value: Value, node: Node | None) -> None:
+        site = self.site(node) if node is not None else Site(self._nowhere())
+        base = base_array(place.pointer)
+        local = base is not None and base.space is Space.LOCAL
+        if isinstance(value, MemoryRecord):
+            size = Const(place.info.size, INT64)
+            read_at = self.site(value.node) if value.node is not None else None
+            self.emit(Copy(place.pointer, value.pointer, size, site, read_at=read_at))
+        elif isinstance(value, RecordValue):
+            if local:
+                for part in place.info.fields:
+                    if part.key in value.fields and part.type.kind != "reference":
+                        self.write(self.member(place, part), value.fields[part.key], node)
+            elif place.info.fields:
+                data = self.unknown("a record's value", place.info.ir, list(value.fields.values()))
+                self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
+        else:
+            if place.info.is_pointer:
+                data: Expr = self.pointer(value, "storing a pointer")
+            elif isinstance(value, EXPR_TYPES):
+                data = value  # type: ignore[assignment]
+            else:
+                data = self.unknown("value", place.info.ir)
+            if place.bitfield:
+                self.emit(Load(None, place.pointer, place.info.ir, site))
+                data = self.unknown("bit-field", place.info.ir)
+            self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
+
+    def scalar(self, value: Value, info: TypeInfo) -> Expr:
+        """A value as an expression of a scalar type."""
+        if isinstance(value, EXPR_TYPES):
+            return value  # type: ignore[return-value]
+        if isinstance(value, Address):
+            return self.pointer(value)
+        if isinstance(value, RecordValue) and len(value.fields) == 1:
+            return self.scalar(next(iter(value.fields.values())), info)
+        return self.unknown(f"a value of type {info.name}", info.ir)
+
+    def read_back(self, place: Place) -> Value:
+        """The value of an assignment expression: what was just assigned, without reading memory again."""
+        if isinstance(place, MemoryPlace) and place.info.scalar:
+            value = self.assigned_value
+            return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
+        return self.read(place, None)
+
+    def _nowhere(self) -> SourceRange:
+        return self.home
+
+    home: SourceRange
+
+
+def _own(place: Place, owner: int) -> None:
+    if isinstance(place, RecordPlace):
+        place.owner = owner
+        for part in place.fields.values():
+            _own(part, owner)
+    elif not isinstance(place, MemoryPlace | StaticPlace):
+        place.owner = owner
+
+
+def _member(place: RecordPlace, key: int) -> Place | None:
+    found = place.fields.get(key)
+    if found is not None:
+        return found
+    for inner in place.fields.values():
+        if isinstance(inner, RecordPlace):
+            found = _member(inner, key)
+            if found is not None:
+                return found
+    return None
+
+
+def is_int(type: Type) -> bool:
+    return isinstance(type, Int)
+
+
+__all__ = ["Frame", "Lowering", "Restart", "Untranslatable", "field_of", "is_int"]

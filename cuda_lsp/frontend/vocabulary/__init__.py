@@ -1,0 +1,1 @@
+"""CUDA's and its libraries' words: what a call of each becomes in the kernel program."""

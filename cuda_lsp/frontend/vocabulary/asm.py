@@ -1,0 +1,327 @@
+"""Inline PTX: the instructions that touch memory, synchronise, or read special registers.
+
+Source: PTX ISA 8.x.  libclang gives the operands' expressions but not the constraints, so both
+template and constraints are read from the source text.  Arithmetic only loses its values; anything
+else that may touch memory is incomplete.
+"""
+
+from __future__ import annotations
+
+import re
+
+from attrs import frozen
+
+from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
+from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.program import (
+    Atomic,
+    AwaitCopies,
+    Axis,
+    Barrier,
+    BarrierPhase,
+    BarrierScope,
+    BinaryOp,
+    Builtin,
+    Cast,
+    CommitCopies,
+    Const,
+    Copy,
+    Expr,
+    Fence,
+    Load,
+    Store,
+)
+from cuda_lsp.ir.types import INT64, UINT32, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.model import Scope
+
+_STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
+_INSTRUCTION = re.compile(r"^(?:@!?%?\w+\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
+_LABEL = re.compile(r"^[A-Za-z_$%][\w$]*\s*:(?!:)\s*")
+_BIT = binary(BinaryOp.SHL, Const(1, UINT32), cast(Builtin(Axis.LANE), UINT32))
+_BELOW = binary(BinaryOp.SUB, _BIT, Const(1, UINT32))
+_SPECIAL: dict[str, Expr] = {
+            "%laneid": Builtin(Axis.LANE), "%tid.x": Builtin(Axis.TID_X), "%tid.y": Builtin(Axis.TID_Y),
+            "%tid.z": Builtin(Axis.TID_Z), "%ctaid.x": Builtin(Axis.BID_X), "%ctaid.y": Builtin(Axis.BID_Y),
+            "%ctaid.z": Builtin(Axis.BID_Z), "%ntid.x": Builtin(Axis.BDIM_X), "%ntid.y": Builtin(Axis.BDIM_Y),
+            "%ntid.z": Builtin(Axis.BDIM_Z), "%nctaid.x": Builtin(Axis.GDIM_X),
+            "%lanemask_lt": _BELOW, "%lanemask_eq": _BIT,
+            "%lanemask_le": binary(BinaryOp.BOR, _BELOW, _BIT)}  # fmt: skip
+_MEMORY = ("ld.", "st.", "atom.", "red.", "cp.", "ldmatrix", "stmatrix", "mbarrier", "wmma.", "tma",
+           "tensormap", "discard", "multimem", "fence.proxy", "wgmma", "tcgen05", "prefetch")  # fmt: skip
+
+
+@frozen
+class Assembly:
+    """One ``asm`` statement: template, operands in order (outputs first), how many are outputs."""
+
+    template: str
+    constraints: tuple[str, ...]
+    outputs: int
+    clobbers: tuple[str, ...]
+
+
+def parse(text: str) -> Assembly:
+    """Split the source of an ``asm`` statement at its colons."""
+    start = text.find("(")
+    sections: list[list[str]] = [[]]
+    depth, at = 0, start + 1
+    while at < len(text):
+        char = text[at]
+        if char == '"':
+            match = _STRING.match(text, at)
+            if match is None:
+                break
+            if depth == 0:
+                sections[-1].append(match.group(1))
+            at = match.end()
+            continue
+        if char in "([":
+            depth += 1
+        elif char in ")]":
+            depth -= 1
+            if depth < 0:
+                break
+        elif char == ":" and depth == 0:
+            colons = 2 if text[at : at + 2] == "::" else 1
+            sections.extend([] for _ in range(colons))
+            at += colons
+            continue
+        at += 1
+    sections += [[] for _ in range(4 - len(sections))]
+    template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
+    outputs = sections[1]
+    return Assembly(template, (*outputs, *sections[2]), len(outputs), tuple(sections[3]))
+
+
+def lower(low: Lowering, node: Node) -> None:
+    """Emit what an ``asm`` statement does."""
+    assembly = parse(low.ast.text(node))
+    operands = [c for c in node.children if c.kind >= 100]
+    if len(operands) != len(assembly.constraints):
+        raise Untranslatable("asm", "its operands could not be read", node)
+    outputs: list[Place] = [lvalues.place(low, n) for n in operands[: assembly.outputs]]
+    values: list[Value] = [expressions.value(low, n) for n in operands[assembly.outputs :]]
+    instructions = [
+        line.strip()
+        for line in re.split(r"[;\n{}]", _protect(assembly.template))
+        if line.strip() and not line.strip().startswith(("//", "."))
+    ]
+    given: dict[int, Expr] = {}
+    for line in instructions:
+        line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
+        match = _INSTRUCTION.match(line)
+        if match is not None:
+            _instruction(low, node, match.group(1), match.group(2), assembly, outputs, values, given)
+    for index, place in enumerate(outputs):
+        value = given.get(index)
+        if value is None or not place.info.scalar:
+            value = low.unknown("result of inline assembly", place.info.ir, varies=True)
+        else:
+            value = conversions.converted(low, value, place.info.ir)
+        low.write(place, value, operands[index])
+
+
+def _protect(template: str) -> str:
+    """Braces of register vectors are no blocks: written as angle brackets while lines are split."""
+    return re.sub(
+        r"\{([^{};]*)\}",
+        lambda m: f"<{m.group(1)}>" if "%" in m.group(1) and ";" not in m.group(1) else m.group(0),
+        template,
+    )
+
+
+def _operand(text: str, assembly: Assembly, values: list[Value]) -> Value | None:
+    match = re.fullmatch(r"%(\d+)", text.strip())
+    if match is None:
+        try:
+            return Const(int(text.strip(), 0), UINT32)
+        except ValueError:
+            return None
+    index = int(match.group(1)) - assembly.outputs
+    return values[index] if 0 <= index < len(values) else None
+
+
+def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], node: Node) -> Expr:
+    match = re.search(r"\[\s*(%\d+)\s*(?:\+\s*(-?\w+))?\s*\]", text)
+    if match is None:
+        raise Untranslatable("asm", "an address that could not be read", node)
+    value = _operand(match.group(1), assembly, values)
+    pointer = low.pointer(value) if value is not None else None
+    if pointer is None:
+        raise Untranslatable("asm", "an address that could not be read", node)
+    while isinstance(pointer, Cast):
+        pointer = pointer.operand
+    if not isinstance(pointer.type, Pointer):
+        pointer = conversions.converted(low, pointer, Pointer())
+    return offset_by(pointer, int(match.group(2), 0)) if match.group(2) else pointer
+
+
+def _width(name: str) -> Type:
+    """The type that an instruction's suffixes say, vectors included."""
+    bits, kind = 32, "b"
+    for suffix in name.split("."):
+        match = re.fullmatch(r"([busf])(8|16|32|64|128)", suffix)
+        if match is not None:
+            kind, bits = match.group(1), int(match.group(2))
+    lanes = 4 if ".v4" in name else 2 if ".v2" in name else 1
+    if lanes > 1 or bits > 64:
+        return Opaque(f"v{lanes}.{kind}{bits}", lanes * bits // 8)
+    return Float(bits) if kind == "f" else Int(bits, kind == "s")
+
+
+def _instruction(
+    low: Lowering,
+    node: Node,
+    name: str,
+    rest: str,
+    assembly: Assembly,
+    outputs: list[Place],
+    values: list[Value],
+    given: dict[int, Expr],
+) -> None:
+    site = low.site(node)
+    parts = [p.strip() for p in re.split(r",(?![^\[{]*[\]}])", rest)]
+    if name.startswith(("bar.", "barrier.")) and ".cluster" not in name:
+        _barrier(low, node, name, parts, assembly, values)
+    elif name.startswith("barrier.cluster"):
+        low.emit(Barrier(BarrierScope.CLUSTER, site))
+    elif name.startswith(("membar", "fence")) and "proxy" not in name:
+        scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
+        low.emit(Fence(scope, site))
+    elif name.startswith("ld.") and "param" not in name:
+        _load(low, node, name, rest, parts, assembly, values, given)
+    elif name.startswith("st."):
+        data = _operand(parts[-1], assembly, values)
+        type = _width(name)
+        exact = is_expr(data) and isinstance(data.type, Int) and isinstance(type, Int)
+        value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
+        low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
+    elif name.startswith(("atom.", "red.")):
+        op = next(
+            (
+                s
+                for s in name.split(".")
+                if s in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
+            ),
+            "add",
+        )
+        scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
+        low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
+    elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
+        _asynchronous_copy(low, node, name, rest, assembly, values)
+    elif name.startswith("cp.async.commit_group"):
+        low.emit(CommitCopies(site))
+    elif name.startswith(("cp.async.wait_group", "cp.async.wait_all")):
+        number = _operand(parts[0], assembly, values) if "group" in name else None
+        if "group" in name and not is_expr(number):
+            raise Untranslatable(f"asm {name}", "how many groups it leaves open could not be read", node)
+        low.emit(AwaitCopies(number if is_expr(number) else None, site))
+    elif name.startswith(("mbarrier.", "cp.async.mbarrier.arrive")):
+        _barrier_object(low, node, name, rest, assembly, values)
+    elif name.startswith("ldmatrix"):
+        low.emit(Load(None, _address(low, rest, assembly, values, node), Opaque("matrix row", 16), site))
+    elif name.startswith("mov") and len(parts) == 2 and parts[1] in _SPECIAL:
+        target = re.fullmatch(r"%(\d+)", parts[0])
+        if target is not None:
+            given[int(target.group(1))] = _SPECIAL[parts[1]]
+    elif name.startswith("prefetch"):
+        return
+    elif name.startswith(_MEMORY):
+        low.incomplete(
+            f"asm {name.split(' ')[0]}",
+            "this instruction is not modelled",
+            node,
+            synchronises="barrier" in name,
+        )
+
+
+def _barrier(
+    low: Lowering, node: Node, name: str, parts: list[str], assembly: Assembly, values: list[Value]
+) -> None:
+    if ".warp" in name:
+        low.emit(Barrier(BarrierScope.WARP, low.site(node), mask=Const(0xFFFFFFFF, UINT32)))
+        return
+    numbers = [_operand(p, assembly, values) for p in parts if p and not p.startswith("p")]
+    exprs = [n if isinstance(n, EXPR_TYPES) else None for n in numbers]
+    identity = exprs[0] if exprs else None
+    count = exprs[1] if len(exprs) > 1 else None
+    phase = BarrierPhase.ARRIVE if ".arrive" in name else BarrierPhase.SYNC
+    if identity is None:
+        raise Untranslatable(f"asm {name}", "the barrier's number could not be read", node)
+    whole = isinstance(identity, Const) and identity.value == 0 and count is None
+    if whole and phase is BarrierPhase.SYNC:
+        low.emit(Barrier(BarrierScope.BLOCK, low.site(node)))
+    else:
+        low.emit(Barrier(BarrierScope.NAMED, low.site(node), phase, id=identity, count=count))  # type: ignore[arg-type]
+
+
+_COUNTS_OTHERWISE = ("expect_tx", "noComplete", "cluster", "complete_tx", "pending_count")
+
+
+def _barrier_object(
+    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
+) -> None:
+    """``mbarrier.init``, ``.arrive``, and the waits that a loop in the same statement repeats."""
+    loops = re.search(r"\bbra\b", assembly.template) is not None
+    waits = "test_wait" in name or "try_wait" in name
+    if any(word in name for word in _COUNTS_OTHERWISE) or (waits and not loops):
+        low.incomplete(f"asm {name}", "this form of it is not modelled", node, synchronises=True)
+        return
+    site, at = low.site(node), _address(low, rest, assembly, values, node)
+    behind = [part.strip() for part in rest[rest.rfind("]") + 1 :].split(",") if part.strip()]
+    operand = _operand(behind[0], assembly, values) if behind else None
+    given = cast(operand, UINT32) if is_expr(operand) else None
+    word = Int(64, signed=False)
+    if ".init" in name or ".inval" in name:
+        low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
+    else:
+        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site))
+    if ".init" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.INIT, count=given, object=at))
+    elif waits:
+        parity = given if ".parity" in name else None
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.WAIT, object=at, parity=parity))
+    elif name.startswith("cp.async"):
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.BIND, object=at))
+        if ".noinc" in name:  # counted as one of the arrivals, when the copies are done
+            low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.ARRIVE, object=at))
+    elif "arrive_drop" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.DROP, count=given, object=at))
+    elif ".arrive" in name:
+        low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.ARRIVE, count=given, object=at))
+
+
+def _load(
+    low: Lowering,
+    node: Node,
+    name: str,
+    rest: str,
+    parts: list[str],
+    assembly: Assembly,
+    values: list[Value],
+    given: dict[int, Expr],
+) -> None:
+    type = _width(name)
+    pointer = _address(low, rest, assembly, values, node)
+    target = re.fullmatch(r"%(\d+)", parts[0])
+    var = low.var("", type) if isinstance(type, Int) and target is not None else None
+    low.emit(Load(var, pointer, type, low.site(node), ".volatile" in name, ".nc" in name))
+    if var is not None and target is not None:
+        given[int(target.group(1))] = var
+
+
+def _asynchronous_copy(
+    low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
+) -> None:
+    addresses = re.findall(r"\[[^\]]*\]", rest)
+    if len(addresses) != 2 or "bulk" in name:
+        low.incomplete(f"asm {name}", "this instruction is not modelled", node, synchronises=True)
+        return
+    destination, source = (_address(low, a, assembly, values, node) for a in addresses)
+    after = rest[rest.rfind("]") + 1 :].split(",")
+    size = _operand(after[1], assembly, values) if len(after) > 1 else None
+    amount: Expr = cast(size, INT64) if isinstance(size, EXPR_TYPES) else Const(16, INT64)  # type: ignore[arg-type]
+    low.emit(Copy(destination, source, amount, low.site(node), True, "cp.async"))

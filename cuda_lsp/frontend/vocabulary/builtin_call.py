@@ -1,0 +1,61 @@
+"""A call of a built-in function, as the rows of the table receive it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.lowering import expressions
+from cuda_lsp.frontend.lowering.build import zero
+from cuda_lsp.frontend.lowering.places import (
+    Value,
+)
+from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.types import VOID, TypeInfo
+from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.program import (
+    Expr,
+)
+from cuda_lsp.ir.types import INT64
+
+
+@frozen
+class Call:
+    """A call of a built-in: expression, name, argument expressions, result type."""
+
+    low: Lowering
+    node: Node
+    name: str
+    arguments: list[Node]
+    info: TypeInfo
+
+    def value(self, index: int) -> Value:
+        self._present(index)
+        return expressions.value(self.low, self.arguments[index])
+
+    def _present(self, index: int) -> None:
+        if index >= len(self.arguments):
+            raise Untranslatable(
+                self.low.ast.text(self.node)[:60], "called with too few arguments", self.node
+            )
+
+    def scalar(self, index: int) -> Expr:
+        self._present(index)
+        return expressions.scalar(self.low, self.arguments[index])
+
+    def values(self) -> list[Value]:
+        return [self.value(i) for i in range(len(self.arguments))]
+
+    def nothing(self) -> Value:
+        return zero(INT64)
+
+    def unknown(self, reason: str, inputs: Sequence[Value] = (), varies: bool = False) -> Value:
+        if self.info is VOID:
+            return zero(INT64)
+        if self.info.kind == "record":
+            return self.low.unknown_record(self.info, reason, inputs)
+        return self.low.unknown(reason, self.info.ir, inputs, varies)
+
+
+Handler = Callable[[Call], Value]

@@ -1,0 +1,231 @@
+"""cub's block and warp collectives, by what their documentation promises.
+
+A collective works in its temporary storage, which may be used again only behind a barrier; the call
+itself is free of races. So one thread of the group, the same for all of them and otherwise unknown, stands
+for everything that the group does there: it writes the whole storage. Two uses of one storage meet when no
+barrier of the program separates them; one use does not meet itself. Whether a collective orders anything
+else is up to the library: its barrier is not ``assured``.
+``BlockLoad`` and ``BlockStore`` touch their tile of memory the same way, each element once.
+
+A tile that is guarded (``Load(tile, items, valid)``) counts as a whole one: no thread is known to touch it.
+
+Storage outside shared memory and groups smaller than a warp are not modelled (``Incomplete``).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering import expressions, lvalues
+from cuda_lsp.frontend.lowering.build import base_array, binary
+from cuda_lsp.frontend.lowering.places import Handle, MemoryPlace, Place, StaticPlace, Value
+from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
+from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.program import (
+    Axis,
+    Barrier,
+    BarrierScope,
+    BinaryOp,
+    Builtin,
+    Const,
+    Expr,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Unknown,
+)
+from cuda_lsp.ir.types import UINT32, Opaque
+from cuda_lsp.model import Space
+
+if TYPE_CHECKING:
+    from cuda_lsp.frontend.vocabulary.builtin_call import Call
+
+PLAIN = ("cub::Uninitialized<", "cub::KeyValuePair<", "cub::Arg")
+"""Starts of the names of classes of cub that are ordinary code."""
+_READS_ONLY = frozenset({"cub::BlockReduce", "cub::WarpReduce"})
+_TILES = {"cub::BlockLoad": "Load", "cub::BlockStore": "Store"}
+_GUARDED = {
+    "cub::BlockLoad": 4,
+    "cub::BlockStore": 3,
+}  # arguments, with a guard
+_KNOWN = frozenset(
+    {*_READS_ONLY, *_TILES, "cub::BlockScan", "cub::WarpScan", "cub::BlockAdjacentDifference",
+     "cub::BlockDiscontinuity", "cub::BlockExchange", "cub::BlockRadixSort", "cub::BlockMergeSort"}
+)  # fmt: skip
+_EXTENTS = {
+    "cub::BlockReduce": 3,
+    "cub::BlockScan": 3,
+    "cub::BlockAdjacentDifference": 2,
+    "cub::BlockDiscontinuity": 2,
+}
+"""Where the template's extents along y and z stand; the others, as declared here, are for one dimension."""
+_REASON = "what it does in its temporary storage is not analysed"
+
+
+def collective(call: Call, this: Place) -> Value:
+    """A member function of a cub collective."""
+    low = call.low
+    full_name = this.info.name.removeprefix("const ")
+    name = full_name.split("<")[0]
+    handle = this.value if isinstance(this, StaticPlace) and isinstance(this.value, Handle) else None
+    storage = handle.storage if handle is not None else None
+    tile = None if name not in _TILES else _tile(call, name, full_name)
+    results = call.arguments
+    if name in _TILES and call.arguments:
+        results = call.arguments[1:2]
+        for guard in call.arguments[2:]:
+            expressions.value(low, guard)
+    private = _read(call, results, _inputs(name, results))
+    member = _member(low, full_name)
+    known = name in _KNOWN and private and (tile is not None or name not in _TILES)
+    if known and member is not None and isinstance(storage, MemoryPlace) and _in_shared_memory(storage):
+        _work(call, name, member, storage, tile)
+    else:
+        pointers: list[Expr] = [storage.pointer] if isinstance(storage, MemoryPlace) else []
+        low.incomplete(f"{name}::{call.name}", _REASON, call.node, pointers, synchronises=True)
+        low.emit(_barrier(call, name))
+    if name not in _READS_ONLY:
+        for node in results:
+            _written(call, node)
+    return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _in_shared_memory(storage: MemoryPlace) -> bool:
+    base = base_array(storage.pointer)
+    return base is not None and base.space is Space.SHARED
+
+
+def template_arguments(name: str) -> list[str]:
+    """The arguments of a template's name: ``A<B<int>, 4>`` → ``["B<int>", "4"]``."""
+    inner = name[name.index("<") + 1 : name.rindex(">")] if "<" in name else ""
+    found: list[str] = []
+    depth = start = 0
+    for i, c in enumerate(inner):
+        depth += (c in "<(") - (c in ">)")
+        if c == "," and depth == 0:
+            found.append(inner[start:i].strip())
+            start = i + 1
+    return [*found, inner[start:].strip()] if inner.strip() else []
+
+
+def _number(text: str) -> int | None:
+    return int(text) if re.fullmatch(r"\d+", text) else None
+
+
+def _member(low: Lowering, full_name: str) -> Expr | None:
+    """The number of a thread in the collective's group, a whole block or warp; None: a smaller group."""
+    arguments = template_arguments(full_name)
+    name = full_name.split("<")[0]
+    if name.startswith("cub::Warp"):
+        whole = len(arguments) < 2 or _number(arguments[1]) == 32
+        return Builtin(Axis.LANE, UINT32) if whole else None
+    member: Expr = Builtin(Axis.TID_X, UINT32)
+    x = _number(arguments[1]) if len(arguments) > 1 else None
+    y: int | None = 1
+    z: int | None = 1
+    if name in _EXTENTS:
+        y, z = ([_number(a) for a in arguments[_EXTENTS[name] :]] + [1, 1])[:2]
+        if x is None or y is None or z is None:
+            return None
+        for axis, extent, stride in ((Axis.TID_Y, y, x), (Axis.TID_Z, z, x * y)):
+            if extent > 1:
+                part = binary(BinaryOp.MUL, Builtin(axis, UINT32), Const(stride, UINT32))
+                member = binary(BinaryOp.ADD, member, part)
+    if x is not None:
+        low.required.update(block_x=x, block_y=y or 1, block_z=z or 1)
+    return member
+
+
+def _tile(call: Call, name: str, full_name: str) -> tuple[Expr, int] | None:
+    """Pointer and bytes of what a ``BlockLoad`` or ``BlockStore`` moves; None: not known."""
+    arguments = template_arguments(full_name)
+    if call.name != _TILES[name] or not 2 <= len(call.arguments) <= _GUARDED[name] or len(arguments) < 3:
+        return None
+    threads, items = _number(arguments[1]), _number(arguments[2])
+    info = type_of(call.low.ast, call.arguments[0])
+    if threads is None or items is None or info.target is None or not info.target.size:
+        return None
+    pointer = call.low.pointer(expressions.value(call.low, call.arguments[0]))
+    return pointer, threads * items * info.target.size
+
+
+def _inputs(name: str, nodes: list[Node]) -> int:
+    """How many leading arguments are only read."""
+    return len(nodes) if name in _READS_ONLY else int(name in ("cub::BlockScan", "cub::WarpScan"))
+
+
+def _read(call: Call, nodes: list[Node], inputs: int) -> bool:
+    """Evaluates inputs. False when memory that other threads see may be read or written unseen."""
+    plain = True
+    for i, node in enumerate(nodes):
+        is_array = type_of(call.low.ast, node).kind == "array"
+        if not is_array:
+            expressions.value(call.low, node)
+        if _is_lvalue(node) and (is_array or i >= inputs):
+            place = lvalues.place(call.low, node)
+            plain = plain and not (isinstance(place, MemoryPlace) and _shared_with_others(place))
+    return plain
+
+
+def _is_lvalue(node: Node) -> bool:
+    """Whether the expression may name an object that a reference parameter binds to."""
+    kind = lvalues.strip(node).kind
+    return kind in K.CASTS or kind in (K.DECL_REF, K.MEMBER_EXPR, K.UNARY, K.SUBSCRIPT, K.CONDITIONAL)
+
+
+def _shared_with_others(place: MemoryPlace) -> bool:
+    base = base_array(place.pointer)
+    return base is None or base.space is not Space.LOCAL
+
+
+def _work(call: Call, name: str, member: Expr, storage: MemoryPlace, tile: tuple[Expr, int] | None) -> None:
+    """The group's accesses, by one thread of it."""
+    low = call.low
+    site = low.site(call.node)
+    whole = Opaque("temporary storage", _size(storage.info))
+    content = Unknown(f"the temporary storage of {name}", whole, low.fresh())
+    work: list[Stmt] = [Store(storage.pointer, content, whole, site)]
+    if tile is not None:
+        pointer, size = tile
+        kind = Opaque("tile", size)
+        if name == "cub::BlockLoad":
+            work.append(Load(None, pointer, kind, site))
+        else:
+            work.append(Store(pointer, Unknown(f"what {name} stores", kind, low.fresh()), kind, site))
+    elected = Unknown(f"which thread does the work of {name}", UINT32, low.fresh(), uniform=True)
+    low.emit(If(binary(BinaryOp.EQ, member, elected), tuple(work), (), site))
+    low.emit(_barrier(call, name))
+
+
+def _size(info: TypeInfo) -> int:
+    return info.size or 4
+
+
+def _barrier(call: Call, name: str) -> Barrier:
+    scope = BarrierScope.BLOCK if name.startswith("cub::Block") else BarrierScope.WARP
+    return Barrier(scope, call.low.site(call.node), implied=True, assured=False)
+
+
+def _written(call: Call, node: Node) -> None:
+    """Results come back through references to locals."""
+    from cuda_lsp.frontend.lowering.calls import scramble
+
+    if not _is_lvalue(node):
+        return
+    low = call.low
+    place = lvalues.place(low, node)
+    if isinstance(place, MemoryPlace):
+        base = base_array(place.pointer)
+        if base is not None and base.space is Space.LOCAL:
+            kind = Opaque("result", _size(place.info))
+            low.emit(
+                Store(
+                    place.pointer, Unknown("a collective's result", kind, low.fresh()), kind, low.site(node)
+                )
+            )
+    elif not isinstance(place, StaticPlace) and not getattr(place, "constant", False):
+        scramble(low, place)

@@ -1,0 +1,342 @@
+"""Cooperative groups: which threads a group has is known from its static type and how it was made.
+
+Source: CUDA C++ Programming Guide, "Cooperative Groups".  Collectives are lane exchanges preceded by
+the synchronisation they imply.  A dynamic ``thread_group`` keeps what it was made from.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeGuard
+
+from cuda_lsp.frontend.lowering import expressions, lvalues
+from cuda_lsp.frontend.lowering.build import binary, cast, zero
+from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Group, Place, RecordValue, StaticPlace, Value
+from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
+from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.program import (
+    Assign,
+    Axis,
+    Barrier,
+    BarrierPhase,
+    BarrierScope,
+    BinaryOp,
+    Builtin,
+    Const,
+    Expr,
+    Intrinsic,
+)
+from cuda_lsp.ir.types import INT32, INT64, UINT32, Int
+
+if TYPE_CHECKING:
+    from cuda_lsp.frontend.vocabulary.builtin_call import Call
+
+_TYPES = {
+    "thread_block": BarrierScope.BLOCK,
+    "grid_group": BarrierScope.GRID,
+    "multi_grid_group": BarrierScope.GRID,
+    "coalesced_group": BarrierScope.COALESCED,
+    "cluster_group": BarrierScope.CLUSTER,
+}
+_TILE = re.compile(r"cooperative_groups::thread_block_tile<(\d+)")
+_MAKERS = frozenset(
+    {
+        "this_thread_block",
+        "this_grid",
+        "this_multi_grid",
+        "coalesced_threads",
+        "this_cluster",
+        "this_thread",
+        "tiled_partition",
+        "binary_partition",
+        "labeled_partition",
+    }
+)
+_COLLECTIVES = frozenset(
+    {
+        "shfl",
+        "shfl_down",
+        "shfl_up",
+        "shfl_xor",
+        "ballot",
+        "any",
+        "all",
+        "match_any",
+        "match_all",
+        "reduce",
+        "inclusive_scan",
+        "exclusive_scan",
+    }
+)
+FULL_MASK = Const(0xFFFFFFFF, UINT32)
+_BLOCK_INDEX = {
+    "group_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
+    "block_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
+    "thread_index": (Axis.TID_X, Axis.TID_Y, Axis.TID_Z),
+    "group_dim": (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z),
+    "dim_threads": (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z),
+    "dim_blocks": (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z),
+}
+
+
+def group_of_type(info: TypeInfo) -> Group | None:
+    """The group that a type alone determines."""
+    name = info.name.removeprefix("const ")
+    if "cooperative_groups::" not in name:
+        return None
+    tile = _TILE.match(name)
+    if tile is not None:
+        return Group(BarrierScope.TILE, int(tile.group(1)))
+    scope = _TYPES.get(name.rsplit("::", 1)[-1])
+    return Group(scope) if scope is not None else None
+
+
+def group_of(call: Call, node: Node) -> Group | None:
+    """The group that an argument is."""
+    info = type_of(call.low.ast, node)
+    if info.kind == "reference" and info.target is not None:
+        info = info.target
+    fixed = group_of_type(info)
+    if fixed is not None and fixed.scope is not BarrierScope.COALESCED:
+        return fixed
+    if "cooperative_groups::" not in info.name:
+        return None
+    value = call.low.read(lvalues.place(call.low, node), None)
+    return value if isinstance(value, Group) else fixed
+
+
+def construct(call: Call) -> Value | None:
+    """Copies and conversions of groups."""
+    if "cooperative_groups::" not in call.info.name:
+        return None
+    if call.arguments:
+        found = group_of(call, call.arguments[0])
+        if found is not None:
+            return found
+    return group_of_type(call.info)
+
+
+def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | None:
+    """A member or free function of cooperative groups; None when it is something else."""
+    parent = declaration.ast.parent(declaration)
+    owner = parent.name if parent is not None else ""
+    if this is None and owner not in ("cooperative_groups", "experimental"):
+        return None
+    if this is not None:
+        group = _group_of_place(this)
+        if group is None:
+            return None
+        return _member(call, group)
+    if call.name in _MAKERS:
+        return _made(call)
+    if not call.arguments:
+        return None
+    group = group_of(call, call.arguments[0])
+    if group is None:
+        return None
+    if call.name in ("sync", "synchronize"):
+        return synchronise(call, group)
+    if call.name in ("thread_rank", "group_size"):
+        return rank(call, group) if call.name == "thread_rank" else size(call, group)
+    if call.name in _COLLECTIVES:
+        return _collective(call, group, call.arguments[1:])
+    if call.name in ("memcpy_async", "wait", "wait_prior"):
+        return None  # of ``asynchronous``
+    for node in call.arguments[1:]:
+        expressions.value(call.low, node)
+    call.low.incomplete(
+        f"cooperative_groups::{call.name}",
+        "this operation of a group is not modelled",
+        call.node,
+        synchronises=True,
+    )
+    return call.unknown(f"result of {call.name}")
+
+
+def _group_of_place(place: Place) -> Group | None:
+    if isinstance(place, StaticPlace) and isinstance(place.value, Group):
+        return place.value
+    return group_of_type(place.info)
+
+
+def _made(call: Call) -> Value:
+    fixed = group_of_type(call.info)
+    if call.name == "tiled_partition" and fixed is None and len(call.arguments) > 1:
+        extent = expressions.scalar(call.low, call.arguments[1])
+        return Group(BarrierScope.TILE, int(extent.value) if isinstance(extent, Const) else None)
+    if call.name == "this_thread":
+        return Group(BarrierScope.TILE, 1)
+    values = [expressions.value(call.low, node) for node in call.arguments[1:]]
+    if fixed is not None and fixed.size:
+        call.low.required["tile"] = max(fixed.size, call.low.required.get("tile", 0))
+    if fixed is None or fixed.scope is BarrierScope.COALESCED:
+        return Group(BarrierScope.COALESCED, mask=_members(call, values))
+    return fixed
+
+
+def _members(call: Call, labels: list[Value]) -> Expr | None:
+    """The lanes that get into one group of coalesced threads."""
+    if call.name == "coalesced_threads":
+        return _exchanged(call, "__activemask", ())
+    parent = group_of(call, call.arguments[0]) if call.arguments else None
+    label = labels[0] if len(labels) == 1 else None
+    if call.name not in ("binary_partition", "labeled_partition") or parent is None or not _is_integer(label):
+        return None
+    mask = parent.mask if parent.scope is BarrierScope.COALESCED else FULL_MASK if parent.size == 32 else None
+    return _exchanged(call, "__match_any_sync", (mask, label)) if mask is not None else None
+
+
+def _is_integer(value: Value | None) -> TypeGuard[Expr]:
+    return isinstance(value, EXPR_TYPES) and isinstance(getattr(value, "type", None), Int)
+
+
+def _exchanged(call: Call, name: str, operands: tuple[Expr, ...], type: Int = UINT32) -> Expr:
+    """A lane exchange's result, in a variable: it is one value for all uses."""
+    result = call.low.var("", type)
+    call.low.emit(Assign(result, Intrinsic(name, operands, type), call.low.site(call.node)))
+    return result
+
+
+def _barrier(call: Call, group: Group, implied: bool, phase: BarrierPhase = BarrierPhase.SYNC) -> None:
+    low, site = call.low, call.low.site(call.node)
+    if group.scope is BarrierScope.TILE and group.size is None:
+        low.incomplete("thread_group.sync", "the group's size is not known", call.node, synchronises=True)
+    elif group.scope is BarrierScope.TILE and group.size == 1:
+        return
+    else:
+        low.emit(Barrier(group.scope, site, phase, size=group.size, implied=implied))
+
+
+def synchronise(call: Call, group: Group) -> Value:
+    """``group.sync()``."""
+    _barrier(call, group, implied=False)
+    return call.nothing()
+
+
+def _member(call: Call, group: Group) -> Value | None:
+    name = call.name
+    if name in ("sync", "synchronize"):
+        return synchronise(call, group)
+    if name == "barrier_arrive":
+        _barrier(call, group, False, BarrierPhase.ARRIVE)
+        return call.unknown("arrival token")
+    if name == "barrier_wait":
+        _barrier(call, group, False, BarrierPhase.WAIT)
+        return call.nothing()
+    if name in ("thread_rank", "grid_rank"):
+        return rank(call, group)
+    if name in ("size", "num_threads"):
+        return size(call, group)
+    if name in _BLOCK_INDEX:
+        return _components(call, _BLOCK_INDEX[name])
+    if name == "block_rank" and group.scope is BarrierScope.GRID:
+        return cast(_linear((Axis.BID_X, Axis.BID_Y, Axis.BID_Z), (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
+    if name == "num_blocks" and group.scope is BarrierScope.GRID:
+        return cast(_product((Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)), call.info.ir)
+    if name == "meta_group_rank" and group.size:
+        return cast(binary(BinaryOp.DIV, block_rank(), Const(group.size, UINT32)), call.info.ir)
+    if name == "meta_group_size" and group.size:
+        threads = _product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z))
+        up = binary(BinaryOp.ADD, threads, Const(group.size - 1, UINT32))
+        return cast(binary(BinaryOp.DIV, up, Const(group.size, UINT32)), call.info.ir)
+    if name in _COLLECTIVES:
+        return _collective(call, group, call.arguments)
+    if name == "map_shared_rank":
+        call.low.incomplete("cluster.map_shared_rank", "memory of other blocks is not modelled", call.node)
+        return call.value(0)
+    if name.startswith("operator"):
+        return group
+    return call.unknown(f"result of {name}", varies=True)
+
+
+def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
+    values = [expressions.value(call.low, node) for node in arguments]
+    _barrier(call, group, implied=True)
+    mask = group.mask
+    if group.scope is BarrierScope.TILE and group.size == 32:
+        mask = FULL_MASK
+    if mask is not None and isinstance(call.info.ir, Int):
+        known = _of_lanes(call, mask, values, group.mask is None)
+        if known is not None:
+            return cast(known, call.info.ir)
+    return call.unknown(f"result of {call.name}", varies=True)
+
+
+def _of_lanes(call: Call, mask: Expr, values: list[Value], whole: bool) -> Expr | None:
+    """A collective of a warp (``whole``) or a part of one as the lane exchange that it is."""
+    if call.name == "shfl" and len(values) == 2 and _is_integer(values[0]) and _is_integer(values[1]):
+        source = cast(values[1], INT32)
+        if not whole:  # ranks in the group: only the first lane is told
+            if not isinstance(source, Const) or source.value != 0:
+                return None
+            source = binary(BinaryOp.SUB, Intrinsic("__ffs", (mask,), INT32), Const(1, INT32))
+        value = values[0]
+        assert isinstance(value.type, Int)
+        return _exchanged(call, "__shfl_sync", (mask, value, source, Const(32, INT32)), value.type)
+    if call.name == "ballot" and whole and len(values) == 1 and _is_integer(values[0]):
+        return _exchanged(call, "__ballot_sync", (mask, cast(values[0], INT32)))
+    return None
+
+
+def _components(call: Call, axes: tuple[Axis, Axis, Axis]) -> Value:
+    if call.info.kind != "record":
+        return call.unknown(call.name)
+    parts: dict[int, Value] = {f.key: Builtin(axis) for f, axis in zip(call.info.fields, axes, strict=False)}
+    return RecordValue(call.info, parts)
+
+
+def _linear(index: tuple[Axis, Axis, Axis], extent: tuple[Axis, Axis]) -> Expr:
+    x, y, z = (Builtin(a) for a in index)
+    dx, dy = (Builtin(a) for a in extent)
+    plane = binary(BinaryOp.MUL, binary(BinaryOp.ADD, binary(BinaryOp.MUL, z, dy), y), dx)
+    return binary(BinaryOp.ADD, plane, x)
+
+
+def _product(axes: tuple[Axis, Axis, Axis]) -> Expr:
+    x, y, z = (Builtin(a) for a in axes)
+    return binary(BinaryOp.MUL, binary(BinaryOp.MUL, x, y), z)
+
+
+def block_rank() -> Expr:
+    """The linear index of a thread in its block."""
+    return _linear((Axis.TID_X, Axis.TID_Y, Axis.TID_Z), (Axis.BDIM_X, Axis.BDIM_Y))
+
+
+def rank(call: Call, group: Group) -> Value:
+    result = call.info.ir if isinstance(call.info.ir, Int) else UINT32
+    if group.scope is BarrierScope.BLOCK:
+        return cast(block_rank(), result)
+    if group.scope is BarrierScope.TILE and group.size:
+        return cast(binary(BinaryOp.REM, block_rank(), Const(group.size, UINT32)), result)
+    if group.scope is BarrierScope.GRID:
+        block = cast(_linear((Axis.BID_X, Axis.BID_Y, Axis.BID_Z), (Axis.GDIM_X, Axis.GDIM_Y)), INT64)
+        threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
+        total = binary(BinaryOp.ADD, binary(BinaryOp.MUL, block, threads), cast(block_rank(), INT64))
+        return cast(total, result)
+    if group.mask is not None:
+        lane = cast(Builtin(Axis.LANE), UINT32)
+        below = binary(BinaryOp.SUB, binary(BinaryOp.SHL, Const(1, UINT32), lane), Const(1, UINT32))
+        return cast(_count(binary(BinaryOp.BAND, group.mask, below)), result)
+    return call.unknown("rank in a group", varies=True)
+
+
+def _count(lanes: Expr) -> Expr:
+    return Intrinsic("__popc", (lanes,), INT32)
+
+
+def size(call: Call, group: Group) -> Value:
+    result = call.info.ir if isinstance(call.info.ir, Int) else UINT32
+    if group.scope is BarrierScope.TILE and group.size:
+        return Const(group.size, result)
+    if group.scope is BarrierScope.BLOCK:
+        return cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), result)
+    if group.scope is BarrierScope.GRID:
+        threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
+        blocks = cast(_product((Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)), INT64)
+        return cast(binary(BinaryOp.MUL, threads, blocks), result)
+    if group.mask is not None:
+        return cast(_count(group.mask), result)
+    return call.unknown("size of a group", varies=True)
+
+
+__all__ = ["EXPR_TYPES", "construct", "group_of_type", "lower", "zero"]

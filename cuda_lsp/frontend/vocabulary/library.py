@@ -1,0 +1,159 @@
+"""Classes of libcu++ that kernels use: atomics are modelled, the rest is named.
+
+cub's collectives, wmma, and barriers, pipelines and asynchronous copies have rooms of their own
+(``collectives``, ``matrices``, ``asynchronous``).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
+from cuda_lsp.frontend.lowering.build import binary
+from cuda_lsp.frontend.lowering.places import (
+    EXPR_TYPES,
+    Address,
+    AtomicRef,
+    Handle,
+    MemoryPlace,
+    Place,
+    StaticPlace,
+    Value,
+)
+from cuda_lsp.frontend.tree import Declaration
+from cuda_lsp.frontend.vocabulary import asynchronous
+from cuda_lsp.frontend.vocabulary.builtin_memory import emit_atomic
+from cuda_lsp.frontend.vocabulary.collectives import PLAIN, collective
+from cuda_lsp.frontend.vocabulary.matrices import lower_matrix
+from cuda_lsp.ir.program import BinaryOp, Const, Fence, Store, Var
+from cuda_lsp.model import Scope
+
+if TYPE_CHECKING:
+    from cuda_lsp.frontend.vocabulary.builtin_call import Call
+
+_ATOMIC = {
+    "fetch_add": "add", "fetch_sub": "sub", "fetch_max": "max", "fetch_min": "min", "fetch_and": "and",
+    "fetch_or": "or", "fetch_xor": "xor", "exchange": "exch", "load": "load", "store": "store",
+    "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add",
+    "operator--": "sub",
+    "operator+=": "add", "operator-=": "sub", "operator=": "store",
+}  # fmt: skip
+_ASYNCHRONOUS = (
+    "memcpy_async",
+    "pipeline_consumer_wait_prior",
+    "pipeline_producer_commit",
+    "init",
+    "make_pipeline",
+)
+_SCOPES = ((3, Scope.BLOCK), (2, Scope.BLOCK), (1, Scope.DEVICE), (0, Scope.SYSTEM))
+
+
+def _class_of(declaration: Declaration) -> str:
+    parent = declaration.ast.parent(declaration)
+    return parent.name if parent is not None else ""
+
+
+def _scope(name: str) -> Scope:
+    """The scope in an atomic's template arguments (an enumerator's number or name)."""
+    for number, scope in _SCOPES:
+        if f"(cuda::thread_scope){number}" in name or f", {number}>" in name:
+            return scope
+    if "thread_scope_block" in name:
+        return Scope.BLOCK
+    return Scope.DEVICE if "thread_scope_device" in name else Scope.SYSTEM
+
+
+def construct(call: Call) -> Value | None:
+    """A library object being made."""
+    name = call.info.name.removeprefix("const ")
+    if name.startswith("cuda::atomic_ref<"):
+        return AtomicRef(lvalues.place(call.low, call.arguments[0]), _scope(name)) if call.arguments else None
+    if name.startswith("cub::") and "TempStorage" not in name and not name.startswith(PLAIN):
+        storage = None
+        for node in call.arguments:
+            storage = lvalues.place(call.low, node)
+        return Handle(name.split("<")[0], storage)
+    if name.startswith("cuda::pipeline<"):
+        given = expressions.value(call.low, call.arguments[0]) if call.arguments else None
+        return given if isinstance(given, Handle) else Handle("cuda::pipeline")
+    return None
+
+
+def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | None:
+    """A member or free function of a library class; None when it is something else."""
+    owner = _class_of(declaration)
+    if this is not None:
+        name = this.info.name.removeprefix("const ")
+        if isinstance(this, StaticPlace) and isinstance(this.value, AtomicRef):
+            return _atomic(call, this.value)
+        if name.startswith("cuda::atomic<"):
+            return _atomic(call, AtomicRef(this, _scope(name)))
+        if name.startswith("cub::") and not name.startswith(PLAIN):
+            return collective(call, this)
+        if name.startswith("cuda::barrier"):
+            return asynchronous.barrier_member(call, this)
+        if name.startswith("cuda::pipeline"):
+            return asynchronous.pipeline_member(call, this)
+        return None
+    if owner == "wmma":
+        return lower_matrix(call)
+    if call.name == "atomic_thread_fence":
+        call.low.emit(Fence(Scope.DEVICE, call.low.site(call.node)))
+        return call.nothing()
+    if owner == "cuda" and call.name in _ASYNCHRONOUS:
+        return _asynchronous(call, declaration)
+    if owner == "cooperative_groups" and call.name in ("memcpy_async", "wait", "wait_prior"):
+        return asynchronous.of_group(call, declaration)
+    if owner == "device":
+        name = f"cuda::device::{call.name}"
+        call.low.incomplete(name, "bulk copies are not modelled", call.node, synchronises=True)
+        return call.unknown(f"result of {call.name}")
+    return None
+
+
+def _atomic(call: Call, ref: AtomicRef) -> Value | None:
+    low, op = call.low, _ATOMIC.get(call.name)
+    if op is None and call.name.startswith("operator"):
+        op = "load"
+    if op is None:
+        return None
+    place = ref.place
+    info = place.info
+    if place.info.is_record and place.info.fields:
+        info = place.info.fields[0].type
+    values = [expressions.scalar(low, n) for n in call.arguments if not _is_order(call, n)]
+    if call.name in ("operator++", "operator--"):
+        values = [Const(1, info.ir)]
+    if not isinstance(place, MemoryPlace):
+        low.write(place, low.unknown("atomic value", info.ir), None)
+        return call.unknown("value of a local atomic")
+    operands = tuple(conversions.converted(low, v, info.ir) for v in values)
+    old = emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
+    new_value = call.name in ("operator+=", "operator-=") or (
+        call.name in ("operator++", "operator--") and not call.arguments
+    )
+    if new_value and isinstance(old, Var):
+        return binary(BinaryOp.ADD if op == "add" else BinaryOp.SUB, old, operands[0])
+    return call.unknown(f"result of {call.name}", varies=True) if op in ("cas", "store") else old
+
+
+def _is_order(call: Call, node: object) -> bool:
+    index = call.arguments.index(node)  # type: ignore[arg-type]
+    if call.name == "load" or (call.name.startswith("operator") and len(call.arguments) > 1):
+        return True
+    return index >= (2 if call.name.startswith("compare") else 1)
+
+
+def _asynchronous(call: Call, declaration: Declaration) -> Value:
+    if call.name == "memcpy_async":
+        return asynchronous.memcpy_async(call)
+    if call.name == "init":
+        return asynchronous.init(call)
+    if call.name == "make_pipeline":
+        return asynchronous.make_pipeline(call)
+    if call.name == "pipeline_producer_commit":
+        return asynchronous.commit_to(call)
+    return asynchronous.wait_prior(call, declaration)
+
+
+__all__ = ["EXPR_TYPES", "Address", "Store", "construct", "lower"]

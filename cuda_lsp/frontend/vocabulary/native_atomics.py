@@ -1,0 +1,73 @@
+"""nvcc's own atomic functions, ``__nv_atomic_fetch_add(pointer, value, order, scope)`` and their kin.
+
+Source: CUDA C++ Programming Guide, "Built-in atomic functions". Memory orders are not told apart here: what
+they publish is the business of fences. The generic forms that work through result pointers are not covered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from cuda_lsp.frontend.lowering import conversions, expressions
+from cuda_lsp.frontend.lowering.places import EXPR_TYPES, MemoryPlace, Value
+from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
+from cuda_lsp.frontend.vocabulary.builtin_memory import emit_atomic, pointee_of
+from cuda_lsp.ir.program import Const, Expr
+from cuda_lsp.model import Scope
+
+_SCOPES = (Scope.BLOCK, Scope.BLOCK, Scope.DEVICE, Scope.DEVICE, Scope.SYSTEM)
+"""Of ``__NV_THREAD_SCOPE_THREAD``, ``_BLOCK``, ``_CLUSTER``, ``_DEVICE``, ``_SYSTEM``."""
+
+
+def native_atomics() -> Iterator[tuple[str, Handler]]:
+    """The functions by name."""
+    yield "__nv_atomic_load_n", _atomic("load", 0)
+    yield "__nv_atomic_store_n", _atomic("store", 1)
+    yield "__nv_atomic_exchange_n", _atomic("exch", 1)
+    yield "__nv_atomic_compare_exchange_n", _compare_exchange
+    for op in ("add", "sub", "and", "or", "xor", "min", "max"):
+        yield f"__nv_atomic_fetch_{op}", _atomic(op, 1)
+        yield f"__nv_atomic_{op}", _atomic(op, 1)
+
+
+def _scope(call: Call, position: int) -> Scope:
+    """Of the argument at ``position``; the whole system where there is none, or none that is known."""
+    if len(call.arguments) <= position:
+        return Scope.SYSTEM
+    value = expressions.scalar(call.low, call.arguments[position])
+    known = isinstance(value, Const) and 0 <= int(value.value) < len(_SCOPES)
+    return _SCOPES[int(value.value)] if known and isinstance(value, Const) else Scope.BLOCK
+
+
+def _atomic(op: str, operands: int) -> Handler:
+    def lower(call: Call) -> Value:
+        low = call.low
+        place, target = pointee_of(low, call.arguments[0])
+        values = [expressions.scalar(low, node) for node in call.arguments[1 : 1 + operands]]
+        converted = tuple(conversions.converted(low, v, target.ir) if target.scalar else v for v in values)
+        scope = _scope(call, operands + 2)
+        if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
+            low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
+            return call.unknown(f"result of {call.name}")
+        old = emit_atomic(low, op, scope, place.pointer, converted, target, call.node)
+        return old if op != "store" else call.nothing()
+
+    return lower
+
+
+def _compare_exchange(call: Call) -> Value:
+    """``(pointer, &expected, desired, weak, success, failure, scope)``: whether it was exchanged."""
+    low = call.low
+    place, target = pointee_of(low, call.arguments[0])
+    expected, _ = pointee_of(low, call.arguments[1])
+    wanted = low.read(expected, None)
+    desired = conversions.converted(low, expressions.scalar(low, call.arguments[2]), target.ir)
+    scope = _scope(call, 6)
+    if isinstance(place, MemoryPlace):
+        known = isinstance(wanted, EXPR_TYPES)
+        first = cast("Expr", wanted) if known else low.unknown("expected value", target.ir)
+        operands = (conversions.converted(low, first, target.ir), desired)
+        emit_atomic(low, "cas", scope, place.pointer, operands, target, call.node)
+    low.write(expected, low.unknown("what an atomic found", target.ir, varies=True), None)
+    return call.unknown(f"result of {call.name}", varies=True)

@@ -1,0 +1,1 @@
+"""Findings in a trace: one analysis a file."""

@@ -1,0 +1,166 @@
+"""Bank conflicts: the wavefronts of every shared-memory access site, every warp, every execution.
+
+The cost of one warp instruction is ``cuda_lsp.wavefronts`` (measured on hardware); here the trace is cut
+into warp instructions and summed up per source site.  Accesses at addresses that depend on data have
+no report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from attrs import evolve, frozen
+
+from cuda_lsp.model import BankReport, Code, Finding, GpuModel, Mode, Site, Space, Status
+from cuda_lsp.static import messages
+from cuda_lsp.static.execution.trace import Access, Trace, spread_out
+from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.wavefronts import warp_wavefronts
+
+_MAX_WARPS = 1 << 15  # warp instructions of one site that are counted
+
+
+@frozen
+class BankThresholds:
+    """When a conflict is worth a finding: extra wavefronts of the worst warp, lanes on one atomic address."""
+
+    extra_wavefronts: int = 1
+    atomic_lanes: int = 33  # 33: never; atomics on one address serialise by their nature
+
+
+@frozen(eq=False)
+class SiteBanks:
+    """The report of one access site. ``sure``: some warp surely executes it."""
+
+    site: Site
+    mode: Mode
+    report: BankReport
+    sure: bool
+    access: Access
+
+
+MAX_BYTES = 16
+"""The widest instruction; what is wider is a library's doing, or several instructions."""
+
+
+def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
+    """One report per shared-memory site and mode, in order of the text."""
+    by_site: dict[object, dict[object, Access]] = {}
+    for path in trace.paths:
+        for a in path.accesses:
+            if a.array.space is not Space.SHARED or a.size > MAX_BYTES:
+                continue
+            if not isinstance(a.offset, Data) and not a.copied:
+                by_site.setdefault((a.site.range, a.mode), {})[a.signature[:5], a.size] = a
+    reports = [_report(trace, list(accesses.values())) for accesses in by_site.values()]
+    return tuple(sorted(reports, key=lambda r: r.site.range.start))
+
+
+def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tuple[Finding, ...]:
+    """A finding for each site whose worst warp needs more wavefronts than the ideal."""
+    limits = thresholds or BankThresholds()
+    worst: dict[object, tuple[int, Finding]] = {}
+    for banks in bank_reports(trace):
+        report = banks.report
+        extra = report.wavefronts - report.ideal
+        if extra < limits.extra_wavefronts and report.atomic_ways < limits.atomic_lanes:
+            continue
+        known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
+        if known is None or extra > known[0]:
+            finding = Finding(
+                code=Code.BANK_CONFLICT,
+                status=Status.PROVED if banks.sure else Status.POSSIBLE,
+                message=messages.bank_conflict(banks.site, report),
+                kernel=trace.kernel.name,
+                site=banks.site,
+                bank=report,
+                launch=trace.launch,
+                reason=None if banks.sure else _doubt(banks.access),
+            )
+            worst[banks.site.range] = (extra, finding)
+    return tuple(finding for _, finding in worst.values())
+
+
+def _doubt(a: Access) -> str:
+    return a.doubt.reason if a.doubt is not None else "a condition that depends on data"
+
+
+def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
+    """All accesses are of one site, hence of one size but for templates; sizes are costed apart."""
+    gpu = trace.gpu
+    worst: tuple[tuple[int, int], BankReport] | None = None
+    total, count, ways, atomic = 0, 0, 1, 1
+    for size in sorted({a.size for a in accesses}):
+        members = [a for a in accesses if a.size == size]
+        rows = [warp_rows(a, trace.threads, gpu.warp_size) for a in members]
+        starts = [r[0] + (a.array.offset or 0) for a, r in zip(members, rows, strict=True)]
+        addresses = np.concatenate(starts)[:_MAX_WARPS]
+        active = np.concatenate([r[1] for r in rows])[:_MAX_WARPS]
+        warp = np.concatenate([r[2] for r in rows])[:_MAX_WARPS]
+        if len(addresses) == 0:
+            continue
+        cost = warp_wavefronts(
+            addresses, active, size,
+            load=accesses[0].mode is Mode.READ, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
+        )  # fmt: skip
+        total += int(cost.wavefronts.sum())
+        count += len(addresses)
+        ways = max(ways, int(cost.ways.max()))
+        if accesses[0].mode is Mode.ATOMIC:
+            atomic = max(atomic, lanes_per_address(addresses, active))
+        extra = cost.wavefronts - cost.ideal
+        top = int(np.argmax(extra * 4096 + cost.wavefronts))
+        rank = (int(extra[top]), int(cost.wavefronts[top]))
+        if worst is None or rank > worst[0]:
+            histogram = tuple(int(n) for n in cost.histogram[top])
+            report = BankReport(1, rank[1], int(cost.ideal[top]), 0.0, histogram, int(warp[top]))
+            worst = (rank, report)
+    first = accesses[0]
+    sure = any(bool(a.must.any()) for a in accesses)
+    report = worst[1] if worst is not None else BankReport(1, 0, 0, 0.0, (0,) * gpu.banks)
+    report = evolve(report, ways=ways, mean_wavefronts=total / max(count, 1), atomic_ways=atomic)
+    return SiteBanks(first.site, first.mode, report, sure, first)
+
+
+def warp_rows(a: Access, threads: int, warp_size: int) -> tuple[Lanes, Flags, Lanes]:
+    """``a`` as warp instructions of the executed blocks that have an active lane.
+
+    Byte addresses in the array and active lanes, both ``(rows, warp_size)``, and the warp of each row.
+    Blocks that do what the first does add nothing and are left out.
+    """
+    assert not isinstance(a.offset, Data)
+    blocks = a.may.shape[-1] // threads
+    may: Flags = np.reshape(a.may, (-1, blocks, threads))
+    offset: Lanes = np.reshape(spread_out(a.offset, a.may.shape), (-1, blocks, threads))
+    if blocks > 1 and (may == may[:, :1]).all() and (offset == offset[:, :1]).all():
+        may, offset = may[:, 0], offset[:, 0]
+    may, offset = np.reshape(may, (-1, threads)), np.reshape(offset, (-1, threads))
+    pad = ((0, 0), (0, -threads % warp_size))
+    active: Flags = np.reshape(np.pad(may, pad), (-1, warp_size))
+    addresses: Lanes = np.reshape(np.pad(offset, pad), (-1, warp_size))
+    rows = len(active)
+    warps = np.arange(rows) % (rows // len(may))
+    active &= addresses >= 0  # an index before the array is another finding
+    keep = active.any(axis=1)
+    addresses = np.where(active, addresses, 0)
+    return addresses[keep], active[keep], warps[keep]
+
+
+def lanes_per_address(addresses: Lanes, active: Flags) -> int:
+    """The largest number of lanes of one warp instruction at one address."""
+    row = np.broadcast_to(np.arange(len(addresses))[:, None], addresses.shape)[active]
+    span = int(addresses.max(initial=0)) + 1
+    _, counts = np.unique(row * span + addresses[active], return_counts=True)
+    return int(counts.max(initial=1))
+
+
+def instruction_report(
+    addresses: Lanes, active: Flags, size: int, gpu: GpuModel, *, load: bool
+) -> Mapping[str, int]:
+    """Wavefronts and conflicts of one warp instruction; both arrays ``(warp_size,)``."""
+    cost = warp_wavefronts(
+        addresses[None], active[None], size, load=load, banks=gpu.banks, bank_bytes=gpu.bank_bytes
+    )
+    wavefronts, ideal = int(cost.wavefronts[0]), int(cost.ideal[0])
+    return {"wavefronts": wavefronts, "bank_conflicts": wavefronts - ideal}

@@ -1,0 +1,115 @@
+"""Shared memory used wrongly: indices outside the array, and elements read that nobody has written.
+
+Only accesses that surely happen are judged, at addresses that are known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuda_lsp.ir.program import Incomplete
+from cuda_lsp.model import Code, Finding, Mode, Space, Status, Witness
+from cuda_lsp.static import messages
+from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
+from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.slicing import walk
+
+_MAX_BYTES = 1 << 20
+
+
+def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
+    """``shared-out-of-bounds``: one per access site."""
+    found: dict[object, Finding] = {}
+    for path in trace.paths:
+        for a in {a.signature: a for a in path.accesses}.values():
+            size = array_bytes(a.array, trace.launch)
+            if a.array.space is not Space.SHARED or isinstance(a.offset, Data) or size is None:
+                continue
+            if a.site.range not in found:
+                offset = spread_out(a.offset, a.must.shape)
+                outside = a.must & ((offset < 0) | (offset + a.size > size))
+                if outside.any():
+                    found[a.site.range] = _outside(trace, a, offset, outside, size, bool(path.choices))
+    return tuple(found.values())
+
+
+def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, chosen: bool) -> Finding:
+    at = tuple(int(i[0]) for i in np.nonzero(outside))
+    lane, byte = at[-1], int(offset[at])
+    where = messages.subscript(a.array, byte)
+    extent = size // max(a.array.element.size, 1)
+    text = (
+        f"{messages.thread(trace.thread(lane))} {messages.doing(a.mode, a.site)}: {where} is outside "
+        f"{a.array.name}, which has {extent} elements ({size} bytes)"
+    )
+    index = messages.element(a.array, byte)
+    witness = Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index)
+    return Finding(
+        code=Code.SHARED_OUT_OF_BOUNDS,
+        status=Status.POSSIBLE if chosen and a.decided else Status.PROVED,
+        message=text,
+        kernel=trace.kernel.name,
+        site=a.site,
+        witness=witness,
+        launch=trace.launch,
+    )
+
+
+def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
+    """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
+    found: dict[object, Finding] = {}
+    for path in trace.paths:
+        if not path.orders:  # barriers of some threads: what is executed first need not come first
+            _read_before_write(trace, path, found)
+    if found and any(isinstance(s, Incomplete) and not s.harmless for s in walk(trace.kernel.body)):
+        return ()  # what was not translated may write anything
+    return tuple(found.values())
+
+
+def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -> None:
+    written: dict[int, Flags] = {}
+    blind = {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
+    volatile = {a.array.id for a in path.accesses if a.copied}
+    seen: set[object] = set()
+    for a in path.accesses:
+        if (a.signature, a.mode) in seen:  # what is written stays written
+            continue
+        seen.add((a.signature, a.mode))
+        if a.array.space is not Space.SHARED or a.array.id in blind | volatile or isinstance(a.offset, Data):
+            continue
+        size = array_bytes(a.array, trace.launch) or int(np.max(a.offset, initial=0)) + a.size
+        known = written.get(a.array.id)
+        if known is None or len(known) < min(size, _MAX_BYTES):
+            grown = np.zeros(min(size, _MAX_BYTES), bool)
+            grown[: 0 if known is None else len(known)] = False if known is None else known
+            known = written[a.array.id] = grown
+        lanes = slice(0, trace.threads)
+        offset = spread_out(a.offset, a.may.shape)[..., lanes]
+        if a.mode is Mode.WRITE or a.mode is Mode.ATOMIC:
+            start = offset[a.may[..., lanes]]
+            for i in range(a.size):
+                inside = start + i
+                known[inside[(inside >= 0) & (inside < len(known))]] = True
+        elif a.site.range not in found:
+            active = a.must[..., lanes] & (offset >= 0) & (offset + a.size <= len(known))
+            fresh = active & ~known[np.where(active, offset, 0)]
+            if fresh.any():
+                found[a.site.range] = _uninitialised(trace, a, offset, fresh)
+
+
+def _uninitialised(trace: Trace, a: Access, offset: Lanes, fresh: Flags) -> Finding:
+    at = tuple(int(i[0]) for i in np.nonzero(fresh))
+    lane, byte = at[-1], int(offset[at])
+    where = messages.subscript(a.array, byte)
+    name = a.site.text or where
+    text = f"{messages.thread(trace.thread(lane))} reads {name}: no thread has written {where} before"
+    index = messages.element(a.array, byte)
+    return Finding(
+        code=Code.SHARED_UNINITIALISED,
+        status=Status.PROVED,
+        message=text,
+        kernel=trace.kernel.name,
+        site=a.site,
+        witness=Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index),
+        launch=trace.launch,
+    )

@@ -1,0 +1,239 @@
+"""Pairs of accesses that touch the same bytes from different agents: threads of a block, or blocks.
+
+What the linear test of ``footprints`` flags is joined exactly, per pair of source sites.  Order inside a
+warp is decided on the pairs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from cuda_lsp.static.diagnostics.footprints import (
+    Group,
+    TooManyPairs,
+    Units,
+    effect,
+    in_time,
+    offset_of,
+    suspicious,
+)
+from cuda_lsp.static.execution import barrier_replay, critical_steps
+from cuda_lsp.static.execution.trace import Access, spread_out
+from cuda_lsp.static.execution.values import Flags, distinct
+
+Ints = NDArray[np.int64]
+_FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
+
+
+@frozen(eq=False)
+class Entries:
+    """Single-lane accesses, one row per touched unit of memory; all fields ``(rows,)``.
+
+    ``access``: index into the group. ``instance``: which execution of the instruction (vectorised rounds).
+    """
+
+    unit: Ints
+    lane: Ints
+    access: Ints
+    instance: Ints
+    sure: Flags
+
+    def taken(self, rows: Ints) -> Entries:
+        """These rows, in this order."""
+        return Entries(
+            self.unit[rows], self.lane[rows], self.access[rows], self.instance[rows], self.sure[rows]
+        )
+
+
+@frozen(eq=False)
+class Collision:
+    """Two single-lane accesses that collide. ``unit_bytes``: first common byte, from the array's start."""
+
+    first: Access
+    second: Access
+    lanes: tuple[int, int]
+    byte: int
+    sure: bool
+    same_warp: bool  # every colliding pair of these two sites is of one warp
+    same_instruction: bool
+
+
+def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[Collision]:
+    """One collision per unordered pair of sites of ``group`` (known offsets only).
+
+    ``compatible(a, b)``: False when the two can never both happen unordered. Raises TooManyPairs.
+    """
+    found = suspicious(group)
+    if found is None:
+        return []
+    in_time(group)
+    units, bad = found
+    return _by_site_pairs(group, _rows(group, units, bad), units.size, compatible)
+
+
+def _rows(group: Group, units: Units, bad: Flags) -> Entries:
+    """The single-lane accesses to suspicious units."""
+    found: list[Entries] = []
+    for i, a in enumerate(group.accesses):
+        may = a.may[..., group.lanes]
+        at = np.flatnonzero(may)
+        offset = np.reshape(spread_out(offset_of(a), a.may.shape)[..., group.lanes], -1)[at]
+        numbers = np.stack([units.numbers(offset, k) for k in range(a.size // units.size)], axis=1)
+        row, part = np.nonzero(bad[numbers])
+        at, width = at[row], may.shape[-1]
+        must = np.reshape(a.must[..., group.lanes], -1)
+        instance = np.zeros(len(at), np.int64) if may.ndim == 1 else at // width
+        unit = units.unit(numbers[row, part])
+        found.append(Entries(unit, at % width, np.full(len(at), i), instance, must[at]))
+    return Entries(
+        np.concatenate([e.unit for e in found]),
+        np.concatenate([e.lane for e in found]),
+        np.concatenate([e.access for e in found]),
+        np.concatenate([e.instance for e in found]),
+        np.concatenate([e.sure for e in found]),
+    )
+
+
+def _by_site_pairs(
+    group: Group, rows: Entries, unit_bytes: int, compatible: Callable[[Access, Access], bool]
+) -> list[Collision]:
+    names = [(a.site.range, a.mode) for a in group.accesses]
+    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    site = np.array([number[n] for n in names])[rows.access]
+    kinds = {number[n]: effect(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
+    widths: dict[int, set[int]] = {}
+    for n, a in zip(names, group.accesses, strict=True):
+        widths.setdefault(number[n], set()).add(a.size)
+    order = np.lexsort((rows.unit, site))
+    sorted_rows = rows.taken(order)
+    edges = np.searchsorted(site[order], np.arange(len(number) + 1))
+    result: list[Collision] = []
+    for p in range(len(number)):
+        for q in range(p, len(number)):
+            alike = len(widths[p] | widths[q]) == 1
+            if {kinds[p], kinds[q]} == {0} or ({kinds[p], kinds[q]} == {2} and alike):
+                continue
+            if time.thread_time() > group.deadline:
+                raise TooManyPairs("comparing all pairs of sites takes too long")
+            first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
+            found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
+            if found is not None:
+                result.append(found)
+    return result
+
+
+def _join(
+    group: Group, rows: Entries, first: slice, second: slice, unit_bytes: int,
+    compatible: Callable[[Access, Access], bool],
+) -> Collision | None:  # fmt: skip
+    units = rows.unit[second]
+    start = np.searchsorted(units, rows.unit[first], "left")
+    count = np.searchsorted(units, rows.unit[first], "right") - start
+    edges = np.cumsum(count)
+    total = int(edges[-1]) if len(edges) else 0
+    done, best = 0, None
+    while done < min(total, _MAX_PAIRS) and time.thread_time() < group.deadline:
+        # small stretches first: one pair of different warps is enough
+        begin = int(np.searchsorted(edges, done, "right"))
+        size = _FIRST_PAIRS if done == 0 else _PAIRS
+        stop = max(int(np.searchsorted(edges, done + size, "right")), begin + 1)
+        part = slice(first.start + begin, first.start + stop)
+        stretch = slice(begin, stop)
+        found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
+        if found is not None and (best is None or (best.same_warp and not found.same_warp)):
+            best = found
+        if best is not None and not best.same_warp and best.sure:
+            return best
+        done = int(edges[stop - 1])
+    if best is None and done < total:
+        raise TooManyPairs(f"{total} pairs of threads share words, too many to compare in the time given")
+    return best
+
+
+def _best(
+    group: Group, rows: Entries, first: slice, second: slice, start: Ints, count: Ints, unit_bytes: int,
+    compatible: Callable[[Access, Access], bool],
+) -> Collision | None:  # fmt: skip
+    i = np.repeat(np.arange(len(count)), count) + first.start
+    within = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
+    j = np.repeat(start, count) + within + second.start
+    lane_i, lane_j = rows.lane[i], rows.lane[j]
+    good = group.agent[lane_i] != group.agent[lane_j]
+    i, j = i[good], j[good]
+    if len(i) == 0:
+        return None
+    same_instruction = (rows.access[i] == rows.access[j]) & (rows.instance[i] == rows.instance[j])
+    base = group.lanes.start or 0
+    good = np.ones(len(i), bool)
+    same_warp = np.zeros(len(i), bool)
+    if not group.between_blocks:
+        same_warp = rows.lane[i] // group.warp_size == rows.lane[j] // group.warp_size
+        if group.lock_step:
+            good &= ~same_warp | same_instruction
+    _share_out(group, rows, i, j, good)
+    _excuse_atomics(group, rows, i, j, good)
+    kind = group.kinds
+    code = kind[rows.access[i]] * len(group.accesses) + kind[rows.access[j]]
+    for pair in distinct(code) if group.ordered else ():
+        k, m = divmod(int(pair), len(group.accesses))
+        a, b, mine = group.accesses[k], group.accesses[m], code == pair
+        if not compatible(a, b):
+            good[mine] = False
+            continue
+        lanes = (rows.lane[i[mine]] + base, rows.lane[j[mine]] + base)
+        if not group.between_blocks and a.warp is not b.warp:
+            good[mine] &= ~(same_warp[mine] & _ordered(a, b, *lanes))
+        if a.held and b.held:
+            good[mine] &= ~critical_steps.apart(a, b, *lanes, group.between_blocks)
+        if group.phases is not None:
+            good[mine] &= ~barrier_replay.orders(group.phases, a, b, *lanes, group.threads)
+    if not good.any():
+        return None
+    i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
+    sure = rows.sure[i] & rows.sure[j]
+    rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, ~sure))[0]
+    a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
+    lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
+    every = bool(same_warp.all())
+    byte = int(rows.unit[i[rank]]) * unit_bytes
+    return Collision(a, b, lanes, byte, bool(sure[rank]), every, bool(same_instruction[rank]))
+
+
+def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
+    """The threads of a group that copies together share out the bytes: they do not meet in one copy."""
+    base = group.lanes.start or 0
+    if not len(i) or group.accesses[int(rows.access[i[0]])].team is None:
+        return
+    copies = {id(a.team): a.team for a in group.accesses if a.team is not None}
+    of = np.array([id(a.team) if a.team is not None else 0 for a in group.accesses])
+    for name, team in copies.items():
+        one = (of[rows.access[i]] == name) & (of[rows.access[j]] == name)
+        one &= rows.instance[i] == rows.instance[j]
+        good[one] &= team[rows.lane[i[one]] + base] != team[rows.lane[j[one]] + base]
+
+
+def _excuse_atomics(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
+    """Atomics of one width are atomic to each other."""
+    ends = [group.accesses[int(rows.access[k[0]])] for k in (i, j) if len(k)]
+    if not ends or any(effect(a, group.between_blocks) != 2 for a in ends):
+        return  # all rows are of two sites
+    atomic = np.array([effect(a, group.between_blocks) == 2 for a in group.accesses])
+    first, second = rows.access[i], rows.access[j]
+    width = np.array([a.size for a in group.accesses])
+    vector = np.array([a.elementwise for a in group.accesses])
+    alike = (width[first] == width[second]) | vector[first] | vector[second]
+    good &= ~(atomic[first] & atomic[second] & alike)
+
+
+def _ordered(a: Access, b: Access, lanes_a: Ints, lanes_b: Ints) -> Flags:
+    """Ordered by warp barriers; ``a.warp`` and ``b.warp`` differ."""
+    if a.warp is None or b.warp is None:
+        return np.zeros(len(lanes_a), bool)
+    if a.sequence < b.sequence:
+        return b.warp.knows(lanes_b, lanes_a, a.warp)
+    return a.warp.knows(lanes_a, lanes_b, b.warp)

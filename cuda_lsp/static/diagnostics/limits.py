@@ -1,0 +1,38 @@
+"""Launches that the target refuses: block extents, threads, shared memory (``launch-limit``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Site, Space, Status
+from cuda_lsp.static.execution.trace import array_bytes
+
+
+def limit_findings(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> tuple[Finding, ...]:
+    """What of ``launch`` is over a limit of ``gpu``; assumed launches are never blamed on the source."""
+    if launch.assumed:
+        return ()
+    site = launch.site or Site(kernel.name_range or kernel.range, kernel.name)
+    return tuple(
+        Finding(Code.LAUNCH_LIMIT, Status.PROVED, message, kernel.name, site, launch=launch)
+        for message in _violations(kernel, launch, gpu)
+    )
+
+
+def _violations(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> Iterator[str]:
+    if launch.threads > gpu.max_threads_per_block:
+        yield f"{launch.threads} threads in a block; {gpu.name} allows {gpu.max_threads_per_block}"
+    for axis, extent, limit in zip("xyz", launch.block, gpu.max_block_dim, strict=True):
+        if extent > limit:
+            yield f"blockDim.{axis} is {extent}; {gpu.name} allows {limit}"
+    static = sum(
+        array_bytes(array, launch) or 0
+        for array in kernel.arrays
+        if array.space is Space.SHARED and not array.dynamic
+    )
+    if static > gpu.max_static_shared:
+        yield f"{static} bytes of static shared memory; the limit is {gpu.max_static_shared}"
+    elif static + (launch.dynamic_shared or 0) > gpu.max_dynamic_shared:
+        total = static + (launch.dynamic_shared or 0)
+        yield f"{total} bytes of shared memory in a block; {gpu.name} allows {gpu.max_dynamic_shared}"

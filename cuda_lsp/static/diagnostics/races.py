@@ -1,0 +1,416 @@
+"""Data races in a trace: unordered accesses by different threads to overlapping bytes, one a write.
+
+Definitions: ``docs/semantics.md``.  Known addresses are compared exactly (``collisions``); addresses that
+depend on data are compared by what is known of them (bounds, distinct tickets) and can only give
+possible races.  Every witness is evaluated again before it is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import numpy as np
+from attrs import evolve, frozen
+
+from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
+from cuda_lsp.static import messages
+from cuda_lsp.static.diagnostics import waiting
+from cuda_lsp.static.diagnostics.collisions import Collision, collide
+from cuda_lsp.static.diagnostics.data_collisions import data_collision
+from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
+from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
+from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
+from cuda_lsp.static.execution.values import Data, Lanes
+
+
+@frozen(eq=False)
+class Race:
+    """A pair of accesses that races; ``collision`` is its witness, None when addresses are data."""
+
+    first: Access
+    second: Access
+    status: Status
+    between_blocks: bool
+    collision: Collision | None = None
+    reason: str | None = None
+    decided: int = 0
+
+    @property
+    def decided_first(self) -> int:
+        """Choices on unknown conditions made before the first of the two accesses."""
+        return min(self.first.decided, self.second.decided)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return (self.first.array.id, *sorted((self.first.site.range, self.second.site.range)))
+
+
+def find_races(
+    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0
+) -> tuple[Race, ...]:
+    """Every pair of source sites that races, at most once each, surest first.
+
+    ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
+    for lack of time (``milliseconds``), is added to ``trace.undecided``.
+    """
+    deadline = time.thread_time() + milliseconds / 1000
+    best: dict[tuple[object, ...], Race] = {}
+    in_paths = Counter[tuple[object, ...]]()
+    for path in trace.paths:
+        here: dict[tuple[object, ...], Race] = {}
+        for race in _path_races(trace, path, merged_barrier, deadline):
+            between = _unmodelled_between(path, race)
+            if between is not None:
+                trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
+                continue
+            old = here.get(race.key)
+            if old is None or _rank(race) < _rank(old):
+                here[race.key] = race
+        for key, race in here.items():
+            in_paths[key] += 1
+            if key not in best or _rank(race) < _rank(best[key]):
+                best[key] = race
+    result = [_settled(trace, race, in_paths[key]) for key, race in best.items()]
+    return tuple(sorted(result, key=_rank))
+
+
+Intervals = dict[tuple[int, int], int]
+
+
+def _unmodelled_between(path: Path, race: Race) -> str | None:
+    """A synchronisation between the two accesses of which nobody knows what it orders."""
+    early, late = sorted((race.first.sequence, race.second.sequence))
+    if path.blurred is not None and not race.between_blocks:
+        return path.blurred
+    ordered = waiting.may_order(path, race.first, race.second, race.between_blocks)
+    if ordered is not None:
+        return ordered
+    if critical_steps.unsure(race.first, race.second, race.between_blocks):
+        return critical_steps.UNLIKE
+    return next((what for at, what in path.unmodelled if early < at < late), None)
+
+
+def _rank(race: Race) -> tuple[object, ...]:
+    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[kind_of(race)[0]]
+    a, b = sorted((race.first.sequence, race.second.sequence))
+    return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
+
+
+def _settled(trace: Trace, race: Race, paths: int) -> Race:
+    """A race on one way through an unknown condition only is possible, on all of them it is proved."""
+    if race.status is Status.PROVED and race.decided and paths < len(trace.paths):
+        path = next((p for p in trace.paths if any(a is race.first for a in p.accesses)), None)
+        if path is not None and tickets.inevitable(path, race.decided) and not race.decided_first:
+            return race
+        reason = path.choices[race.decided - 1][1] if path else "a condition that depends on data"
+        return evolve(race, status=Status.POSSIBLE, reason=reason)
+    return race
+
+
+# ---------------------------------------------------------------------------------------- groups
+
+
+def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) -> Iterator[Race]:
+    by_array: dict[int, list[Access]] = defaultdict(list)
+    for a in path.accesses:
+        by_array[a.array.id].append(a)
+    merge = _interval_map(path, merged)
+    for accesses in by_array.values():
+        if not any(a.mode.writes for a in accesses):
+            continue
+        among_blocks = accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1
+        if among_blocks and _all_apart(trace, accesses, deadline):
+            continue
+        for block in range(len(trace.blocks)):
+            yield from _within_block(trace, path, accesses, block, merge, deadline)
+        if among_blocks:
+            yield from _between_blocks(trace, path, accesses, deadline)
+
+
+def _all_apart(trace: Trace, accesses: list[Access], deadline: float) -> bool:
+    """Each byte belongs to one thread, or nobody writes it: no need to look at blocks and intervals."""
+    if any(isinstance(a.offset, Data) for a in accesses):
+        return False
+    every, thread = slice(0, trace.lanes), np.arange(trace.lanes)
+    try:
+        return apart(Group(accesses, every, thread, True, trace.threads, False, deadline=deadline))
+    except TooManyPairs:
+        return False
+
+
+def _interval_map(path: Path, merged: Site | None) -> Intervals:
+    """(block, interval) → the interval it melts into when the barriers at ``merged`` are absent."""
+    result: Intervals = {}
+    if merged is None:
+        return result
+    for event in path.barriers:
+        if event.barrier.site.range == merged.range:
+            for block, interval in enumerate(event.clock):
+                before = result.get((block, interval), interval)
+                result[block, interval + 1] = before
+    return result
+
+
+def _within_block(
+    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, deadline: float
+) -> Iterator[Race]:
+    threads = trace.threads
+    lanes = slice(block * threads, (block + 1) * threads)
+    groups: dict[int, list[Access]] = defaultdict(list)
+    for a in accesses:
+        interval = a.clock[block]
+        groups[merge.get((block, interval), interval)].append(a)
+    seen: set[object] = set()
+    for members in groups.values():
+        distinct = _distinct(members, bool(path.orders))
+        signature = tuple([a.signature for a in distinct])
+        again = signature in seen and not path.orders and all(a.drawn is None for a in distinct)
+        if again or not any(a.mode.writes for a in distinct):
+            continue
+        seen.add(signature)
+        if time.thread_time() > deadline:
+            trace.not_decided(f"array {distinct[0].array.name}: comparing all accesses takes too long")
+            return
+        known = [a for a in distinct if not isinstance(a.offset, Data)]
+        group = Group(
+            known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
+            trace.gpu.warp_size, deadline, path if path.orders else None,
+        )  # fmt: skip
+        yield from _known(trace, group, path)
+        yield from _unknown(trace, distinct, group, path)
+
+
+def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: float) -> Iterator[Race]:
+    agent = np.arange(trace.lanes) // trace.threads
+    intervals: dict[int, list[Access]] = defaultdict(list)
+    for a in accesses:
+        intervals[a.grid_clock].append(a)
+    for members in intervals.values():
+        distinct = _distinct(members)
+        known = [a for a in distinct if not isinstance(a.offset, Data)]
+        every = slice(0, trace.lanes)
+        group = Group(known, every, agent, True, trace.threads, False, deadline=deadline)
+        yield from _known(trace, group, path)
+        yield from _unknown(trace, distinct, group, path)
+
+
+def _distinct(members: list[Access], phases: bool = False) -> list[Access]:
+    """Accesses that differ in what they can race with, in order.
+
+    Numbers drawn, and named barriers (``phases``), may order one execution of an access and not the next.
+    """
+    every = phases or any(a.drawn is not None for a in members)
+    found = {(a.signature, a.sequence if every else 0): a for a in reversed(members)}
+    return list(found.values())[::-1]
+
+
+def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
+    if not group.accesses:
+        return
+    try:
+        found = collide(group, lambda a, b: _compatible(trace, path, a, b, group.between_blocks))
+    except TooManyPairs as reason:
+        trace.not_decided(f"array {group.accesses[0].array.name}: {reason}")
+        return
+    for c in found:
+        doubts = [d for d in (c.first.doubt, c.second.doubt) if d is not None]
+        decided = max(c.first.decided, c.second.decided)
+        both = c.first.drawn is not None and c.second.drawn is not None
+        if c.sure and (group.between_blocks or not both):  # one block need not draw both numbers
+            yield Race(c.first, c.second, Status.PROVED, group.between_blocks, c, None, decided)
+        elif any(d.weak for d in doubts):
+            trace.not_decided(_unsure_pair(c.first, c.second, next(d.reason for d in doubts if d.weak)))
+        else:
+            reason = doubts[0].reason if doubts else "a condition that depends on data"
+            yield Race(c.first, c.second, Status.POSSIBLE, group.between_blocks, c, reason, decided)
+
+
+def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
+    """Pairs of which one address is data; each pair of sites once."""
+    settled: set[object] = set()
+    between = group.between_blocks
+    pairs = ((a, b) for i, a in enumerate(accesses) for b in accesses[i:])
+    for a, b in pairs:
+        if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
+            continue
+        sites = frozenset((a.site.range, b.site.range))
+        if sites in settled or not _conflict(a, b, between) or not _compatible(trace, path, a, b, between):
+            continue
+        if critical_steps.one_lock(a, b, between):
+            continue
+        if time.thread_time() > group.deadline:
+            trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
+            return
+        if group.phases is not None and _all_ordered(group.phases, a, b, group):
+            continue
+        doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
+        if doubt is None:
+            continue
+        settled.add(sites)
+        if doubt.weak:
+            trace.not_decided(_unsure_pair(a, b, doubt.reason))
+        else:
+            yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+
+
+def _all_ordered(path: Path, a: Access, b: Access, group: Group) -> bool:
+    return barrier_replay.order_all(path, a, b, group.lanes.start // group.threads, group.threads)
+
+
+def _unsure_pair(a: Access, b: Access, reason: str) -> str:
+    lines = sorted({a.site.range.start.line, b.site.range.start.line})
+    where = " and ".join(f"line {n}" for n in lines)
+    return f"{where}: whether threads meet in {a.array.name} depends on {reason}"
+
+
+def _conflict(a: Access, b: Access, between: bool) -> bool:
+    if a.mode is Mode.READ and b.mode is Mode.READ:
+        return False
+    both = a.excuses(b)
+    block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
+    return not both or block
+
+
+def _compatible(trace: Trace, path: Path, a: Access, b: Access, between: bool) -> bool:
+    """Whether two accesses can both happen with nothing of the ticket pattern ordering them.
+
+    Guards are per block.
+    """
+    if not between:
+        outcomes = dict(a.guards)
+        if not all(outcomes.get(serial, outcome) == outcome for serial, outcome in b.guards):
+            return False
+    if a.drawn is None and b.drawn is None:
+        return True
+    apart = tickets.keeps_apart(path, a, b, between)
+    if apart and between:
+        trace.ticketed.add(frozenset((a.site.range, b.site.range)))
+    return not apart
+
+
+# -------------------------------------------------------------------------------------- findings
+
+
+def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
+    """The kind by order of program text, and the two accesses in that order."""
+    first, second = race.first, race.second
+    if (second.site.range.start, second.sequence) < (first.site.range.start, first.sequence):
+        first, second = second, first
+    if first.mode.writes and second.mode.writes:
+        return RaceKind.WAW, first, second
+    return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
+
+
+def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:
+    """All races as findings: the squiggle is on the later access in the text, the other is related.
+
+    A race at addresses that depend on data carries no witness. Every other witness has been checked.
+    """
+    races = find_races(trace, milliseconds=milliseconds)
+    # where whole warps race too, the missing barrier is one of the block, for every pair it would order
+    block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
+    found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)
+    return tuple(f for f in found if f is not None)
+
+
+def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
+    kind, first, second = kind_of(race)
+    c = race.collision
+    if c is None:
+        actions = (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site))
+        message = messages.possible_race(kind, first.array.name, actions, race.reason or "data")
+        return _worded(trace, race, _code(first), message)
+    if not _recheck(c):
+        trace.not_decided(f"a witness on {first.array.name} did not hold when evaluated again")
+        return None
+    lanes = c.lanes if first is c.first else c.lanes[::-1]
+    blocks = (trace.block(lanes[0]), trace.block(lanes[1]))
+    if blocks == (trace.blocks[0], trace.blocks[0]):  # what block 0 does, any block does
+        blocks = None
+    witness = Witness(
+        (trace.thread(lanes[0]), trace.thread(lanes[1])), blocks, first.array.name,
+        messages.element(first.array, c.byte), _values(first, lanes[0]),
+    )  # fmt: skip
+    warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
+    warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
+    code = Code.WARP_RACE if warp else _code(first)
+    names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
+    again = second.sequence < first.sequence and bool(first.loops or second.loops)  # or a call from below
+    carried = again or second.site.range == first.site.range
+    remedy = messages.remedy(race.between_blocks, warp, c.same_instruction, carried)
+    message = messages.race(
+        kind, messages.subscript(first.array, c.byte), (names[0], names[1]),
+        (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), witness.values,
+        messages.UNFENCED if critical_steps.without_fence(first, second) else remedy,
+    )  # fmt: skip
+    if race.reason:
+        message += f" (depends on {race.reason})"
+    same = kind is RaceKind.WAW and _same_value(first, second, lanes[0], lanes[1])
+    if same:
+        message += " (both write the same value)"
+    return evolve(_worded(trace, race, code, message), witness=witness, same_value=same)
+
+
+def _code(a: Access) -> Code:
+    return Code.SHARED_RACE if a.array.space is Space.SHARED else Code.GLOBAL_RACE
+
+
+def _worded(trace: Trace, race: Race, code: Code, message: str) -> Finding:
+    kind, first, second = kind_of(race)
+    other = Related(first.site, f"the other access: {messages.doing(first.mode, first.site)}")
+    return Finding(
+        code=code,
+        status=race.status,
+        message=message,
+        kernel=trace.kernel.name,
+        site=second.site,
+        related=(other,),
+        kind=kind,
+        reason=race.reason,
+        launch=trace.launch,
+    )
+
+
+def _positions(a: Access, lane: int) -> Lanes:
+    """Indices of the rounds in which ``lane`` may execute ``a``, flattened over the rounds' axes."""
+    flat = np.reshape(a.may, (-1, a.may.shape[-1]))[:, lane]
+    return np.flatnonzero(flat)
+
+
+def _bytes_of(a: Access, lane: int) -> Lanes:
+    assert not isinstance(a.offset, Data)
+    offsets = np.reshape(spread_out(a.offset, a.may.shape), (-1, a.may.shape[-1]))
+    return offsets[_positions(a, lane), lane]
+
+
+def _recheck(c: Collision) -> bool:
+    """Both lanes execute their access and both touch the witness byte."""
+    for access, lane in zip((c.first, c.second), c.lanes, strict=True):
+        starts = _bytes_of(access, lane)
+        if not ((starts <= c.byte) & (c.byte < starts + access.size)).any():
+            return False
+    return c.lanes[0] != c.lanes[1]
+
+
+def _values(a: Access, lane: int) -> dict[str, int]:
+    """Loop counters of ``lane`` when it executes ``a``."""
+    result: dict[str, int] = {}
+    rounds = _positions(a, lane)
+    for name, value in a.loops:
+        if isinstance(value, int):
+            result[name] = value
+        elif isinstance(value, np.ndarray) and len(rounds):
+            lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
+            result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
+    return result
+
+
+def _same_value(a: Access, b: Access, lane_a: int, lane_b: int) -> bool:
+    if a.stored is None or b.stored is None:
+        return False
+    if isinstance(a.stored, (int, np.ndarray)) and isinstance(b.stored, (int, np.ndarray)):
+        one, other = spread_out(a.stored, a.may.shape), spread_out(b.stored, b.may.shape)
+        return one.ndim == other.ndim == 1 and bool(one[lane_a] == other[lane_b])
+    return a.stored is b.stored and isinstance(a.stored, Data) and a.stored.spread.value >= 1

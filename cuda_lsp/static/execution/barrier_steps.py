@@ -1,0 +1,124 @@
+"""What each kind of barrier does to the execution's clocks, and who fails to reach it.
+
+Block-level barriers end an interval of every block they complete in; warp-level ones advance the
+vector clocks of their lanes; those of some threads, and barrier objects, are in ``split_barriers``.  Cluster
+barriers are said to be not decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
+from cuda_lsp.static.execution.trace import BarrierEvent, Divergence
+from cuda_lsp.static.execution.values import Data, Lanes
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.execution.machine import Machine
+    from cuda_lsp.static.execution.masks import Mask
+
+
+def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
+    """Execute barrier ``s`` by the lanes of ``mask``."""
+    line = s.site.range.start.line
+    if not s.assured:
+        machine.not_modelled(f"line {line}: whether `{s.site.text}` is a barrier is up to the library")
+    if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
+        if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
+            machine.not_modelled(f"line {line}: a tile of more than one warp")
+        elif machine.warp is not None:
+            _warp_level(machine, s, mask)
+        return
+    partial = s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s))
+    apart = s.scope is BarrierScope.BLOCK and s.phase is not BarrierPhase.SYNC
+    if s.scope is BarrierScope.OBJECT or partial or apart:
+        if machine.split.step(machine, s, mask):
+            _block_level(machine, s, mask)
+        return
+    if s.phase is not BarrierPhase.SYNC:
+        machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
+        if s.phase is BarrierPhase.ARRIVE:
+            return
+    if s.scope is BarrierScope.CLUSTER:
+        machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
+    _block_level(machine, s, mask)
+
+
+def _whole_block(machine: Machine, s: Barrier) -> bool:
+    if s.count is None:
+        return True
+    count = machine.eval.scalar(s.count)
+    return isinstance(count, int) and count >= machine.trace.threads
+
+
+def _block_level(machine: Machine, s: Barrier, mask: Mask) -> None:
+    threads, blocks = machine.trace.threads, machine.blocks
+    machine.split.settle(machine)
+    if mask.may is not machine.everyone.may or not mask.sure:
+        _check_divergence(machine, s, mask)
+        present = [bool(row.any()) for row in np.reshape(mask.may, (blocks, threads))]
+    else:
+        present = [True] * blocks
+    machine.path.barriers.append(BarrierEvent(s, machine.clock, machine.sequence))
+    machine.sequence += 1
+    machine.clock = tuple([c + p for c, p in zip(machine.clock, present, strict=True)])
+    if s.scope is BarrierScope.GRID:
+        machine.grid_clock += 1
+
+
+def _check_divergence(machine: Machine, s: Barrier, mask: Mask) -> None:
+    threads, blocks = machine.trace.threads, machine.blocks
+    if len(machine.path.divergences) > 64:
+        return
+    for sure in (True, False):
+        lanes = mask.must if sure else mask.may
+        by_block = np.reshape(lanes, (blocks, threads))
+        others = np.reshape(~mask.may if sure else ~mask.must, (blocks, threads))
+        some = by_block.any(axis=1) & others.any(axis=1)
+        if not some.any():
+            continue
+        block = int(np.flatnonzero(some)[0])
+        present = int(np.flatnonzero(by_block[block])[0])
+        left_out = others[block].copy()
+        left_out[present] = False
+        if not left_out.any():
+            continue
+        absent = int(np.flatnonzero(left_out)[0])
+        returned = machine.left.get(0)
+        exited = returned is not None and bool(returned.may[..., block * threads + absent].any())
+        reason = None if sure else machine.doubt or "a condition that depends on data"
+        base = block * threads
+        machine.path.divergences.append(Divergence(s, base + present, base + absent, exited, reason))
+        return
+
+
+def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
+    clock = machine.warp
+    if clock is None or mask.may.ndim != 1:
+        return
+    executing = mask.may
+    group: Lanes = np.zeros(machine.trace.lanes, np.int64)
+    lane = np.arange(machine.trace.lanes) % machine.trace.threads % machine.trace.gpu.warp_size
+    name: object = None
+    if s.scope is BarrierScope.TILE and s.size:
+        group, name = lane // s.size, s.size
+    elif s.scope is BarrierScope.WARP and s.mask is not None:
+        machine.eval.executed_by(mask.may, mask.sure)
+        members = machine.eval.scalar(s.mask)
+        if isinstance(members, Data):
+            # `__activemask()` and masks from votes: the executing lanes, as their authors mean them
+            line = s.site.range.start.line
+            machine.not_modelled(f"line {line}: the lane mask of `{s.site.text}` is data")
+        else:
+            group = np.broadcast_to(np.asarray(members).astype(np.int64) & 0xFFFFFFFF, lane.shape)
+            executing = executing & (group >> lane & 1).astype(bool)
+            name = members if isinstance(members, int) else id(group)
+    key = (machine.tracked_sequence, id(mask.may), s.scope, name)
+    if key == machine.synced:  # nothing happened since the same lanes last met
+        return
+    machine.synced = key
+    machine.split.meet(machine, executing, group, s)
+    machine.warp = clock.synchronised(executing, group)
+    machine.sequence += 1

@@ -1,0 +1,195 @@
+"""Asynchronous copies: from where they are issued to the wait that completes them.
+
+A copy may read and write at any time in between, so it counts as an access again behind every barrier that is
+passed meanwhile. The copies of a thread since its last commit form a group; a wait leaves at most so many of
+its latest groups open (PTX ISA, ``cp.async.commit_group``, ``cp.async.wait_group``; CUDA's pipeline
+primitives). Those that are bound to a phase of a barrier object are done when it is complete
+(``split_barriers``). What a group of threads copies together is moved by any of them: two of each stand for
+all. What the issuing thread itself does with the bytes before its wait is not decided.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import define, evolve, field
+from numpy.typing import NDArray
+
+from cuda_lsp.ir.program import AwaitCopies, Barrier, BarrierPhase, BarrierScope, Copy
+from cuda_lsp.model import Mode, Site
+from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.memory_steps import record
+from cuda_lsp.static.execution.split_barriers import own_access
+from cuda_lsp.static.execution.trace import Access, spread_out
+from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct, identity
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.execution.machine import Machine
+
+Groups = NDArray[np.int64]
+_BLOCK_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
+
+
+@define(eq=False)
+class _InFlight:
+    """One execution of one side of a copy. ``group``: its number in each lane, -1 before the commit.
+
+    ``access``: as it was first recorded, with ``finishes`` filled in when the copy is bound.
+    """
+
+    site: Site
+    address: Address
+    mode: Mode
+    size: int
+    mask: Mask
+    group: Groups
+    finishes: Groups
+    team: Lanes | None
+    access: Access
+
+
+@define(eq=False)
+class Copies:
+    """The copies that are under way in one execution. ``groups``: how many each lane has committed."""
+
+    groups: Groups
+    open: list[_InFlight] = field(factory=list[_InFlight])
+
+    def issue(self, machine: Machine, s: Copy, address: Address, mode: Mode, size: int, mask: Mask) -> None:
+        """A copy begins."""
+        finishes = np.full(mask.may.shape[-1], -1, np.int64)
+        team = None if s.team is None else _teams(machine, s, _by_lane(mask.may))
+        if team is not None:
+            mask = _two_of_each(mask, team)
+        site = s.where(mode)
+        record(machine, site, address, mode, size, mask, copied=True, finishes=finishes, team=team)
+        group = np.full(mask.may.shape, -1, np.int64)
+        access = machine.path.accesses[-1]
+        self.open.append(_InFlight(site, address, mode, size, mask, group, finishes, team, access))
+
+    def commit(self, machine: Machine, site: Site, mask: Mask) -> None:
+        """What the lanes of ``mask`` have issued since their last commit becomes a group."""
+        if not mask.sure:
+            machine.trace.not_decided(_line(site, "commits copies under a condition that depends on data"))
+        for copy in self.open:
+            copy.group = np.where((copy.group < 0) & mask.may, self.groups, copy.group)
+        self.groups = self.groups + mask.may.astype(np.int64)
+
+    def wait(self, machine: Machine, s: AwaitCopies, mask: Mask) -> None:
+        """Complete what the wait covers in the lanes that surely execute it."""
+        allowed = 0 if s.pending is None else machine.eval.scalar(s.pending)
+        if isinstance(allowed, Data):
+            machine.trace.not_decided(_line(s.site, "waits for a number of copies that is not known"))
+            return
+        if (np.broadcast_to(allowed, mask.may.shape)[mask.may] < 0).any():
+            machine.trace.not_decided(_line(s.site, "waits for a stage that was not committed"))
+            return
+        for copy in list(self.open):
+            covered = (copy.group >= 0) & (copy.group < self.groups - allowed) | (s.pending is None)
+            self._done(copy, np.asarray(mask.must & covered))
+
+    def _done(self, copy: _InFlight, done: Flags) -> None:
+        """The copy is complete in these lanes."""
+        if not done.any():
+            return
+        may: Flags = copy.mask.may & ~done
+        if may.any():
+            must = may if copy.mask.sure else copy.mask.must & ~done
+            copy.mask = evolve(copy.mask, may=may, must=must, given=None)
+        else:
+            self.open.remove(copy)
+
+    def bind(self, lane: int, phase: int) -> None:
+        """What this lane has under way is done before the phase is complete."""
+        for copy in self.open:
+            if copy.finishes[lane] < 0 and copy.mask.may[..., lane].any():
+                copy.finishes[lane] = phase
+
+    def phases(self) -> set[int]:
+        """The phases that copies under way are bound to."""
+        return {int(p) for copy in self.open for p in distinct(copy.finishes)}
+
+    def complete(self, lanes: slice, phases: set[int]) -> None:
+        """Everybody knows that these phases are complete."""
+        for copy in list(self.open):
+            done = np.zeros(len(copy.finishes), bool)
+            done[lanes] = np.isin(copy.finishes[lanes], list(phases))
+            self._done(copy, done & copy.mask.may)
+
+    def pass_barrier(self, machine: Machine, s: Barrier) -> None:
+        """What is under way goes on behind a barrier."""
+        if s.phase in (BarrierPhase.INIT, BarrierPhase.BIND):
+            return
+        whole = s.scope in _BLOCK_WIDE or (s.scope is BarrierScope.OBJECT and machine.split.idle)
+        for copy in self.open:
+            mask = copy.mask
+            if not whole and (copy.finishes >= 0).any():  # phases say when these are done
+                may: Flags = mask.may & (copy.finishes < 0)
+                if not may.any():
+                    continue
+                mask = evolve(mask, may=may, must=may if mask.sure else mask.must & may, given=None)
+            record(
+                machine, copy.site, copy.address, copy.mode, copy.size, mask,
+                copied=True, finishes=copy.finishes, team=copy.team,
+            )  # fmt: skip
+
+    def check_own(self, machine: Machine, a: Access) -> None:
+        """An access of bytes that the same thread's copy is moving: nobody knows what it sees."""
+        for copy in self.open:
+            if copy.address.array is not a.array or not (copy.mode.writes or a.mode.writes):
+                continue
+            if copy.site is a.site or copy.team is not None:
+                continue
+            if _may_touch(copy, a, copy.finishes < 0):
+                machine.trace.not_decided(own_access(copy, a))
+            elif (copy.finishes >= 0).any() and _may_touch(copy, a, copy.finishes >= 0):
+                machine.split.own.append((copy.access, a))
+
+    def state(self) -> object:
+        """Hashable; equal where the same copies are equally far."""
+        behind = [(self.groups - c.group).tobytes() for c in self.open]
+        where = [(id(c.site), c.mode, identity(c.address.offset), c.mask.may.tobytes()) for c in self.open]
+        return tuple(zip(where, behind, strict=True))
+
+
+def _teams(machine: Machine, s: Copy, executing: Flags) -> Lanes:
+    """The number of the group that each lane copies with."""
+    threads, warp = machine.trace.threads, machine.trace.gpu.warp_size
+    lane = np.arange(len(executing))
+    block, thread = lane // threads, lane % threads
+    if s.team is BarrierScope.TILE and s.team_size:
+        return block * threads + thread // s.team_size
+    if s.team in (BarrierScope.COALESCED, BarrierScope.WARP):
+        return block * threads + thread // warp
+    return block
+
+
+def _two_of_each(mask: Mask, team: Lanes) -> Mask:
+    """The first and the last lane of each group, which stand for any."""
+    lanes = np.flatnonzero(_by_lane(mask.may))
+    chosen = np.zeros(mask.may.shape[-1], bool)
+    for order in (lanes, lanes[::-1]):
+        _, first = np.unique(team[order], return_index=True)
+        chosen[order[first]] = True
+    may: Flags = mask.may & chosen
+    return evolve(mask, may=may, must=may if mask.sure else mask.must & chosen, given=None)
+
+
+def _may_touch(copy: _InFlight, a: Access, lanes: Flags) -> bool:
+    if isinstance(copy.address.offset, Data) or isinstance(a.offset, Data):
+        return bool((_by_lane(copy.mask.may) & _by_lane(a.may) & lanes).any())
+    mine, other = (
+        np.reshape(np.where(may, spread_out(offset, may.shape), -(1 << 40)), (-1, may.shape[-1]))
+        for offset, may in ((copy.address.offset, copy.mask.may & lanes), (a.offset, a.may))
+    )
+    meet = (mine[:, None] < other + a.size) & (other < mine[:, None] + copy.size) & (mine[:, None] >= 0)
+    return bool(meet.any())
+
+
+def _by_lane(flags: Flags) -> NDArray[Any]:
+    return np.asarray(np.reshape(flags, (-1, flags.shape[-1])).any(axis=0))
+
+
+def _line(site: Site, what: str) -> str:
+    return f"line {site.range.start.line}: `{site.text}` {what}"

@@ -1,0 +1,443 @@
+"""Expressions over all threads at once.
+
+Every value that a statement needs is remembered under the identity of the variables it depends on, so
+a loop that computes the same addresses again gets the very same arrays back; later stages recognise
+repetition by identity alone.  Unknown values are hash-consed: one operation on equal operands gives one
+object.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import evolve
+
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Axis,
+    Binary,
+    BinaryOp,
+    Builtin,
+    Cast,
+    Const,
+    Expr,
+    Intrinsic,
+    Offset,
+    Select,
+    Unary,
+    UnaryOp,
+    Unknown,
+    Var,
+)
+from cuda_lsp.ir.types import Float, Int, Pointer, Type
+from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.static.execution import tickets
+from cuda_lsp.static.execution.exchange import exchange
+from cuda_lsp.static.execution.ranges import fits_type, outcome_by_bounds, result_bounds, truth_bounds
+from cuda_lsp.static.execution.values import (
+    Address,
+    Choice,
+    Data,
+    Flags,
+    Lanes,
+    Scalar,
+    Spread,
+    Ticket,
+    Value,
+    bounds_of,
+    identity,
+    spread_of,
+)
+from cuda_lsp.static.slicing import Slice
+
+_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(Axis)[:12])}
+
+
+class Evaluator:
+    """Values of expressions under the current environment ``env`` (variable id → value)."""
+
+    def __init__(
+        self, facts: Slice, launch: LaunchConfig, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int
+    ) -> None:
+        self.facts = facts
+        self.blocks = blocks
+        self.threads = launch.threads
+        self.lanes = self.threads * len(blocks)
+        self.warp_size = warp_size
+        self.env: dict[int, Value] = {}
+        self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
+        self.sure = True  # they all execute it
+        self.held = 0  # bytes of the values that are remembered
+        self._serial = 0
+        self._data: dict[object, Data] = {}
+        self._memo: dict[object, tuple[Value, tuple[Value | None, ...]]] = {}
+        self._alive: list[object] = []
+        self._contents: dict[int, tuple[int, Lanes]] = {}
+        self._numbers: dict[object, int] = {}
+        self._builtins = _builtin_values(launch.block, grid, blocks, warp_size)
+
+    # ------------------------------------------------------------------------------ entry points
+
+    def executed_by(self, lanes: Flags, sure: bool) -> None:
+        """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them."""
+        self.executing, self.sure = lanes, sure
+
+    def value(self, e: Expr) -> Value:
+        """The value of ``e``; remembered when it is pure."""
+        if isinstance(e, Const) and isinstance(e.value, int):
+            return e.value
+        if isinstance(e, Var):
+            return self._variable(e)
+        variables, pure = self.facts.depends(e)
+        if not pure:
+            return self._compute(e)
+        env = self.env
+        held = tuple([env.get(v) for v in variables])
+        key = (id(e), *[v if type(v) is int else id(v) for v in held])
+        known = self._memo.get(key)
+        if known is None:
+            known = self._memo[key] = (self._compute(e), held)
+            self.held += _bytes(known[0])
+        return known[0]
+
+    def remembered(self, key: object) -> Value | None:
+        known = self._memo.get(key)
+        return None if known is None else known[0]
+
+    def remember(self, key: object, value: Value, *alive: object) -> Value:
+        """Keep ``value`` under ``key`` and ``alive`` from being collected (identities stay valid)."""
+        self._memo[key] = (value, ())
+        self.held += _bytes(value)
+        self._alive.extend(alive)
+        return value
+
+    def scalar(self, e: Expr) -> Scalar:
+        """The value of an expression that is no pointer (a pointer's number is unknown)."""
+        return self.as_scalar(self.value(e))
+
+    def as_scalar(self, value: Value) -> Scalar:
+        if isinstance(value, (Address, Choice)):
+            return self.data(("number", identity(value)), "the numeric value of a pointer", Spread.GRID)
+        return value
+
+    def content(self, value: Value) -> object:
+        """As ``identity``, but equal for arrays of equal contents, however they were computed."""
+        if isinstance(value, Address):
+            return (value.array.id, self.content(value.offset))
+        if not isinstance(value, np.ndarray):
+            return identity(value)
+        known = self._contents.get(id(value))
+        if known is None:
+            text = (value.shape, value.astype(np.int64).tobytes())
+            number = self._numbers.setdefault(text, len(self._numbers))
+            known = self._contents[id(value)] = (number, value)
+        return ("=", known[0])
+
+    # -------------------------------------------------------------------------------- unknowns
+
+    def data(self, key: object, reason: str, spread: Spread = Spread.THREAD, **rest: Any) -> Data:
+        """The unknown value identified by ``key``."""
+        known = self._data.get(key)
+        if known is None:
+            self._serial += 1
+            known = self._data[key] = Data(self._serial, reason, spread, **rest)
+            self.held += _bytes(known.low) + _bytes(known.high)
+        return known
+
+    def fresh(self, reason: str, spread: Spread = Spread.THREAD, **rest: Any) -> Data:
+        return self.data(("fresh", self._serial), reason, spread, **rest)
+
+    def _derived(self, name: object, operands: tuple[Value, ...], **rest: Any) -> Data:
+        """An unknown computed from ``operands``: as uniform as they are, for the first unknown's reason."""
+        scalars = [self.as_scalar(v) for v in operands]
+        key = (name, *(identity(v) for v in scalars))
+        known = self._data.get(key)
+        if known is not None:
+            return known
+        self._alive.extend(scalars)
+        unknown = [v for v in scalars if isinstance(v, Data)]
+        reason = unknown[0].reason if unknown else "floating-point arithmetic"
+        spread = min((spread_of(v, len(self.blocks)) for v in scalars), default=Spread.GRID)
+        weak = any(v.weak for v in unknown)
+        return self.data(key, reason, spread, weak=weak, **rest)
+
+    # ------------------------------------------------------------------------------- evaluation
+
+    def _variable(self, e: Var) -> Value:
+        value = self.env.get(e.id)
+        if value is None:
+            name = e.name or "a temporary"
+            reason = f"{name}, which has no known value"
+            value = self.env[e.id] = self.data(("unset", e.id), reason, weak=True)
+        return value
+
+    def _compute(self, e: Expr) -> Value:
+        if isinstance(e, Binary):
+            return self.binary(e.op, self._part(e.left), self._part(e.right), e.left.type, e.type)
+        if isinstance(e, Cast):
+            return self.cast(self._part(e.operand), e.type)
+        if isinstance(e, Offset):
+            return self.offset(self._part(e.pointer), self.as_scalar(self._part(e.bytes)))
+        if isinstance(e, Builtin):
+            return self._builtins[e.axis]
+        if isinstance(e, AddressOf):
+            return self.address(e)
+        if isinstance(e, Select):
+            condition = self.as_scalar(self._part(e.condition))
+            return self.select(condition, self._part(e.then), self._part(e.otherwise))
+        if isinstance(e, Unary):
+            return self._unary(e)
+        if isinstance(e, Const):
+            if isinstance(e.value, int):
+                return e.value
+            return self.data(("constant", e.value), f"the constant {e.value}", Spread.GRID)
+        if isinstance(e, Intrinsic):
+            return self._intrinsic(e)
+        if isinstance(e, Unknown):
+            return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
+        return self._variable(e)
+
+    def _part(self, e: Expr) -> Value:
+        return self._variable(e) if isinstance(e, Var) else self._compute(e)
+
+    def address(self, e: AddressOf) -> Address:
+        key = ("address", e.array.id)
+        known = self.remembered(key)
+        if not isinstance(known, Address):
+            known = Address(e.array, 0)
+            self.remember(key, known)
+        return known
+
+    def binary(self, op: BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
+        if type(a) is int and type(b) is int and isinstance(operand, Int):
+            return BINARY[op].python(a, b, operand)
+        if isinstance(a, (Address, Choice)) or isinstance(b, (Address, Choice)):
+            return self._pointers(op, a, b)
+        if isinstance(a, Data) or isinstance(b, Data) or not isinstance(operand, Int):
+            return self._unknown_binary(op, a, b, operand)
+        if type(a) is int and type(b) is int:
+            return self._derived(op, (a, b))
+        return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
+
+    def _unknown_binary(self, op: BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
+        for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
+            if type(known) is int and ((op is BinaryOp.AND and not known) or (op is BinaryOp.OR and known)):
+                return int(op is BinaryOp.OR)
+            if type(known) is int and ((op is BinaryOp.AND and known) or (op is BinaryOp.OR and not known)):
+                return other
+        if a is b and isinstance(operand, Int):
+            if op in (BinaryOp.EQ, BinaryOp.LE, BinaryOp.GE):
+                return 1
+            if op in (BinaryOp.NE, BinaryOp.LT, BinaryOp.GT, BinaryOp.SUB, BinaryOp.BXOR):
+                return 0
+        decided = outcome_by_bounds(op, a, b)
+        if decided is not None:
+            return decided
+        low, high = result_bounds(op, a, b)
+        ticket = self._ticket(op, a, b)
+        test = tickets.tested(op, a, b, len(self.blocks))
+        return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
+
+    def _ticket(self, op: BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
+        """How ``op`` carries over that values of a counter are distinct."""
+        for drawn, other in ((a, b), (b, a)):
+            ticket = drawn.ticket if isinstance(drawn, Data) else None
+            if ticket is None or spread_of(other, len(self.blocks)) < ticket.within:
+                continue
+            if op in (BinaryOp.ADD, BinaryOp.SUB):
+                base = (*ticket.base, op, identity(other), drawn is a)
+                return evolve(ticket, base=base, line=tickets.moved(ticket, op, other, drawn is a))
+            if op is BinaryOp.MUL and isinstance(other, int) and other:
+                base = (*ticket.base, op, other)
+                line = tickets.moved(ticket, op, other, True)
+                return evolve(ticket, gap=ticket.gap * abs(other), base=base, line=line)
+        return None
+
+    def _pointers(self, op: BinaryOp, a: Value, b: Value) -> Value:
+        if isinstance(a, Address) and isinstance(b, Address) and a.array is b.array:
+            operand = Int(64)
+            return self.binary(op, a.offset, b.offset, operand, operand)
+        return self._derived(("pointers", op), (a, b))
+
+    def _unary(self, e: Unary) -> Value:
+        a = self.as_scalar(self._part(e.operand))
+        operand = e.operand.type
+        if isinstance(a, Data) or not isinstance(operand, Int):
+            if e.op is UnaryOp.NOT:
+                test = tickets.negated(a) if isinstance(a, Data) else None
+                low, high = truth_bounds(a)
+                return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
+            return self._derived(e.op, (a,))
+        return UNARY[e.op].python(a, operand) if isinstance(a, int) else UNARY[e.op].numpy(a, operand)
+
+    def cast(self, value: Value, type: Type) -> Value:
+        if isinstance(type, Pointer) or isinstance(value, (Address, Choice)):
+            return value
+        if isinstance(type, Int) and type.bits <= 64:
+            if isinstance(value, int):
+                return type.wrap(value)
+            if not isinstance(value, Data):
+                return convert(value, type)
+            low, high = value.low, value.high
+            fits = fits_type(low, high, type)
+            if fits or type.bits >= 32:
+                # Widths of 32 and more: unknown values are taken not to wrap, as indices do not.
+                rest: dict[str, Any] = {"ticket": value.ticket, "drawn": value.drawn}
+                bounds: dict[str, Any] = {"low": low, "high": high} if fits else {}
+                return self._derived(("cast", type), (value,), **rest, **bounds)
+            if type.boolean:
+                return self._derived(("cast", type), (value,), low=0, high=1, drawn=value.drawn)
+            return self._derived(("cast", type), (value,), low=type.minimum, high=type.maximum)
+        return self._derived(("cast", type), (value,))
+
+    def offset(self, pointer: Value, by: Scalar) -> Value:
+        if isinstance(pointer, Choice):
+            moved = ((lanes, self.offset(a, by)) for lanes, a in pointer.options)
+            return Choice(tuple((lanes, a) for lanes, a in moved if isinstance(a, Address)))
+        if not isinstance(pointer, Address):
+            return pointer if isinstance(pointer, Data) else self._derived("pointer", (pointer, by))
+        start = pointer.offset
+        if type(by) is int and by == 0:
+            return pointer
+        if type(start) is int and start == 0:
+            return Address(pointer.array, _wide(by))
+        total = self.binary(BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
+        return Address(pointer.array, self.as_scalar(total))
+
+    def select(self, condition: Scalar, then: Value, otherwise: Value) -> Value:
+        if isinstance(condition, int):
+            return then if condition else otherwise
+        if identity(then) == identity(otherwise):
+            return then
+        if isinstance(condition, Data):
+            return self._one_of(condition, None, then, otherwise)
+        return self.merge(condition.astype(bool, copy=False), then, otherwise)
+
+    def merge(self, lanes: Flags, then: Value, otherwise: Value) -> Value:
+        """``then`` in ``lanes``, ``otherwise`` elsewhere."""
+        if identity(then) == identity(otherwise):
+            return then
+        if isinstance(then, (int, np.ndarray)) and isinstance(otherwise, (int, np.ndarray)):
+            return _where(lanes, then, otherwise)
+        return self._one_of(None, lanes, then, otherwise)
+
+    def either(self, a: Value, b: Value) -> Value:
+        """``a`` or ``b``, by data."""
+        return a if identity(a) == identity(b) else self._one_of(None, None, a, b)
+
+    def opposite(self, condition: Lanes) -> Lanes:
+        """The negation, the same object for the same condition."""
+        key = ("not", id(condition))
+        known = self.remembered(key)
+        if not isinstance(known, np.ndarray):
+            known = ~condition.astype(bool, copy=False)
+            self.remember(key, known, condition)
+        return known
+
+    def _one_of(self, condition: Data | None, lanes: Flags | None, then: Value, otherwise: Value) -> Value:
+        options = (*_options(then), *_options(otherwise))
+        if options:
+            if len(options) == 2 and options[0][1].array is options[1][1].array:
+                first, second = options[0][1], options[1][1]
+                offset = self._one_of(condition, lanes, first.offset, second.offset)
+                return Address(first.array, self.as_scalar(offset))
+            first_lanes, rest_lanes = (lanes, ~lanes) if lanes is not None else (None, None)
+            taken = [(_both(first_lanes, m), a) for m, a in _options(then)]
+            taken += [(_both(rest_lanes, m), a) for m, a in _options(otherwise)]
+            return Choice(tuple(taken))
+        a, b = self.as_scalar(then), self.as_scalar(otherwise)
+        (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
+        if lanes is not None:
+            low = None if al is None or bl is None else np.where(lanes, al, bl)
+            high = None if ah is None or bh is None else np.where(lanes, ah, bh)
+        else:
+            low = None if al is None or bl is None else np.minimum(al, bl)
+            high = None if ah is None or bh is None else np.maximum(ah, bh)
+        if condition is None and lanes is None:
+            condition = self.fresh("data")  # which of the two is anybody's guess
+        chooser: Value = condition if condition is not None else np.asarray(lanes)
+        if condition is not None:
+            test = tickets.chosen(condition, a, b)
+        else:
+            test = tickets.selected(lanes, a, b) if lanes is not None else None
+        return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
+
+    def _intrinsic(self, e: Intrinsic) -> Value:
+        operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
+        exchanged = exchange(e.name, operands, self.executing, self.threads, self.sure)
+        if exchanged is not None:
+            return exchanged
+        operand = e.operands[0].type if e.operands else e.type
+        if e.name in INTRINSICS and isinstance(operand, Int) and isinstance(e.type, Int):
+            numbers = [o for o in operands if isinstance(o, int)]
+            if len(numbers) == len(operands):
+                return INTRINSICS[e.name](numbers, operand)
+            if not any(isinstance(o, Data) for o in operands):
+                return intrinsic_lanes(e.name, [np.asarray(o) for o in operands], operand, e.type)
+        if e.name.startswith("__syncthreads_"):
+            reasons = [o.reason for o in operands if isinstance(o, Data)] or ["a block-wide vote"]
+            return self.fresh(reasons[0], Spread.BLOCK)
+        if e.name in INTRINSICS or isinstance(e.type, Float):
+            return self._derived(e.name, operands)
+        reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
+        return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
+
+
+# -------------------------------------------------------------------------------------- helpers
+
+
+def _builtin_values(block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int) -> dict[Axis, Value]:
+    threads = block[0] * block[1] * block[2]
+    t = np.arange(threads, dtype=np.uint32)
+    tids = (t % block[0], t // block[0] % block[1], t // (block[0] * block[1]))
+    values: dict[Axis, Value] = {Axis.WARP_SIZE: warp_size}
+    values[Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
+    for axis, i in _AXIS_INDEX.items():
+        if axis.name.startswith("TID"):
+            values[axis] = np.tile(tids[i], len(blocks)) if block[i] > 1 else 0
+        elif axis.name.startswith("BID"):
+            index = np.repeat(np.array([b[i] for b in blocks], np.uint32), threads)
+            values[axis] = index if len({b[i] for b in blocks}) > 1 else blocks[0][i]
+        else:
+            values[axis] = (block if axis.name.startswith("BDIM") else grid)[i]
+    return values
+
+
+def _bytes(value: Value | None) -> int:
+    if isinstance(value, Address):
+        value = value.offset
+    return value.nbytes if isinstance(value, np.ndarray) else 0
+
+
+def _wide(value: Scalar) -> Scalar:
+    return value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else value
+
+
+def _widened(value: Scalar, type: Int) -> Any:
+    """Lanes that were merged from plain numbers, as wide as the operation is: it must not wrap earlier."""
+    if not isinstance(value, np.ndarray) or value.dtype == np.bool_:
+        return value
+    return value.astype(dtype_of(type)) if value.dtype.itemsize * 8 < type.bits <= 64 else value
+
+
+def _where(lanes: Flags, then: int | Lanes, otherwise: int | Lanes) -> Lanes:
+    if isinstance(then, int) and isinstance(otherwise, int):
+        wide = np.int32 if min(then, otherwise) >= -(2**31) and max(then, otherwise) < 2**31 else np.int64
+        return np.where(lanes, wide(then), wide(otherwise))
+    typed = then if isinstance(then, np.ndarray) else otherwise
+    assert isinstance(typed, np.ndarray)
+    return np.where(lanes, np.asarray(then, typed.dtype), np.asarray(otherwise, typed.dtype))
+
+
+def _options(value: Value) -> tuple[tuple[Flags | None, Address], ...]:
+    if isinstance(value, Address):
+        return ((None, value),)
+    return value.options if isinstance(value, Choice) else ()
+
+
+def _both(a: Flags | None, b: Flags | None) -> Flags | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b

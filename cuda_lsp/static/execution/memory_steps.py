@@ -1,0 +1,362 @@
+"""Loads, stores, atomics and copies over all threads at once: what they touch, and what they leave there.
+
+Accesses that may race are recorded; the contents of arrays that later addresses or conditions depend on
+are kept, shared ones in ``contents``, private ones cell by cell.  Everything else reads as unknown data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from attrs import evolve
+
+from cuda_lsp.ir.program import Array, Atomic, Cast, Const, Copy, Expr, Load, Store, Var
+from cuda_lsp.ir.types import Float, Int, Pointer
+from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static.execution import tickets
+from cuda_lsp.static.execution.contents import SharedContents
+from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.trace import Access, LockEvent, OutOfBudget, Ticketing, array_bytes
+from cuda_lsp.static.execution.values import (
+    Address,
+    Choice,
+    Data,
+    Flags,
+    Lanes,
+    Spread,
+    Ticket,
+    Value,
+    distinct,
+    identity,
+    spread_of,
+)
+from cuda_lsp.static.slicing import tracked
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.execution.machine import Machine
+
+_SAMPLES = 4  # executions of one read-only access kept for coalescing
+
+
+def load(machine: Machine, s: Load, mask: Mask) -> Mask:
+    wanted = s.var is not None and s.var.id in machine.facts.relevant
+    if not wanted and _skippable(machine, s):
+        return mask
+    machine.eval.executed_by(mask.may, mask.sure)
+    values: list[tuple[Flags | None, Value]] = []
+    for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
+        if part is None:
+            continue
+        if s.part:
+            pass  # the load of all of it was recorded
+        elif _records(machine, address.array):
+            record(machine, s.site, address, Mode.READ, s.type.size, part)
+        elif address.array.space is Space.GLOBAL:
+            _sample(machine, s, address, part)
+        if wanted:
+            values.append((lanes, _loaded(machine, s, address, part)))
+    if wanted and s.var is not None:
+        result: Value | None = None
+        for lanes, value in values:
+            result = value if result is None or lanes is None else machine.eval.merge(lanes, value, result)
+        if result is None:
+            result = machine.eval.fresh(f"the value of {s.site.text or 'an unresolved load'}", weak=True)
+        machine.define(s, s.var, result, mask)
+    return mask
+
+
+def _skippable(machine: Machine, s: Load) -> bool:
+    """A read of memory nobody writes, seen often enough."""
+    roots = machine.facts.roots(s.pointer)
+    if not roots or any(_records(machine, a) for a in roots):
+        return False
+    if all(a.space is not Space.GLOBAL for a in roots):
+        return True
+    seen = machine.samples.get(id(s), 0)
+    machine.samples[id(s)] = seen + 1
+    return seen >= _SAMPLES
+
+
+def _records(machine: Machine, array: Array) -> bool:
+    return tracked(machine.facts, array)
+
+
+def _sample(machine: Machine, s: Load, address: Address, mask: Mask) -> None:
+    if not isinstance(address.offset, Data) and len(machine.path.reads) < 4096:
+        key = (id(s), identity(address.offset), id(mask.must))
+        machine.path.reads.setdefault(key, (s, address.array, address.offset, mask.must))
+
+
+def _targets(
+    machine: Machine, pointer: Expr, mask: Mask, site: Site
+) -> list[tuple[Flags | None, Address, Mask | None]]:
+    """The addresses a pointer denotes: (lanes or None, address, executing lanes)."""
+    value = machine.eval.value(pointer)
+    if isinstance(value, Address):
+        return [(None, value, mask)]
+    if isinstance(value, Choice):
+        result: list[tuple[Flags | None, Address, Mask | None]] = []
+        for lanes, address in value.options:
+            if lanes is None:
+                none = np.zeros_like(mask.must)
+                possible = Mask(none, mask.may, mask.guards, mask.drawn, mask.doubt)
+                result.append((None, address, possible))
+            else:
+                result.append((lanes, address, machine.narrowed(mask, lanes)))
+        return result
+    line = site.range.start.line
+    machine.trace.not_decided(f"line {line}: `{site.text}` goes through a pointer whose target is unknown")
+    return []
+
+
+def _loaded(machine: Machine, s: Load, address: Address, mask: Mask) -> Value:
+    array, offset = address.array, address.offset
+    if machine.held and array in machine.facts.written and array.space is not Space.LOCAL:
+        # what whoever had the lock before left there
+        return machine.eval.fresh(f"the value of {s.site.text}", weak=True)
+    if array.id in machine.facts.modelled:
+        if array.space is Space.LOCAL:
+            return _load_local(machine, s, address)
+        known = _shared(machine, array).load(offset, s.type, mask.may)
+        if isinstance(known, Data):
+            return _broadcast(machine, known)
+        if known is not None:
+            return known
+    if isinstance(s.type, Pointer):
+        return machine.eval.fresh(f"the pointer {s.site.text}", weak=True)
+    spread = spread_of(offset, machine.blocks)
+    if array.space is Space.SHARED:
+        spread = min(spread, Spread.BLOCK)
+    if array.space is Space.LOCAL:
+        spread = Spread.THREAD
+    bounds: dict[str, Any] = {}
+    if isinstance(s.type, Int) and s.type.bits <= 16:
+        bounds = {"low": s.type.minimum, "high": s.type.maximum}
+    key = ("load", array.id, machine.eval.content(offset), machine.versions.get(array.id, 0), s.type)
+    weak = isinstance(offset, Data) and offset.weak
+    return machine.eval.data(key, f"the value of {s.site.text}", spread, weak=weak, **bounds)
+
+
+def _broadcast(machine: Machine, term: Data) -> Data:
+    """One thread's value, read by the whole block."""
+    ticket, drawn = term.ticket, term.drawn
+    return machine.eval.data(
+        ("broadcast", term.serial), term.reason, max(term.spread, Spread.BLOCK),
+        weak=term.weak, low=term.low, high=term.high,
+        drawn=None if drawn is None else evolve(drawn, by_block=True, holds=drawn.holds is True),
+        ticket=None if ticket is None else evolve(ticket, by_block=True),
+    )  # fmt: skip
+
+
+def _shared(machine: Machine, array: Array) -> SharedContents:
+    known = machine.shared.get(array.id)
+    if known is None:
+        size = array_bytes(array, machine.trace.launch)
+        known = machine.shared[array.id] = SharedContents.empty(array.element, size, machine.blocks)
+    return known
+
+
+def _load_local(machine: Machine, s: Load, address: Address) -> Value:
+    cells = machine.local.setdefault(address.array.id, {})
+    offset = address.offset
+    if isinstance(offset, int):
+        if offset in cells:
+            return cells[offset]
+    elif isinstance(offset, np.ndarray):
+        found = distinct(offset)
+        if len(found) <= 64 and all(int(o) in cells for o in found):
+            result = cells[int(found[0])]
+            for o in found[1:]:
+                result = machine.eval.merge(offset == o, cells[int(o)], result)
+            return result
+    return machine.eval.fresh(f"the value of {s.site.text}")
+
+
+def store(machine: Machine, s: Store, mask: Mask) -> Mask:
+    machine.eval.executed_by(mask.may, mask.sure)
+    for _, address, part in _targets(machine, s.pointer, mask, s.site):
+        if part is None:
+            continue
+        array = address.array
+        stored = _stored(machine, s.value, array)
+        machine.versions[array.id] = machine.versions.get(array.id, 0) + 1
+        if _records(machine, array):
+            record(machine, s.site, address, Mode.WRITE, s.type.size, part, stored=stored)
+        if array.id in machine.facts.modelled:
+            _remember_store(machine, s, address, stored, part)
+        if array in machine.facts.lock_arrays:
+            _lock(machine, s, array, part, False)
+    return mask
+
+
+def _lock(machine: Machine, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
+    if isinstance(s, Atomic) and s.op == "load":
+        return
+    line = s.site.range.start.line
+    machine.path.locks.append(LockEvent(machine.sequence, machine.clock, array, takes, mask.must, line))
+
+
+def _stored(machine: Machine, e: Expr, array: Array) -> Value | None:
+    """The stored value where it matters: modelled contents, or whether two stores agree."""
+    if array.id in machine.facts.modelled or isinstance(e, Const):
+        return machine.eval.value(e)
+    inner = e.operand if isinstance(e, Cast) else e
+    if isinstance(inner, Var) and inner.id in machine.eval.env:
+        return machine.eval.value(e)
+    return machine.eval.value(inner) if isinstance(inner, Const) else None
+
+
+def _remember_store(machine: Machine, s: Store, address: Address, stored: Value | None, mask: Mask) -> None:
+    value = stored if stored is not None else machine.eval.fresh("a stored value")
+    if address.array.space is not Space.LOCAL:
+        _shared(machine, address.array).store(address.offset, value, s.type, mask.must, mask.may)
+        return
+    cells = machine.local.setdefault(address.array.id, {})
+    if not isinstance(address.offset, int):
+        _scatter_local(machine, cells, address.offset, value, mask)
+        return
+    old = cells.get(address.offset)
+    full = old is None or mask.may is machine.everyone.must
+    cells[address.offset] = value if full or old is None else machine.merged(value, old, mask)
+
+
+def _scatter_local(
+    machine: Machine, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
+) -> None:
+    offsets = set[int]() if isinstance(at, Data) else set[int](at.ravel().tolist())
+    if isinstance(at, Data) or len(offsets) > 64:
+        cells.clear()
+        return
+    for o in sorted(offsets):
+        lanes = machine.narrowed(mask, np.equal(at, o))
+        if lanes is not None:
+            old = cells.get(o)
+            cells[o] = value if old is None else machine.merged(value, old, lanes)
+
+
+def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
+    machine.eval.executed_by(mask.may, mask.sure)
+    result: Value | None = None
+    for _, address, part in _targets(machine, s.pointer, mask, s.site):
+        if part is None:
+            continue
+        array = address.array
+        if _records(machine, array):
+            record(
+                machine,
+                s.site,
+                address,
+                Mode.ATOMIC,
+                s.type.size,
+                part,
+                scope=s.scope,
+                elementwise=_vector(s),
+            )
+        if array.id in machine.facts.modelled and array.space is Space.SHARED and s.op != "load":
+            unknown = machine.eval.fresh("an atomic")
+            _shared(machine, array).store(address.offset, unknown, s.type, part.must, part.may)
+        if id(s) in machine.facts.acquiring or array in machine.facts.lock_arrays:
+            _lock(machine, s, array, part, id(s) in machine.facts.acquiring)
+        ticket = _number_drawn(machine, s, address, part)
+        if s.var is not None and s.var.id in machine.facts.relevant:
+            reason = f"the old value that {s.site.text or 'an atomic'} returns"
+            result = machine.eval.fresh(reason, ticket=ticket)
+        machine.versions[array.id] = machine.versions.get(array.id, 0) + (s.op != "load")
+    if s.var is not None and s.var.id in machine.facts.relevant:
+        machine.define(
+            s, s.var, machine.eval.fresh("an atomic", weak=True) if result is None else result, mask
+        )
+    return mask
+
+
+def _vector(s: Atomic) -> bool:
+    return not isinstance(s.type, Int | Float | Pointer)
+
+
+def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
+    """The numbers that a counter hands out here; None: they need not be distinct."""
+    if s.op not in ("add", "sub", "inc") or not _only_counts(machine, s, address.array):
+        return None
+    gap = machine.eval.scalar(s.operands[0])
+    if isinstance(gap, int) and s.op != "inc":
+        gap = abs(tickets.signed(gap, s.type.size))
+    within = min(spread_of(address.offset, machine.blocks), Spread.GRID)
+    if address.array.space is Space.SHARED:
+        within = min(within, Spread.BLOCK)
+    # Plain stores to the counter (a reset) start a new family; atomics do not.
+    resets = machine.plain_stores.get(address.array.id, 0)
+    family = hash((address.array.id, identity(address.offset), resets))
+    counts = s.op == "inc" or (isinstance(gap, int) and gap > 0)
+    x, y, z = machine.grid if within is Spread.GRID else (1, 1, 1)
+    draws = tickets.draws_of_grid(mask.must, mask.may, machine.blocks, x * y * z)
+    limit = (gap if isinstance(gap, int) else -1) if s.op == "inc" else None
+    machine.path.tickets.append(
+        Ticketing(
+            family, address.array.id, machine.sequence, machine.clock, mask.must, draws if counts else None,
+            1 if s.op == "inc" or not isinstance(gap, int) else gap, isinstance(address.offset, int),
+            tickets.direction(s) == "down", limit,
+        )
+    )  # fmt: skip
+    if not counts or within is Spread.THREAD:
+        return None
+    # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
+    return Ticket(family, gap if s.op != "inc" and isinstance(gap, int) else 0, (), within)
+
+
+def _only_counts(machine: Machine, counting: Atomic, array: Array) -> bool:
+    """All atomics of the kernel on this counter move it the same way."""
+    ways = machine.atomic_ways.get(array.id)
+    if ways is None:
+        ways = machine.atomic_ways[array.id] = {
+            tickets.direction(s) for s in machine.facts.statements
+            if isinstance(s, Atomic) and array in (machine.facts.roots(s.pointer) or {array})
+        }  # fmt: skip
+    return None not in ways and ways <= {tickets.direction(counting), ""}
+
+
+def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
+    machine.eval.executed_by(mask.may, mask.sure)
+    size = machine.eval.scalar(s.size)
+    if not isinstance(size, int):
+        at = s.site.range.start.line
+        machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
+        return mask
+    for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
+        site = s.where(mode)
+        for _, address, part in _targets(machine, pointer, mask, site):
+            if part is not None and _records(machine, address.array):
+                if s.asynchronous:
+                    machine.copies.issue(machine, s, address, mode, size, part)
+                else:
+                    record(machine, site, address, mode, size, part, copied=True)
+            if mode is Mode.WRITE:
+                machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
+                machine.local.pop(address.array.id, None)
+                if address.array.space is Space.SHARED and address.array.id in machine.facts.modelled:
+                    _shared(machine, address.array).forget()
+    return mask
+
+
+def record(
+    machine: Machine, site: Site, address: Address, mode: Mode, size: int, mask: Mask, *,
+    stored: Value | None = None, scope: Scope | None = None, copied: bool = False,
+    finishes: Lanes | None = None, team: Lanes | None = None, elementwise: bool = False,
+) -> None:  # fmt: skip
+    if mode is Mode.WRITE:
+        machine.plain_stores[address.array.id] = machine.plain_stores.get(address.array.id, 0) + 1
+    machine.sequence += 1
+    machine.tracked_sequence = machine.sequence
+    machine.recorded += mask.may.size
+    if machine.recorded > machine.budget.lanes:
+        raise OutOfBudget(f"more than {machine.budget.lanes} accesses of single threads")
+    machine.path.accesses.append(
+        Access(
+            site, address.array, mode, size, address.offset, mask.must, mask.may, machine.clock, machine.warp,
+            machine.sequence, machine.loops, mask.guards, scope, stored, machine.grid_clock, mask.drawn,
+            len(machine.path.choices), copied, mask.doubt, mask.given, machine.held,
+            finishes, team, elementwise,
+        )
+    )  # fmt: skip
+    if machine.copies.open:
+        machine.copies.check_own(machine, machine.path.accesses[-1])

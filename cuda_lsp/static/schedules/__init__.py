@@ -1,0 +1,1 @@
+"""A real schedule on a real memory: races that an execution shows."""

@@ -1,0 +1,210 @@
+"""From a schedule that shows a race to a finding: may its inputs be called a condition, and in which words.
+
+The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
+host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
+
+- neither comes from data: a condition (``if (in[i] == 6) *count += 1``);
+- one does, in shared memory: a condition; in global memory only when the other access takes every thread's
+  own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart;
+- both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
+  only one of the two is, which says that threads meet there. A plain scatter may be a permutation, and
+  ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
+  are disjoint: these stay *possible*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from cuda_lsp.ir.program import Array, Axis, Kernel, Var
+from cuda_lsp.model import (
+    Code,
+    Finding,
+    GpuModel,
+    LaunchConfig,
+    Mode,
+    RaceKind,
+    Related,
+    Space,
+    Status,
+    Witness,
+)
+from cuda_lsp.static import messages, work
+from cuda_lsp.static.assumed import free_scalars, unlike
+from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.schedules.run import Pending
+from cuda_lsp.static.schedules.search import Search, Shown, Sites
+
+_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+
+
+def races_by_running(
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float, *,
+    glance: bool = False,
+) -> dict[Sites, Finding]:  # fmt: skip
+    """Certain findings for those of the wanted pairs of places that a real schedule shows to race.
+
+    ``glance``: a few inputs only, which takes milliseconds.
+    """
+    if not wanted or unlike(kernel, launch) or work.now() >= deadline:
+        return {}
+    try:
+        search = Search.of(kernel, launch, gpu, deadline)
+    except RecursionError:
+        return {}
+    wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
+    found: dict[Sites, Finding] = {}
+    for pair, shown in search.shown(wanted, glance=glance).items():
+        if _meant(search.flow, shown, kernel, launch):
+            found[pair] = _finding(search, shown)
+    return found
+
+
+def every_pair(flow: DataFlow) -> Iterator[Sites]:
+    """Places that may conflict, for a kernel that nobody has listed them of."""
+    places = [a for a in flow.accesses if any(x.space in (Space.SHARED, Space.GLOBAL) for x in a.arrays)]
+    for i, a in enumerate(places):
+        for b in places[i:]:
+            modes = {a.mode, b.mode}
+            if modes not in ({Mode.READ}, {Mode.ATOMIC}) and a.arrays & b.arrays:
+                first, second = sorted((a.site.range, b.site.range))
+                yield first, second
+
+
+# ------------------------------------------------------------------------------------------ the rule
+
+
+def _ever_meant(flow: DataFlow, pair: Sites, kernel: Kernel, launch: LaunchConfig) -> bool:
+    """Some accesses at the two places, if they raced, would be a race and no broken invariant."""
+    return any(
+        _may_be_meant(flow, a, b, kernel, launch)
+        for a in flow.at(pair[0])
+        for b in flow.at(pair[1])
+        if (a.mode.writes or b.mode.writes)
+    )
+
+
+def _meant(flow: DataFlow, shown: Shown, kernel: Kernel, launch: LaunchConfig) -> bool:
+    first, second = (
+        [a for a in flow.at(p.touch.site.range) if a.mode is p.touch.mode]
+        for p in (shown.first, shown.second)
+    )
+    return bool(first and second) and all(
+        _may_be_meant(flow, a, b, kernel, launch) for a in first for b in second if a.arrays & b.arrays
+    )
+
+
+def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig) -> bool:
+    if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
+        return False  # what orders others
+    data = [flow.arrays_in(x.address) for x in (a, b)]
+    if not any(data):
+        return True
+    shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
+    if all(data):
+        if data[0] != data[1] or data[0] & flow.rows:
+            return False
+        one_atomic = (a.mode is Mode.ATOMIC) != (b.mode is Mode.ATOMIC)
+        return one_atomic or _is_update(flow, a, b)
+    if shared:
+        return True
+    own = a if not data[0] else b
+    open_scalars = set(free_scalars(kernel, launch))
+    moved = any(isinstance(x, Var) and x.name in open_scalars for x in own.address)
+    chosen = flow.arrays_in(own.guard) - own.arrays
+    return not moved and not chosen and bool(own.address & _THREADS)
+
+
+def _is_update(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
+    """The same place is read and written without an atomic."""
+    if a.site.range != b.site.range and a.address != b.address:
+        return False
+    same = [x for x in flow.accesses if x.arrays & a.arrays and x.address == a.address]
+    modes = {x.mode for x in same}
+    return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
+
+
+# ------------------------------------------------------------------------------------------- the words
+
+
+def _finding(search: Search, shown: Shown) -> Finding:
+    kernel, launch = search.kernel, search.launch
+    early, late = sorted((shown.first, shown.second), key=_place_in_text)
+    kind = _kind(early.touch.mode, late.touch.mode)
+    condition = " and ".join(_conditions(search, shown)) or None
+    a, b = early.runner.thread, late.runner.thread
+    blocks = None if shown.same_block else (a.bid, b.bid)
+    cells = tuple((array.name, offset, value) for (array, offset), value in shown.asked().items())
+    index = messages.element(early.array, max(early.start, late.start))
+    used = {n: v for n, v in shown.arguments.items() if condition is not None and f"`{n}`" in condition}
+    witness = Witness((a.tid, b.tid), blocks, early.array.name, index, used, shown.arguments, cells)
+    warp = _within_a_warp(search, shown)
+    actions = tuple(messages.doing(p.touch.mode, p.touch.site) for p in (late, early))
+    who = tuple(messages.thread(t.tid, t.bid if blocks else None) for t in (b, a))
+    same = early.touch.site.range == late.touch.site.range
+    remedy = messages.remedy(not shown.same_block, warp, same, loop_carried=False)
+    text = messages.race(kind, str(witness), (who[0], who[1]), (actions[0], actions[1]), {}, remedy)
+    code = Code.GLOBAL_RACE if early.array.space is Space.GLOBAL else Code.SHARED_RACE
+    return Finding(
+        Code.WARP_RACE if warp else code,
+        Status.PROVED if condition is None else Status.CONDITIONAL,
+        text + (f", when {condition}" if condition else ""),
+        kernel.name,
+        late.touch.site,
+        (Related(early.touch.site, f"the other access: {actions[1]}"),),
+        kind=kind,
+        witness=witness,
+        condition=condition,
+        same_value=_same_value(early, late),
+        launch=launch,
+    )  # fmt: skip
+
+
+def _place_in_text(p: Pending) -> tuple[object, ...]:
+    return (p.touch.site.range, p.touch.mode.writes)
+
+
+def _kind(early: Mode, late: Mode) -> RaceKind:
+    if not early.writes:
+        return RaceKind.WAR
+    return RaceKind.WAW if late.writes else RaceKind.RAW
+
+
+def _same_value(a: Pending, b: Pending) -> bool:
+    both = a.touch.constant and b.touch.constant and a.touch.mode is b.touch.mode is Mode.WRITE
+    return both and a.value is not None and a.value == b.value
+
+
+def _within_a_warp(search: Search, shown: Shown) -> bool:
+    size = search.gpu.warp_size
+    a, b = shown.first.runner.thread, shown.second.runner.thread
+    same = shown.same_block and a.linear // size == b.linear // size
+    return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
+
+
+def _conditions(search: Search, shown: Shown) -> Iterator[str]:
+    """What of the inputs the race needs, for people."""
+    flow = search.flow
+    places = [x for p in (shown.first, shown.second) for x in flow.at(p.touch.site.range)]
+    decide = frozenset[Source](source for x in places for source in x.address | x.guard)
+    cells = {cell: v for cell, v in shown.asked().items() if cell[0] in flow.arrays_in(decide)}
+    if cells:
+        yield messages.contents(cells)
+    elif shown.arrays:
+        yield _certain_values(shown.arrays & flow.arrays_in(decide) or shown.arrays)
+    for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
+        yield f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
+    free = set(free_scalars(search.kernel, search.launch))
+    addresses = frozenset[Source](source for x in places for source in x.address)
+    if not shown.same_block and search.launch.grid is None:
+        yield "the grid has more than one block"
+    named = [p.name for p in search.kernel.params if p.name in free and p in addresses]
+    if not named and not cells and not shown.choices:
+        named = [p.name for p in search.kernel.params if p.name in free and p in decide]
+    if named:
+        yield "for example " + " and ".join(f"`{n}` == {shown.arguments[n]}" for n in named)
+
+
+def _certain_values(arrays: Collection[Array]) -> str:
+    ordered = sorted(arrays, key=lambda array: array.id)
+    return messages.certain_values(list(dict.fromkeys(f"`{array.name}`" for array in ordered)))

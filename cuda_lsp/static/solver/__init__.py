@@ -1,0 +1,1 @@
+"""Z3 on what arithmetic leaves open: proofs, witnesses that are replayed, readable conditions."""

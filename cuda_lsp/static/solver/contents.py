@@ -1,0 +1,197 @@
+"""Races that need memory to hold something: which contents show them, and may that be called a condition.
+
+A model of the pair says what arrays hold when the kernel starts; both threads are replayed on those
+contents. What comes out is *conditional* where nothing in the source excludes it:
+
+- both addresses are known and only conditions depend on data (``if (in[i] == 6) *count += 1``),
+- the address is data and the access is one half of an update that is not atomic (``bins[data[i]]++``),
+- in shared memory, one of the two addresses alone is data.
+
+A plain scatter (``out[index[i]] = x``) stays *possible*: the index may well be a permutation. So does what
+walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``), which ascend.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import define, field
+
+from cuda_lsp.ir.program import Array
+from cuda_lsp.model import Mode, Space
+from cuda_lsp.static import messages
+from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.offset_arrays import offset_arrays
+from cuda_lsp.static.solver.query import Answer, Query
+from cuda_lsp.static.solver.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.events import Access, accesses
+from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.walk import memory_name
+
+Met = tuple[ThreadAccess, ThreadAccess]
+Cells = tuple[tuple[str, int, int], ...]
+"""What arrays hold: name, byte offset, value."""
+
+_FILLS = (0, 1, -(1 << 20), 1 << 20)
+"""What arrays hold where the model is silent; the extremes satisfy most comparisons."""
+
+
+def with_contents(
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
+) -> tuple[Met | None, str | None, Cells]:
+    """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
+    arrays = frozenset((p.pair.first.array, p.pair.second.array))
+    choices = (None, True, False) if _inputs_choose(p, query) else (None,)
+    for fill, choice in itertools.product(_FILLS, choices):
+        memory = _Contents(answer, query, fill)
+        try:
+            runs = [query.replay(thread, arguments, arrays, memory.at, choice) for thread in threads]
+        except (NeedsData, TooLong):
+            continue
+        met = collide(
+            (threads[0], runs[0]), (threads[1], runs[1]),
+            (p.pair.first.site, p.pair.second.site), query.where.warp_size,
+        )  # fmt: skip
+        if met is not None and _feasible(met, runs, memory, choice is not None):
+            return met, _told(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+    return None, None, ()
+
+
+def _inputs_choose(p: Problem, query: Query) -> bool:
+    """Some condition on floating-point data decides, and of no other data than what global memory holds."""
+    shared = any(a.space is Space.SHARED for a in (p.pair.first.array, p.pair.second.array))
+    contents = {memory_name(a) for a in query.kernel.arrays if a.space is Space.GLOBAL}
+    names = _unknowns(p.formula, query)
+    floats = names & query.summary.loaded
+    return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
+
+
+def _told(met: Met, memory: _Contents) -> str:
+    """The contents of memory, and how conditions on floating-point data come out, as a condition."""
+    chosen = {access.chosen for access in met} - {None}
+    texts = [
+        f"the condition on line {c[0].range.start.line} is {'true' if c[1] else 'false'}" for c in chosen if c
+    ]
+    return " and ".join([*([memory.text()] if memory.asked else []), *sorted(texts)])
+
+
+@define
+class _Contents:
+    """What memory holds at the start: the model's word, else ``fill``. Remembers what was asked."""
+
+    answer: Answer
+    query: Query
+    fill: int
+    asked: dict[tuple[Array, int], int] = field(factory=dict[tuple[Array, int], int])
+    of_written: set[Array] = field(factory=set[Array])
+
+    def at(self, array: Array, offset: int) -> int | None:
+        name = memory_name(array)
+        unknowns = self.query.summary.unknowns
+        if name not in unknowns:
+            if array.space is not Space.GLOBAL:
+                return None  # nobody fills shared memory before the kernel starts
+            self.of_written.add(array)
+            name = f"{name}@0"
+        value = self.answer.cells.get((name, offset), self.fill)
+        self.asked[array, offset] = value
+        return value
+
+    def cells(self) -> Cells:
+        return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
+
+    def text(self) -> str:
+        inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
+        shown = inputs or self.asked
+        return messages.contents(shown)
+
+
+def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:
+    """Whether some schedule of the two threads reads those contents.
+
+    Arrays that the kernel writes hold their first contents only before any barrier, and until the thread
+    itself writes there. ``chosen``: conditions on floating-point data, of which nobody knows where they
+    were read, came out as wanted.
+    """
+    if chosen and any(access.passed for access in met):
+        return False
+    if not memory.of_written:
+        return True
+    return not any(access.passed for access in met) and not any(
+        _reads_its_own(run.accesses, memory.of_written) for run in runs
+    )
+
+
+def _reads_its_own(accesses: Iterable[ThreadAccess], arrays: set[Array]) -> bool:
+    written: list[ThreadAccess] = []
+    for a in accesses:
+        if a.array not in arrays:
+            continue
+        if a.mode is not Mode.WRITE and any(
+            w.array is a.array and w.start < a.stop and a.start < w.stop for w in written
+        ):
+            return True
+        if a.mode.writes:
+            written.append(a)
+    return False
+
+
+def _may_be_meant(p: Problem, query: Query) -> bool:
+    """Whether the contents that the race needs are a condition, and not an invariant surely kept."""
+    if depends_on_atomics(p, query):
+        return False
+    first, second = p.pair.first, p.pair.second
+    data = [bool(_contents_in(access.offset, query)) for access in (first, second)]
+    if not any(data):
+        return True
+    if all(data):
+        if _within_rows(p, query):
+            return False
+        return _is_update(first, query) and _alike(first, second)
+    return first.array.space is Space.SHARED
+
+
+def _within_rows(p: Problem, query: Query) -> bool:
+    """Where rows begin and how long they are stand apart (``first[v] + k``, ``k < count[v]``).
+
+    Where neighbouring offsets bound them, ``orders`` asks.
+    """
+    flow = data_flow(query.kernel)
+    places = (p.pair.first.site.range, p.pair.second.site.range)
+    within = all(any(flow.arrays_in(x.address) & flow.rows for x in flow.at(place)) for place in places)
+    return within and not offset_arrays(query.kernel)
+
+
+def _is_update(access: Access, query: Query) -> bool:
+    """The same place is read and written without an atomic: ``x[k] += 1``, or in two statements."""
+    same = [a for a in accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
+    return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and all(a.mode is not Mode.ATOMIC for a in same)
+
+
+def _alike(a: Access, b: Access) -> bool:
+    """The same place for one thread: one expression of the text, or equal addresses."""
+    return a.offset is b.offset or a.site.range == b.site.range
+
+
+def depends_on_atomics(p: Problem, query: Query) -> bool:
+    """Some atomic's result decides: one thread may have been picked."""
+    return any(name in query.summary.tainted for name in _unknowns(p.formula, query))
+
+
+def only_inputs_decide(p: Problem, query: Query) -> bool:
+    """All unknowns of the pair are contents of arrays that the kernel does not write."""
+    inputs = {memory_name(a) for a in query.kernel.arrays if a.space is Space.GLOBAL}
+    return all(name.partition(":")[0] in inputs for name in _unknowns(p.formula, query))
+
+
+def _unknowns(formula: Term, query: Query) -> set[str]:
+    names = {base_name(part.args[0]) for part in t.subterms(formula) if part.op in (Op.APPLY, Op.TEST)}
+    return {name for name in names if name not in query.summary.facts}
+
+
+def _contents_in(offset: Term, query: Query) -> set[str]:
+    return {name for name in _unknowns(offset, query) if name in query.summary.unknowns}

@@ -1,0 +1,61 @@
+"""Barriers that are missed only by threads that pass no later one: threads that have left the kernel.
+
+Where all threads that miss a barrier miss every later barrier too, no two barriers are ever taken for one
+another: those who stay are ordered by it, those who left have no order with them (``symbolic.intervals``
+treats them so). Verdicts about races hold; the divergence itself is still a finding. Where a thread misses a
+barrier and reaches another, the two may be matched, and nothing after them has a known order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cuda_lsp.ir.program import BarrierScope
+from cuda_lsp.static.solver.query import Outcome, Query
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import copy_of, shared_level
+from cuda_lsp.static.symbolic.encode import closure
+from cuda_lsp.static.symbolic.events import BarrierEvent, Event, LoopEvent
+from cuda_lsp.static.symbolic.intervals import Relation
+from cuda_lsp.static.symbolic.launch import related
+from cuda_lsp.static.symbolic.terms import Level, Term
+
+_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
+
+_Placed = tuple[BarrierEvent, tuple[Term, ...]]
+"""A barrier and the round counters of the loops around it, outermost first."""
+
+
+def missed_by_leavers_only(query: Query, events: Sequence[Event]) -> bool:
+    """Proved: no thread misses a barrier that another one passes, and reaches a later one."""
+    relation = Relation()
+    facts = related(query.where, relation)
+    shared = shared_level(relation)
+    placed = [p for p in _barriers(events, ()) if p[0].scope in _WIDE]
+    for i, (barrier, rounds) in enumerate(placed):
+        if t.level_of(barrier.guard) <= Level.BLOCK:
+            continue
+        passes = copy_of(barrier.guard, 1, shared, {})
+        misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
+        for j, (other, other_rounds) in enumerate(placed):
+            if j < i and not set(rounds) & set(other_rounds):
+                continue  # before it, and never again
+            reached = copy_of(_in_any_round(other.guard, other_rounds), 2, shared, {})
+            formula = closure(t.and_(facts, passes, misses, reached), query.summary, shared)
+            if query.solve(formula).outcome is not Outcome.REFUTED:
+                return False
+    return True
+
+
+def _barriers(events: Sequence[Event], rounds: tuple[Term, ...]) -> Iterator[_Placed]:
+    for event in events:
+        if isinstance(event, BarrierEvent):
+            yield event, rounds
+        elif isinstance(event, LoopEvent):
+            yield from _barriers(event.events, (*rounds, event.iterator))
+
+
+def _in_any_round(guard: Term, rounds: Sequence[Term]) -> Term:
+    """The guard with round counters of its own, of the same range."""
+    renamed = {r: t.symbol(f"{r.args[0]}'", r.args[1], r.lo, r.hi) for r in rounds}
+    return t.substitute(guard, renamed)

@@ -1,0 +1,72 @@
+"""Sizes that a kernel's own layout divides evenly, and races that need one that does not.
+
+``base + C / 8`` carves memory for a ``C`` of whole vectors of eight; where ``C`` is none, a row reaches
+into the next. The host owes the kernel that much, so such a race is told as a doubt about ``C``.
+
+Asked with ``8 * whole`` in the parameter's place: there quotients come out even, and what is left is
+refuted by its digits or by the solver, or needs no odd size at all.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.digits import digits_of
+from cuda_lsp.static.symbolic.terms import Op, Term
+
+MAX_DIVISORS = 3
+
+
+def grain_of(p: Problem, facts: Term, query: Query) -> str | None:
+    """What keeps the two accesses apart, by the smallest number ("`C` is a multiple of 8"); else None."""
+    for parameter in sorted(_parameters(p, query), key=lambda part: part.args[0]):
+        for divisor in sorted(_divisors(parameter, p.formula))[:MAX_DIVISORS]:
+            if _apart(*_evenly(p, facts, parameter, divisor), query):
+                return f"`{parameter.args[0]}` is a multiple of {divisor}"
+    return None
+
+
+def _parameters(p: Problem, query: Query) -> set[Term]:
+    return {x for x in t.subterms(p.formula) if x.op is Op.SYMBOL and x.args[0] in query.where.free}
+
+
+def _divisors(parameter: Term, formula: Term) -> set[int]:
+    """Constants above one by which something with the parameter in it is divided."""
+    found: set[int] = set()
+    for part in t.subterms(formula):
+        if part.op in (Op.FLOOR_DIV, Op.FLOOR_MOD):
+            divisor = part.args[1]
+        elif part.op in (Op.DIV, Op.REM) and part.args[1].is_const:
+            divisor = part.args[1].value
+        else:
+            continue
+        if divisor > 1 and parameter in t.subterms(part.parts[0]):
+            found.add(divisor)
+    return found
+
+
+def _evenly(p: Problem, facts: Term, parameter: Term, divisor: int) -> tuple[Problem, Term, str]:
+    name = parameter.args[0]
+    whole = t.symbol(f"{name}/{divisor}", parameter.args[1], parameter.lo // divisor, parameter.hi // divisor)
+    memo: dict[Term, Term] = {}
+
+    def even(term: Term) -> Term:
+        return t.substitute(term, {parameter: t.scale(whole, divisor)}, memo)
+
+    first, second = p.offsets
+    problem = evolve(
+        p, overlap=even(p.overlap), guards=even(p.guards), difference=even(p.difference),
+        offsets=(even(first), even(second)),
+    )  # fmt: skip
+    return problem, even(facts), whole.args[0]
+
+
+def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:
+    digits = digits_of(p, facts, query.where.axes, [whole, *query.where.free])
+    if digits is not None and digits.refuted:
+        return True
+    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    return query.satisfiable(formula) is False

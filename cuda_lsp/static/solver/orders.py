@@ -1,0 +1,41 @@
+"""Races that need an array of offsets to go down.
+
+``for (e = row[v]; e < row[v + 1]; e++) val[e] *= 2;`` gives each thread a stretch of its own when ``row``
+ascends, as offsets of rows, buckets and segments do. A pair that only contents out of order bring together is
+told as a doubt about the array. Asked with the fact added for every two places of the array in the formula.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.walk import memory_name
+
+MAX_PLACES = 6
+
+
+def order_of(p: Problem, facts: Term, query: Query) -> str | None:
+    """What keeps the two accesses apart: "`row` ascends"; None: that alone does not."""
+    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    names = {memory_name(array): array.name for array in query.kernel.arrays}
+    places: dict[str, list[Term]] = defaultdict(list)
+    for part in t.subterms(formula):
+        if part.op is Op.APPLY and base_name(part.args[0]) in names and len(part.args[2]) == 1:
+            places[base_name(part.args[0])].append(part)
+    for name, found in places.items():
+        if 1 < len(found) <= MAX_PLACES:
+            ascends = t.and_(*(_ascending(a, b) for a, b in itertools.permutations(found, 2)))
+            if query.satisfiable(t.and_(formula, ascends)) is False:
+                return f"`{names[name]}` ascends"
+    return None
+
+
+def _ascending(a: Term, b: Term) -> Term:
+    (here,), (there,) = a.args[2], b.args[2]
+    return t.or_(t.not_(t.le(here, there)), t.le(a, b))

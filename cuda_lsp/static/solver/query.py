@@ -1,0 +1,301 @@
+"""One question to Z3: can these two accesses meet?  Answers are final, candidates, or unknown.
+
+The integer theory is asked first (bit operators abstracted: a refutation there holds); where bit
+operators occur, bit-vectors wide enough for every sub-term decide.  Every query has its time-out and
+the kernel its deadline.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.static import work
+from cuda_lsp.static.solver.rows import FEW, Pitch, ample
+from cuda_lsp.static.solver.tickets import number_facts
+from cuda_lsp.static.solver.witness import Run, Thread, replay
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
+from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, width_for, z3
+from cuda_lsp.static.symbolic.events import Summary
+from cuda_lsp.static.symbolic.launch import Setting
+from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
+
+SMALL = (64, 4096)
+"""Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
+
+_MOST_THREADS = 1024
+"""Symbols below it (thread indices) are as good as small."""
+
+
+REPLAY_GRACE = 0.05
+"""Seconds behind the deadline that a replay may take."""
+
+
+class Outcome(enum.Enum):
+    REFUTED = "refuted"
+    MODEL = "model"
+    UNKNOWN = "unknown"
+
+
+@frozen(eq=False)
+class Answer:
+    """``values``: the model, by symbol or application term (integers; predicates 0 or 1).
+
+    ``cells``: what it says of unknown functions of one operand (memory): (name, operand) → value.
+    """
+
+    outcome: Outcome
+    values: Mapping[Term, int] | None = None
+    cells: Mapping[tuple[str, int], int] = field(factory=dict[tuple[str, int], int])
+
+
+REFUTED = Answer(Outcome.REFUTED)
+UNKNOWN = Answer(Outcome.UNKNOWN)
+
+
+class Counter(Protocol):
+    queries: int
+
+
+@define(eq=False)
+class Query:
+    """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: of ``work.now``."""
+
+    kernel: ir.Kernel
+    where: Setting
+    summary: Summary
+    limit: float
+    deadline: float
+    stats: Counter
+    known: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
+    _context: Any = field(factory=lambda: z3().Context())
+    _units: int = 0
+
+    def replay(
+        self,
+        thread: Thread,
+        arguments: Mapping[str, int],
+        interesting: frozenset[ir.Array],
+        memory: Callable[[ir.Array, int], int | None] = lambda array, offset: None,
+        choice: bool | None = None,
+    ) -> Run:
+        """``witness.replay`` of the kernel, which ends soon after the deadline."""
+        until = self.deadline + REPLAY_GRACE
+        return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
+
+    def ask(self, p: Problem, facts: Term) -> Answer:
+        """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.formula), p, shared)
+        return self.solve(formula)
+
+    def refutes(self, formula: Term) -> bool:
+        """The formula is impossible; what its linear part shows is seen first."""
+        return self.satisfiable(formula) is False
+
+    def _refuted_quickly(self, formula: Term) -> bool:
+        """``refutes``, as far as linear arithmetic goes."""
+        return self.refutes(formula) if is_linear(formula) else self._refuted_linearly(formula)
+
+    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Iterator[Pitch]:
+        """The rows that, not overlapping, make the pair impossible, as they are found."""
+        shared = shared_level(p.pair.relation)
+
+        def formula(pitch: Pitch) -> Term:
+            return self.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p, shared)
+
+        found = False
+        for pitch in pitches:
+            if self._refuted_quickly(formula(pitch)):
+                found = True
+                yield pitch
+        for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
+            sizes, sized = self._sized(formula(pitch))
+            if sizes and self._refuted_quickly(sized):
+                yield evolve(pitch, sizes=sizes)
+        likeliest = next(iter(pitches), None)
+        if not found and likeliest is not None and self.refutes(formula(likeliest)):
+            yield likeliest
+
+    def _sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
+        """The formula for parameters that are not negative, and those of which it does not say so itself."""
+        free = [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
+        doubtful = [x for x in free if x.lo < 0]
+        return tuple(x.args[0] for x in doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
+
+    def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
+        """The pair is impossible in this case of its formula."""
+        formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
+        return self.refutes(formula)
+
+    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+        """The program's own guards keep columns within their rows: nothing need be assumed.
+
+        Where that may be assumed, products of unknowns are not worth the solver's time.
+        """
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        lightly = pitch.assumable and not pitch.bounded
+        return self._refuted_quickly(formula) if lightly else self.refutes(formula)
+
+    def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[str, ...]:
+        """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        sizes, sized = self._sized(formula)
+        return sizes if sizes and self.refutes(sized) else ()
+
+    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
+        """Columns leave their rows however wide these are: the program bounds them wrongly.
+
+        None: not decided.
+        """
+        if not pitch.parameters:
+            return False
+        shared = shared_level(p.pair.relation)
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
+        free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
+        formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
+        return False if self._refuted_linearly(formula, few=FEW) else self.satisfiable(formula)
+
+    def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
+        """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
+        if self.summary.assumptions is not None:
+            formula = t.and_(formula, self.summary.assumptions)
+        formula = closure(formula, self.summary, shared)
+        return t.and_(formula, *number_facts(formula, self.summary, p.pair.relation))
+
+    def solve(self, formula: Term) -> Answer:
+        """The answer for a complete formula; a formula asked before is not asked again."""
+        if formula is t.FALSE:
+            return REFUTED
+        answer = self.known.get(formula)
+        if answer is None and formula in self._any and self._any[formula].outcome is not Outcome.MODEL:
+            answer = self.known[formula] = self._any[formula]
+        if answer is None:
+            answer = self.known[formula] = self._solve(formula)
+        return answer
+
+    def _refuted_linearly(self, formula: Term, few: int = 0) -> bool:
+        """A contradiction that products and quotients of unknowns have no part in, but as unknowns."""
+        if is_linear(formula):
+            return False
+        known = self._linearly.get(formula)
+        if known is None:
+            encoder = Encoder(self._context, linear=True, few=few)
+            answer, _ = self._check(formula, encoder, 0.25 * self.limit)
+            known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
+        return known
+
+    def _solve(self, formula: Term) -> Answer:
+        answer, width, sure = self._any_model(formula)
+        return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
+
+    def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
+        """An answer, the width of its integers, and whether a model is more than a candidate."""
+        if self._refuted_linearly(formula):
+            return REFUTED, None, True
+        answer, inexact = self._check(formula, Encoder(self._context))
+        if answer.outcome is Outcome.REFUTED or not has_bits(formula):
+            return answer, None, not inexact
+        width = width_for(formula)
+        return self._check(formula, Encoder(self._context, width))[0], width, True
+
+    def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
+        """A model with modest parameters, rounds and blocks, when there is one."""
+        for limit in SMALL:
+            wide = [
+                part for part, value in (answer.values or {}).items()
+                if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= _MOST_THREADS
+            ]  # fmt: skip
+            if not wide:
+                return answer
+            limits = (t.and_(t.le(t.ZERO, part), t.le(part, t.const(limit))) for part in wide)
+            better, _ = self._check(t.and_(formula, *limits), Encoder(self._context, width))
+            if better.outcome is Outcome.MODEL:
+                return better
+        return answer
+
+    def satisfiable(self, formula: Term) -> bool | None:
+        """Whether the formula has a model; None: not decided."""
+        if formula is t.FALSE:
+            return False
+        answer = self.known.get(formula) or self._any.get(formula)
+        if answer is None:
+            answer = self._any[formula] = self._any_model(formula)[0]
+        return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
+
+    def possible(self, p: Problem, facts: Term) -> bool | None:
+        """Whether the pair's formula has a model under ``facts``; None: not decided."""
+        shared = shared_level(p.pair.relation)
+        return self.satisfiable(self.complete(t.and_(facts, p.formula), p, shared))
+
+    def _check(self, formula: Term, encoder: Encoder, limit: float | None = None) -> tuple[Answer, bool]:
+        if formula is t.FALSE:
+            return REFUTED, False
+        left = min(limit or self.limit, self.deadline - work.now())
+        if left <= 0.005:
+            return UNKNOWN, False
+        self.stats.queries += 1
+        try:
+            goal = encoder.encode(formula)
+        except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
+            return UNKNOWN, True
+        solver: Any = z3().Solver(ctx=self._context)
+        solver.set("rlimit", work.z3_units(left))
+        solver.set("timeout", int(1000 * work.PATIENCE * left))
+        solver.add(*encoder.constraints, goal)
+        result = solver.check()
+        work.DONE.queries += 1
+        units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
+        work.DONE.units += units - self._units
+        self._units = units
+        if result == z3().unsat:
+            return REFUTED, encoder.inexact
+        if result != z3().sat:
+            return UNKNOWN, encoder.inexact
+        model = solver.model()
+        return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
+
+
+_NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})
+
+
+def is_linear(term: Term) -> bool:
+    """Sums of symbols only, with quotients by constants."""
+    for part in t.subterms(term):
+        if part.op in _NONLINEAR or (part.op is Op.SUM and any(len(m) > 1 for m in t.monomials(part))):
+            return False
+    return True
+
+
+def _values(model: Any, encoder: Encoder) -> dict[Term, int]:
+    values: dict[Term, int] = {}
+    for term, variable in encoder.names.items():
+        values[term] = _integer(model.eval(variable, model_completion=True), encoder)
+    return values
+
+
+def _cells(model: Any, encoder: Encoder) -> dict[tuple[str, int], int]:
+    cells: dict[tuple[str, int], int] = {}
+    for term, variable in encoder.names.items():
+        if term.op is Op.APPLY and len(term.args[2]) == 1:
+            operand = encoder.encode(term.args[2][0])
+            where = _integer(model.eval(operand, model_completion=True), encoder)
+            cells[term.args[0], where] = _integer(model.eval(variable, model_completion=True), encoder)
+    return cells
+
+
+def _integer(value: Z3, encoder: Encoder) -> int:
+    if z3().is_bool(value):
+        return int(z3().is_true(value))
+    return value.as_long() if encoder.width is None else value.as_signed_long()

@@ -1,0 +1,351 @@
+"""Addresses that are rows and columns: ``pitch*row + column`` with ``|Δcolumn| < pitch`` is a number pair.
+
+Then two addresses are equal exactly when rows and columns are, which is linear where the address is
+not (``y*width + x``, grid-stride loops).  Where the program's own bounds keep columns within their
+rows this is a lemma; for a free parameter, or a grid whose extent nobody knows, it is an assumption
+that is told to the user: "rows of `width` elements do not overlap".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.model import Mode, Space
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import BDIM, Problem
+from cuda_lsp.static.symbolic.digits import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+_AMPLE = 1 << 15
+FEW = 1 << 8
+"""What sizes are taken to be at most, beside pitches that are wide enough."""
+
+_MAX_PITCHES, _MAX_READINGS = 4, 3
+_GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
+_OUTER_AXES = (
+    frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
+    frozenset({"threadIdx.z", "blockIdx.z"}),
+)
+
+
+@frozen(eq=False)
+class Pitch:
+    """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
+    that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
+    ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
+    that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
+    parameters that must not be negative for ``equal`` to be impossible."""
+
+    rows: Term
+    equal: Term
+    names: tuple[str, ...]
+    assumable: bool
+    parameters: tuple[Term, ...] = ()
+    bounded: bool = False
+    nested: tuple[tuple[Term, Term], ...] = ()
+    sizes: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return f"rows of {' and '.join(self.names)} elements do not overlap"
+
+
+def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list[Pitch]:
+    """The ways to read the pair's addresses as rows and columns, the likeliest first.
+
+    ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
+    """
+    first, second = p.pair.first, p.pair.second
+    if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
+        return []
+    in_global = first.array.space is Space.GLOBAL
+    if p.overlap.op is not Op.EQ and not in_global:
+        return []
+    a, b = p.offsets
+    starts = _symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
+    return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+@define(eq=False)
+class _Reading:
+    """One way to take the two addresses apart."""
+
+    p: Problem
+    free: Mapping[str, Var]
+    grid_known: bool
+    components: bool  # what tells addresses apart may be a component of a structure of arrays
+    rows: list[Term] = field(factory=list[Term])
+    equal: list[Term] = field(factory=list[Term])
+    names: list[str] = field(factory=list[str])
+    parameters: list[Term] = field(factory=list[Term])
+    assumable: bool = True
+    bounded: bool = False
+    nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
+
+    def read(self, start: Term | None) -> Pitch | None:
+        first, second = self.p.pair.first, self.p.pair.second
+        # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
+        partly = self.p.overlap.op is not Op.EQ
+        sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
+        self._divide(*self.p.offsets, sizes, int(first.size.value), start)
+        if not self.names:
+            return None
+        return Pitch(
+            t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)), self.assumable,
+            tuple(self.parameters), self.bounded, tuple(self.nested),
+        )  # fmt: skip
+
+    def _divide(
+        self, a: Term, b: Term, sizes: tuple[int, int], element: int, start: Term | None = None
+    ) -> None:
+        """``sizes``: bytes of the two accesses where the innermost columns may overlap in part."""
+        found = self._pitch(a, b, element, start) if len(self.names) < _MAX_PITCHES else None
+        if found is None:
+            self.equal.append(_overlapping(t.sub(a, b), sizes))
+            return
+        width, (row_a, column_a), (row_b, column_b) = found
+        gap = t.sub(column_a, column_b)
+        low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
+        self.rows += [t.lt(low, width), t.lt(high, width)]
+        if not _symbols(column_a, column_b, self.free, uniform=False):
+            self.equal.append(_overlapping(gap, sizes))
+        else:
+            outer, count = self.parameters[-1:], len(self.parameters)
+            self._divide(column_a, column_b, sizes, element)
+            self.nested += [(o, inner) for o in outer for inner in self.parameters[count:]]
+        self._divide(row_a, row_b, (1, 1), 1)
+
+    def _pitch(
+        self, a: Term, b: Term, element: int, start: Term | None
+    ) -> tuple[Term, tuple[Term, Term], tuple[Term, Term]] | None:
+        """The width of rows, and both addresses as row and column."""
+        first, second = self.p.pair.first, self.p.pair.second
+        in_global = first.array.space is Space.GLOBAL
+        pitch = start or next(iter(_symbols(a, b, self.free, uniform=in_global)), None)
+        writes = first.mode is second.mode is Mode.WRITE
+        if pitch is None and in_global and writes and self.components:
+            pitch = _component(a, b, self.free)
+        if pitch is not None:
+            (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
+            width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
+            # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
+            level = _split(row_a, _varies)[1] is _split(row_b, _varies)[1]
+            alike = level or _mirrored(column_a) == _mirrored(column_b)
+            crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
+            self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
+            self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
+            self.parameters += [pitch] if pitch.args[0] in self.free else []
+            self.names.append(f"`{pitch.args[0]}`")
+            return width, (row_a, column_a), (row_b, column_b)
+        split = None if self.grid_known else _constant(a, b)
+        if split is None:
+            return None
+        size, *parts = split
+        self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
+        self.names.append(str(size // element if size % element == 0 else size))
+        return t.const(size), parts[0], parts[1]
+
+
+def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
+    """Accesses of so many bytes, the first ``gap`` behind the second, have a byte in common."""
+    if sizes == (1, 1):
+        return t.eq(gap, t.ZERO)
+    return t.and_(t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0])))
+
+
+def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
+    """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
+
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    """
+    a, b = p.offsets
+    pitch = next(iter(_symbols(a, b, free, uniform=True)), None)
+    if pitch is None:
+        return
+    (row_a, column_a), (row_b, column_b) = _divide(a, pitch), _divide(b, pitch)
+    yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
+    (own_a, common_a), (own_b, common_b) = _split(row_a, _varies), _split(row_b, _varies)
+    if _mirrored(column_a) != _mirrored(column_b):
+        rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
+        yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
+
+
+def _varies(atoms: tuple[Term, ...]) -> bool:
+    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)
+
+
+def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
+    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
+
+    By a guard (``x <= width``; ``x < width - 2`` is fine), or as a shifted remainder (``x % width + 1``).
+    """
+    bounds = upper_bounds(t.conjuncts(p.guards))
+    shifted = () in t.monomials(t.sub(first, second))
+    for column in (first, second):
+        unit = _unit(column)
+        within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
+        limits = bounds.get(unit, ())
+        beyond = [limit for limit in limits if not certainly_at_most(limit, pitch, free)]
+        if pitch in t.subterms(*within, *beyond):
+            return True
+    return False
+
+
+def _bounds_rows(
+    p: Problem, pitch: Term, rows: tuple[Term, Term], columns: tuple[Term, Term], free: Mapping[str, Var]
+) -> bool:
+    """The program bounds rows by their pitch and columns by another parameter: they may be mixed up."""
+    bounds = upper_bounds(t.conjuncts(p.guards))
+
+    def limits(part: Term) -> list[Term]:
+        return bounds.get(_unit(part), [])
+
+    def by_another(part: Term) -> bool:
+        names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
+        return bool(names) and pitch not in names
+
+    return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
+
+
+def _unit(term: Term) -> Term:
+    """What differs between threads in the term, without a factor common to all of it."""
+    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
+    unit = math.gcd(*varying.values()) or 1
+    return t.from_monomials({m: c // unit for m, c in varying.items()})
+
+
+def _mirrored(column: Term) -> bool:
+    """The column is counted from the end of its row, ``width - 1 - x``.
+
+    Beside one that is counted from the start, columns of one row meet.
+    """
+    return any(factor < 0 and _varies(atoms) for atoms, factor in t.monomials(column).items())
+
+
+def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:
+    """Rows far wider than everything that the pitch does not bound itself.
+
+    Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
+    not overlap is then no assumption to make.
+    """
+    known = math.prod(e.value for e in extents if e.is_const)
+    wide = max(_AMPLE, 4 * known * FEW)  # no grid of so few blocks leaves its row
+    small = [t.le(x, t.const(FEW)) for x in others if x not in pitch.parameters]
+    nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
+    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
+
+
+def _symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list[Term]:
+    """Parameters and launch extents that multiply something of each thread, alike in both addresses.
+
+    ``uniform``: in one of the two it may multiply something that all threads share.
+    """
+
+    def factors(term: Term, least: Level = Level.BLOCK) -> dict[Term, None]:
+        result: dict[Term, None] = {}
+        for atoms in t.monomials(term):
+            if len(atoms) > 1 and any(t.level_of(atom) >= least for atom in atoms):
+                named = (x for x in atoms if x.op is Op.SYMBOL)
+                result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
+        return result
+
+    common = [x for x in factors(a) if x in factors(b)]
+    if not common and uniform:
+        either = {**factors(a), **factors(b)}
+        common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
+    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
+    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]))
+
+
+def _component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """A structure of arrays, ``i + c*count``: the parameter that tells two components apart."""
+    sums = t.monomials(t.sub(a, b))
+    named = (m[0] for m in sums if len(m) == 1 and m[0].op is Op.SYMBOL and m[0].args[0] in free)
+    return next(named, None)
+
+
+def _split(term: Term, in_row: Callable[[tuple[Term, ...]], bool]) -> tuple[Term, Term]:
+    """The monomials that are of the row, and the others."""
+    row = {m: c for m, c in t.monomials(term).items() if in_row(m)}
+    return t.from_monomials(row), t.sub(term, t.from_monomials(row))
+
+
+def _divide(term: Term, pitch: Term) -> tuple[Term, Term]:
+    """``(row, column)`` with ``term == pitch*row + column``."""
+    row: dict[tuple[Term, ...], int] = {}
+    column: dict[tuple[Term, ...], int] = {}
+    for atoms, factor in t.monomials(term).items():
+        if pitch in atoms:
+            rest = list(atoms)
+            rest.remove(pitch)
+            row[tuple(rest)] = factor
+        else:
+            column[atoms] = factor
+    return t.from_monomials(row), t.from_monomials(column)
+
+
+def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Term]] | None:
+    """A constant pitch: the outer axes' coefficients are multiples of more than any column's."""
+    for outer in _OUTER_AXES:
+
+        def is_outer(atoms: tuple[Term, ...], outer: frozenset[str] = outer) -> bool:
+            return any(p.op is Op.SYMBOL and p.args[0].split("#")[0] in outer for p in t.subterms(*atoms))
+
+        (row_a, column_a), (row_b, column_b) = _split(a, is_outer), _split(b, is_outer)
+        size = math.gcd(t.content(row_a), t.content(row_b))
+        varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
+        if size > 1 and varying and max(abs(c) for c in varying) < size:
+            return size, _whole_rows(row_a, column_a, size), _whole_rows(row_b, column_b, size)
+    return None
+
+
+def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
+    """In units of rows; the constant of a column holds no whole rows: ``(y + 1)*size`` is a row."""
+    constant = t.monomials(column).get((), 0)
+    rows = (2 * constant + size) // (2 * size)
+    return t.add(_reduced(row, size), t.const(rows)), t.sub(column, t.const(rows * size))
+
+
+def _reduced(row: Term, size: int) -> Term:
+    return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
+
+
+def mask_cases(formula: Term, free: Mapping[str, Var]) -> tuple[list[Term], str] | None:
+    """``x & (size - 1)``: the size is meant to be a power of two. The formula case by case, if so.
+
+    In each case the masked value is ``x mod size`` for one constant size, free of bit operators; sizes
+    beyond every ``x`` are one case. The text names the parameters involved; it is empty when there are
+    none (a doubled or halved loop variable).
+    """
+    bands = [(part, *split) for part in t.subterms(formula) if (split := _masked(part)) is not None]
+    if not bands:
+        return None
+    size = bands[0][2]
+    masked = [(part, value) for part, value, other in bands if other is size]
+    reach = max(value.hi if value.lo >= 0 else math.inf for _, value in masked)
+    cases: list[Term] = []
+    for i in range(31):
+        last = 1 << i > reach
+        mapping = {part: value if last else t.floor_mod(value, 1 << i) for part, value in masked}
+        fixed = t.le(t.const(1 << i), size) if last else t.eq(size, t.const(1 << i))
+        cases.append(t.and_(t.substitute(formula, mapping), fixed))
+        if last:
+            break
+    named = dict.fromkeys(p.args[0] for p in t.subterms(size) if p.op is Op.SYMBOL and p.args[0] in free)
+    return cases, f"{' and '.join(f'`{n}`' for n in named)} a power of two" if named else ""
+
+
+def _masked(part: Term) -> tuple[Term, Term] | None:
+    """``(x, size)`` of ``x & (size - 1)`` with a size common to all threads."""
+    if part.op is not Op.BAND:
+        return None
+    for mask, value in (part.args, part.args[::-1]):
+        plain = mask.args[0] if mask.op is Op.WRAP else mask  # unsigned size - 1 wraps at 0
+        if not mask.is_const and t.monomials(plain).get(()) == -1 and t.level_of(mask) is Level.GRID:
+            return value, t.add(plain, t.ONE)
+    return None

@@ -1,0 +1,264 @@
+"""Symbolic values: integer and boolean terms over thread, launch, parameter, loop and data symbols.
+
+An integer term is either an *atom* (a symbol, an uninterpreted value, a division, …) or a polynomial
+over atoms in normal form, so that equal addresses are the same object and differences cancel.  Terms
+are mathematical integers; where the machine wraps, ``wrap`` says so explicitly.  Equal terms are
+identical (hash-consed), hence compared with ``is``.  Each term carries a sound interval.
+
+This room: nodes and polynomials. ``integers`` and ``logic`` hold the other operations,
+``rewrite`` substitution, ``text`` the printing; ``terms`` names them all.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+from cuda_lsp.static.work import DONE
+
+
+class Level(enum.IntEnum):
+    """Among which threads a symbol has one value."""
+
+    GRID = 0
+    BLOCK = 1
+    WARP = 2
+    THREAD = 3
+
+
+class Op(enum.Enum):
+    CONST = "const"
+    SYMBOL = "symbol"  # args: name, Level
+    APPLY = "apply"  # args: name, Level, operands: an unknown function of its operands
+    SUM = "sum"  # args: ((monomial, coefficient), …)
+    DIV = "div"  # truncating, as C
+    REM = "rem"
+    FLOOR_DIV = "floor-div"  # by a positive constant (>> and bit fields)
+    FLOOR_MOD = "floor-mod"
+    BAND = "&"
+    BOR = "|"
+    BXOR = "^"
+    SHL = "<<"
+    SHR = ">>"
+    ITE = "ite"
+    WRAP = "wrap"  # args: term, bits, signed
+    POWER = "power"  # args: start, factor, exponent, growing: start*factor**exponent or start//…
+    INTRINSIC = "intrinsic"  # args: name, Int type, operands
+    # boolean
+    TRUE = "true"
+    FALSE = "false"
+    LE = "<="  # args: term; true when it is <= 0
+    EQ = "=="  # args: term; true when it is == 0
+    NOT = "not"
+    AND = "and"
+    OR = "or"
+    TEST = "test"  # args: name, Level, operands: an unknown predicate of its operands
+
+    __hash__ = object.__hash__  # of members, which are one object each: interning hashes them all the time
+
+
+BIT_OPS = frozenset({Op.BAND, Op.BOR, Op.BXOR, Op.SHL, Op.SHR})
+INFINITY = math.inf
+
+
+class Term:
+    """One hash-consed node. ``lo``/``hi``: a sound interval (``±inf`` when unbounded)."""
+
+    __slots__ = ("__weakref__", "args", "hi", "lo", "negation", "op", "order", "parts", "whose")
+
+    op: Op
+    args: tuple[Any, ...]
+    lo: float
+    hi: float
+    order: int
+    parts: tuple[Term, ...]
+    """The direct sub-terms."""
+    negation: Term | None
+    """Of a condition, once somebody asked for it."""
+    whose: int
+    """Of which of two threads, once somebody asked (``digits.side``); -1 before."""
+
+    def __repr__(self) -> str:
+        from cuda_lsp.static.symbolic.text import show
+
+        return show(self)
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Op.CONST
+
+    @property
+    def value(self) -> int:
+        """The integer of a constant."""
+        return self.args[0]
+
+
+_table: WeakValueDictionary[tuple[Any, ...], Term] = WeakValueDictionary()
+_order = itertools.count()
+_permanent: list[Term] = []
+"""Terms that modules made when they were imported."""
+
+
+def _key(op: Op, args: tuple[Any, ...], lo: float, hi: float) -> tuple[Any, ...]:
+    return (op, args, lo, hi) if op in (Op.SYMBOL, Op.APPLY) else (op, args)
+
+
+def begin_afresh() -> None:
+    """Forgets the terms of kernels before, but those of constants in the program itself.
+
+    Sums and conjunctions go by the order in which terms were made; what is asked of one kernel must not
+    depend on which others were looked at. Terms from before are not to be mixed with new ones.
+    """
+    global _order
+    if not _permanent:
+        _permanent.extend(sorted(_table.values(), key=lambda term: term.order))
+    _table.clear()
+    _table.update((_key(term.op, term.args, term.lo, term.hi), term) for term in _permanent)
+    _order = itertools.count(len(_permanent))
+
+
+def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi: float) -> Term:
+    # An interval that a symbol declares is part of its identity.
+    DONE.terms += 1
+    key = _key(op, args, lo, hi)
+    found = _table.get(key)
+    if found is not None:
+        return found
+    term = Term()
+    term.op, term.args, term.parts, term.lo, term.hi = op, args, parts, lo, hi
+    term.order = next(_order)
+    term.negation = None
+    term.whose = -1
+    _table[key] = term
+    return term
+
+
+TRUE = intern(Op.TRUE, (), (), 0, 1)
+FALSE = intern(Op.FALSE, (), (), 0, 1)
+
+
+def const(value: int) -> Term:
+    return intern(Op.CONST, (value,), (), value, value)
+
+
+ZERO = const(0)
+ONE = const(1)
+
+
+def symbol(name: str, level: Level, lo: float = -INFINITY, hi: float = INFINITY) -> Term:
+    """A free integer."""
+    if lo == hi:
+        return const(int(lo))
+    return intern(Op.SYMBOL, (name, level), (), lo, hi)
+
+
+def apply(
+    name: str, level: Level, operands: tuple[Term, ...], lo: float = -INFINITY, hi: float = INFINITY
+) -> Term:
+    """The value of an unknown integer function, one function per ``level`` unit."""
+    return intern(Op.APPLY, (name, level, operands), operands, lo, hi)
+
+
+def test(name: str, level: Level, operands: tuple[Term, ...]) -> Term:
+    """The value of an unknown predicate."""
+    return intern(Op.TEST, (name, level, operands), operands, 0, 1)
+
+
+Monomial = tuple[Term, ...]
+
+
+def monomials(term: Term) -> Mapping[Monomial, int]:
+    """The normal form ``{atoms: coefficient}``; the constant's key is ``()``."""
+    if term.op is Op.SUM:
+        return dict(term.args[0])
+    if term.op is Op.CONST:
+        return {(): term.value} if term.value else {}
+    return {(term,): 1}
+
+
+def _times(a: float, b: float) -> float:
+    return 0 if a == 0 or b == 0 else a * b
+
+
+def range_times(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
+    products = [_times(a, b) for a in x for b in y]
+    return min(products), max(products)
+
+
+def monomial_range(atoms: Monomial) -> tuple[float, float]:
+    bounds: tuple[float, float] = (1, 1)
+    for atom in atoms:
+        bounds = range_times(bounds, (atom.lo, atom.hi))
+    if len(atoms) == 2 and atoms[0] is atoms[1]:
+        bounds = (max(0, bounds[0]), bounds[1])
+    return bounds
+
+
+def from_monomials(sums: Mapping[Monomial, int]) -> Term:
+    items = [(m, c) for m, c in sums.items() if c]
+    if not items:
+        return ZERO
+    if len(items) == 1:
+        atoms, factor = items[0]
+        if not atoms:
+            return const(factor)
+        if factor == 1 and len(atoms) == 1:
+            return atoms[0]
+    items.sort(key=lambda item: [atom.order for atom in item[0]])
+    lo = hi = 0.0
+    for atoms, factor in items:
+        if len(atoms) == 1:  # the usual case, without products of intervals
+            low, high = atoms[0].lo * factor, atoms[0].hi * factor
+        elif not atoms:
+            low = high = factor
+        else:
+            low, high = range_times(monomial_range(atoms), (factor, factor))
+        lo, hi = (lo + low, hi + high) if factor > 0 or len(atoms) != 1 else (lo + high, hi + low)
+    parts = tuple(dict.fromkeys(atom for atoms, _ in items for atom in atoms))
+    exact = (int(lo) if math.isfinite(lo) else lo, int(hi) if math.isfinite(hi) else hi)
+    return intern(Op.SUM, (tuple(items),), parts, *exact)
+
+
+def add(*terms: Term) -> Term:
+    total: dict[Monomial, int] = {}
+    for term in terms:
+        for atoms, factor in monomials(term).items():
+            total[atoms] = total.get(atoms, 0) + factor
+    return from_monomials(total)
+
+
+def scale(term: Term, factor: int) -> Term:
+    return from_monomials({m: c * factor for m, c in monomials(term).items()})
+
+
+def sub(a: Term, b: Term) -> Term:
+    return add(a, scale(b, -1))
+
+
+def mul(a: Term, b: Term) -> Term:
+    if a.is_const:
+        return scale(b, a.value)
+    if b.is_const:
+        return scale(a, b.value)
+    total: dict[Monomial, int] = {}
+    for left, x in monomials(a).items():
+        for right, y in monomials(b).items():
+            atoms = tuple(sorted(left + right, key=lambda atom: atom.order))
+            total[atoms] = total.get(atoms, 0) + x * y
+    return from_monomials(total)
+
+
+def content(term: Term) -> int:
+    """The greatest common divisor of the coefficients (0 for zero)."""
+    return math.gcd(*monomials(term).values())
+
+
+def split_multiple(term: Term, divisor: int) -> tuple[Term, Term]:
+    """``(q, r)`` with ``term == divisor*q + r``: the monomials that ``divisor`` divides, and the rest."""
+    sums = monomials(term)
+    whole = from_monomials({m: c // divisor for m, c in sums.items() if c % divisor == 0})
+    return whole, from_monomials({m: c for m, c in sums.items() if c % divisor})

@@ -1,0 +1,327 @@
+"""Terms → Z3: integers, or bit-vectors where bit operators occur.
+
+In the integer theory bit operators and pure intrinsics are abstracted as unknown functions (a proof
+stays a proof; a model is then only a candidate); unknown values are congruent: equal operands, equal
+value.  Defining facts of loop exits are added for every exit that a formula mentions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from attrs import define, field
+
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import Fact, Summary
+from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
+
+Z3 = Any
+"""A Z3 expression; the library ships no types."""
+
+MAX_EXPONENT = 31
+
+
+def z3() -> Any:
+    return importlib.import_module("z3")
+
+
+def base_name(name: str) -> str:
+    """The function's name without its thread number."""
+    return name[:-2] if name.endswith(("#1", "#2")) else name
+
+
+def closure(formula: Term, summary: Summary, shared: Level) -> Term:
+    """The formula with the facts of every loop exit and number in it (``shared``: as ``affine.copy_of``)."""
+    facts = {**summary.facts, **summary.limits}
+    done: set[Term] = set()
+    result = formula
+    while True:
+        exits = [
+            p for p in t.subterms(result)
+            if p.op is Op.APPLY and base_name(p.args[0]) in facts and p not in done
+        ]  # fmt: skip
+        if not exits:
+            return result
+        for application in exits:
+            done.add(application)
+            result = t.and_(result, _instance(application, facts, shared))
+
+
+def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Term:
+    """The defining fact of one loop exit, for the thread that the application belongs to."""
+    from cuda_lsp.static.symbolic.affine import copy_of
+
+    name = application.args[0]
+    fact = facts[base_name(name)]
+    general = fact.fact if name == base_name(name) else copy_of(fact.fact, int(name[-1]), shared, {})
+    return t.substitute(general, dict(zip(fact.formals, application.args[2], strict=True)))
+
+
+def has_bits(formula: Term) -> bool:
+    return any(p.op in BIT_OPS for p in t.subterms(formula))
+
+
+@define
+class Encoder:
+    """One formula in one theory. ``width`` None: integers; else bit-vectors of so many bits.
+
+    ``linear``: products of unknowns, and quotients by them, are unknowns themselves, of which only signs and
+    ``x == d*(x/d) + x%d`` are known: linear arithmetic, where a contradiction is found at once.
+    """
+
+    context: Any
+    """Of Z3, of one's own: its models depend on all that was ever asked in it."""
+    width: int | None = None
+    linear: bool = False
+    few: int = 0
+    """With ``linear``: numbers up to it are told what they multiply by at most."""
+    constraints: list[Z3] = field(factory=list[Z3])
+    names: dict[Term, Z3] = field(factory=dict[Term, Z3])
+    _done: dict[Term, Z3] = field(factory=dict[Term, Z3])
+    _products: dict[t.Monomial, Z3] = field(factory=dict["t.Monomial", Z3])
+    _applications: dict[str, list[tuple[list[Z3], Z3]]] = field(factory=dict[str, list[tuple[list[Z3], Z3]]])
+    inexact: bool = False
+    """Something was abstracted: a model is only a candidate."""
+
+    def encode(self, term: Term) -> Z3:
+        known = self._done.get(term)
+        if known is None:
+            known = self._encode(term)
+            self._done[term] = known
+        return known
+
+    # -- leaves
+
+    def _number(self, value: int) -> Z3:
+        return (
+            z3().IntVal(value, self.context)
+            if self.width is None
+            else z3().BitVecVal(value, self.width, self.context)
+        )
+
+    def _variable(self, name: str, term: Term) -> Z3:
+        variable = (
+            z3().Int(name, self.context)
+            if self.width is None
+            else z3().BitVec(name, self.width, self.context)
+        )
+        if math.isfinite(term.lo):
+            self.constraints.append(variable >= self._number(int(term.lo)))
+        elif self.width is not None and self.width > 34:
+            self.constraints.append(variable >= self._number(-(1 << 31)))
+        if math.isfinite(term.hi):
+            self.constraints.append(variable <= self._number(int(term.hi)))
+        elif self.width is not None and self.width > 34:
+            self.constraints.append(variable <= self._number((1 << 31) - 1))
+        return variable
+
+    def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
+        mine = [self.encode(operand) for operand in operands]  # before looking at others: they may nest
+        for others, other in self._applications.setdefault(function, []):
+            if len(others) == len(mine):
+                same = [a == b for a, b in zip(mine, others, strict=True)]
+                self.constraints.append(z3().Implies(z3().And(*same), value == other))
+        self._applications[function].append((mine, value))
+        return value
+
+    # -- operations
+
+    def _encode(self, term: Term) -> Z3:
+        op, args = term.op, term.args
+        if op is Op.CONST:
+            return self._number(term.value)
+        if op in (Op.TRUE, Op.FALSE):
+            return z3().BoolVal(op is Op.TRUE, self.context)
+        if op is Op.SYMBOL:
+            self.names[term] = self._variable(args[0], term)
+            return self.names[term]
+        if op is Op.APPLY:
+            self.names[term] = self._variable(f"{args[0]}!{term.order}", term)
+            return self._application(args[0], args[2], self.names[term])
+        if op is Op.TEST:
+            self.names[term] = z3().Bool(f"{args[0]}!{term.order}", self.context)
+            return self._application(args[0], args[2], self.names[term])
+        if op is Op.SUM:
+            return self._sum(args[0])
+        if op in (Op.AND, Op.OR):
+            parts = [self.encode(part) for part in args]
+            return z3().And(*parts) if op is Op.AND else z3().Or(*parts)
+        if op is Op.NOT:
+            return z3().Not(self.encode(args[0]))
+        if op in (Op.LE, Op.EQ):
+            return self._comparison(op, args[0])
+        if op is Op.ITE:
+            return z3().If(*(self.encode(part) for part in args))
+        return self._arithmetic(term)
+
+    def _sum(self, items: Any) -> Z3:
+        total: Z3 = None
+        for atoms, factor in items:
+            product: Z3 = None
+            if self.linear and len(atoms) > 1:
+                product = self._product(atoms)
+            else:
+                for atom in atoms:
+                    product = self.encode(atom) if product is None else product * self.encode(atom)
+            if product is None:
+                product = self._number(factor)
+            elif factor != 1:
+                product = product * self._number(factor)
+            total = product if total is None else total + product
+        return total
+
+    def _product(self, atoms: t.Monomial) -> Z3:
+        """A product as an unknown of its own: not negative, and no less than a factor, where that holds."""
+        known = self._products.get(atoms)
+        if known is not None:
+            return known
+        self.inexact = True
+        low, high = t.monomial_range(atoms)
+        value = z3().Int("product!" + "*".join(str(atom.order) for atom in atoms), self.context)
+        self._products[atoms] = value
+        if math.isfinite(low):
+            self.constraints.append(value >= int(low))
+        if math.isfinite(high):
+            self.constraints.append(value <= int(high))
+        for factor, other in (atoms, atoms[::-1]) if self.few and len(atoms) == 2 else ():
+            a, b = self.encode(factor), self.encode(other)
+            small = z3().And(a >= 0, a <= self.few, b >= 0)
+            self.constraints.append(z3().Implies(small, z3().And(value >= 0, value <= self.few * b)))
+        if len(atoms) == 2 and all(atom.lo >= 0 for atom in atoms):
+            for factor, other in (atoms, atoms[::-1]):
+                if factor.lo >= 1:
+                    self.constraints.append(value >= int(factor.lo) * self.encode(other))
+                if math.isfinite(factor.hi):
+                    self.constraints.append(value <= int(factor.hi) * self.encode(other))
+        return value
+
+    def _comparison(self, op: Op, difference: Term) -> Z3:
+        """Negative monomials go to the other side, so that bit-vectors do not wrap in between."""
+        sums = t.monomials(difference)
+        left = t.from_monomials({m: c for m, c in sums.items() if c > 0})
+        right = t.from_monomials({m: -c for m, c in sums.items() if c < 0})
+        a, b = self.encode(left), self.encode(right)
+        return a <= b if op is Op.LE else a == b
+
+    def _arithmetic(self, term: Term) -> Z3:
+        op, args = term.op, term.args
+        if op is Op.FLOOR_DIV:
+            return self._floor_div(self.encode(args[0]), args[1], args[0].lo >= 0)
+        if op is Op.FLOOR_MOD:
+            return self._floor_mod(self.encode(args[0]), args[1], args[0].lo >= 0)
+        if op in (Op.DIV, Op.REM):
+            return self._divided(term) if self.linear else self._quotient(op, args[0], args[1])
+        if op is Op.WRAP:
+            return self._wrap(args[0], args[1], args[2])
+        if op is Op.POWER:
+            return self._power(term)
+        if op is Op.INTRINSIC:
+            self.inexact = True
+            value = self._variable(f"{args[0]}!{term.order}", term)
+            return self._application(args[0], args[2], value)
+        return self._bits(term)
+
+    def _floor_div(self, a: Z3, divisor: int, positive: bool) -> Z3:
+        if self.width is None:
+            return a / divisor
+        if divisor & (divisor - 1) == 0:
+            return a >> (divisor.bit_length() - 1)
+        d = self._number(divisor)
+        return a / d if positive else z3().If(a >= 0, a / d, -((-a + d - 1) / d))
+
+    def _floor_mod(self, a: Z3, divisor: int, positive: bool) -> Z3:
+        if self.width is None:
+            return a % divisor
+        if divisor & (divisor - 1) == 0:
+            return a & (divisor - 1)
+        return a - self._floor_div(a, divisor, positive) * self._number(divisor)
+
+    def _quotient(self, op: Op, a: Term, b: Term) -> Z3:
+        x, y = self.encode(a), self.encode(b)
+        if self.width is not None:
+            return x / y if op is Op.DIV else z3().SRem(x, y)
+        size = y if b.lo >= 0 else z3().If(y >= 0, y, -y)
+        if op is Op.REM:
+            return x % size if a.lo >= 0 else z3().If(x >= 0, x % size, -((-x) % size))
+        magnitude = x / size if a.lo >= 0 else z3().If(x >= 0, x / size, -((-x) / size))
+        return magnitude if b.lo >= 0 else z3().If(y >= 0, magnitude, -magnitude)
+
+    def _divided(self, term: Term) -> Z3:
+        """A quotient or remainder as an unknown; ``d*quotient + remainder`` is what was divided."""
+        x, d = term.args
+        self.inexact = True
+        value = self._variable(f"{term.op.value}!{term.order}", term)
+        self._done[term] = value
+        if x.lo >= 0 and d.lo >= 0:
+            dividend, divisor = self.encode(x), self.encode(d)
+            quotient, remainder = self.encode(t.divide(x, d)), self.encode(t.remainder(x, d))
+            whole = self.encode(t.mul(d, t.divide(x, d)))
+            divides = z3().And(
+                dividend == whole + remainder, quotient >= 0, quotient <= dividend,
+                remainder >= 0, remainder <= dividend, remainder < divisor,
+            )  # fmt: skip
+            # By 0 nobody divides, but a condition may stand in front: `n ? i % n : 0`.
+            self.constraints.append(z3().Implies(divisor >= 1, divides))
+        return value
+
+    def _wrap(self, a: Term, bits: int, signed: bool) -> Z3:
+        x = self.encode(a)
+        low = -(1 << (bits - 1)) if signed else 0
+        period = 1 << bits
+        if self.width is not None:
+            if self.width <= bits:
+                return x
+            part = z3().Extract(bits - 1, 0, x)
+            extend = z3().SignExt if signed else z3().ZeroExt
+            return extend(self.width - bits, part)
+        if low - period <= a.lo and a.hi < low + 2 * period:
+            return z3().If(x < low, x + period, z3().If(x >= low + period, x - period, x))
+        return (x - low) % period + low
+
+    def _power(self, term: Term) -> Z3:
+        start, factor, exponent, growing = term.args
+        value = self._variable(f"power!{term.order}", term)
+        x, n = self.encode(start), self.encode(exponent)
+        cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
+        for i in range(MAX_EXPONENT + 1):
+            amount = factor**i
+            if growing:
+                if start.lo > 0 and start.lo * amount > 1 << 62:
+                    break
+                cases.append(z3().And(n == i, value == x * self._number(amount)))
+            elif start.hi // amount == 0:
+                cases.append(z3().And(n >= i, value == self._number(0)))
+                break
+            else:
+                cases.append(z3().And(n == i, value == self._floor_div(x, amount, True)))
+        self.constraints.append(z3().Or(*cases))
+        return value
+
+    def _bits(self, term: Term) -> Z3:
+        op = term.op
+        if self.width is None:
+            self.inexact = True
+            value = self._variable(f"bits!{term.order}", term)
+            return self._application(op.value, term.args, value)
+        a, b = (self.encode(part) for part in term.args)
+        if op is Op.BAND:
+            return a & b
+        if op is Op.BOR:
+            return a | b
+        if op is Op.BXOR:
+            return a ^ b
+        return a << b if op is Op.SHL else a >> b
+
+
+def width_for(formula: Term) -> int:
+    """Bits that hold every sub-term of the formula, at most 66 (two's complement, with a spare bit)."""
+    bits = 8
+    for part in t.subterms(formula):
+        for bound in (part.lo, part.hi):
+            if not math.isfinite(bound):
+                return 66
+            bits = max(bits, int(abs(bound)).bit_length() + 2)
+    return min(bits, 66)

@@ -1,0 +1,410 @@
+"""Barrier intervals: which accesses of two threads no barrier orders.
+
+Events are replayed in program order with a set of *open* accesses that barriers close.  A loop that
+holds a closing barrier is common to both threads: its round k is paired with itself and with round
+k+1 (what follows the last barrier of one meets what precedes the first of the next); any other loop
+is each thread's own.  Which barriers close depends on how the two threads relate: lanes of one warp,
+threads of one block, or of two blocks.  A barrier under a condition closes only where it holds.
+Theory: the two-thread reduction of PUG and GPUVerify; loop alignment as in Faial (Cogumbreiro et al.).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from cuda_lsp.ir.program import BarrierPhase, BarrierScope
+from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import (
+    Access,
+    BarrierEvent,
+    CopyEvent,
+    Event,
+    LoopEvent,
+    Summary,
+    TicketEvent,
+    accesses,
+)
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+MAX_PAIRS = 4000
+"""Pairs kept for one relation; beyond it the kernel is undecided."""
+
+
+@frozen
+class Relation:
+    """How the two threads relate.
+
+    ``same_block``: False: two different blocks. ``within``: both in one aligned group of so many
+    threads. ``across``: in different groups of so many. None: no restriction.
+    """
+
+    same_block: bool = True
+    within: int | None = None
+    across: int | None = None
+    lock_step: bool = False
+
+
+@frozen(eq=False)
+class Separator:
+    """A barrier between the two accesses, passed when ``guard``.
+
+    ``both``: it orders the threads only if both pass it (warp level, with ``mask``); otherwise
+    one suffices (the other has exited, or the barrier diverges, which is a finding of its own).
+    """
+
+    guard: Term
+    both: bool
+    mask: Term | None = None
+
+
+@frozen(eq=False)
+class Pair:
+    """Two accesses, by two threads, that may meet unless all of ``separators`` lie between them."""
+
+    first: Access
+    second: Access
+    separators: tuple[Separator, ...]
+    relation: Relation
+
+
+@frozen(eq=False)
+class _Open:
+    access: Access
+    separators: tuple[Separator, ...] = ()
+    old: bool = False
+    published: bool = False
+    arrived: bool = False
+    groups: int | None = None  # of copies that were committed since this one began; None: it is complete
+    bound: bool = False
+
+
+class TooManyPairs(Exception):
+    """The kernel's pairs exceed the budget."""
+
+
+def relations(summary: Summary, warp_size: int, lock_step: bool) -> list[Relation]:
+    """The relations that matter for this kernel, each pair of threads in exactly one."""
+    if lock_step:
+        block = [Relation(within=warp_size, lock_step=True), Relation(across=warp_size)]
+    else:
+        sizes = sorted({group_size(b, warp_size) for b in barriers(summary.events)} - {0})
+        block = [Relation(within=s, across=sizes[i - 1] if i else None) for i, s in enumerate(sizes)]
+        block.append(Relation(across=sizes[-1] if sizes else None))
+    return [*block, Relation(same_block=False)]
+
+
+def barriers(events: Sequence[Event]) -> list[BarrierEvent]:
+    found: list[BarrierEvent] = []
+    for event in events:
+        if isinstance(event, BarrierEvent):
+            found.append(event)
+        elif isinstance(event, LoopEvent):
+            found += barriers(event.events)
+    return found
+
+
+def group_size(barrier: BarrierEvent, warp_size: int) -> int:
+    """Threads that a warp-level barrier orders; 0 for wider barriers."""
+    if barrier.scope in (BarrierScope.WARP, BarrierScope.COALESCED):
+        return warp_size
+    return barrier.size or warp_size if barrier.scope is BarrierScope.TILE else 0
+
+
+Ticketed = Callable[[Site, Site], bool]
+"""Whether an execution showed that the numbers drawn from a counter keep two places apart."""
+
+
+def pairs(
+    summary: Summary, relation: Relation, warp_size: int, ticketed: Ticketed = lambda a, b: False
+) -> list[Pair]:
+    """Every pair of accesses that a barrier does not certainly order. Raises ``TooManyPairs``."""
+    if relation.lock_step:
+        return _same_instruction(summary.events, relation)
+    pairing = _Pairing(relation, warp_size, summary.tainted, ticketed)
+    pairing.process(summary.events, {}, [], True)
+    return pairing.found
+
+
+@frozen(eq=False)
+class OwnCopy:
+    """A thread touches bytes that its own copy may be moving, when ``formula``. ``text``: for people."""
+
+    formula: Term
+    text: str
+
+
+def unfinished_copies(summary: Summary, warp_size: int) -> list[OwnCopy]:
+    """What a thread may do with bytes that its own copies are moving. Raises ``TooManyPairs``."""
+    if not any(a.copying for a in accesses(summary.events)):
+        return []
+    pairing = _Pairing(Relation(), warp_size, summary.tainted, lambda a, b: False)
+    pairing.process(summary.events, {}, [], True)
+    return pairing.own
+
+
+def _same_instruction(events: Sequence[Event], relation: Relation) -> list[Pair]:
+    """Lock step: only lanes executing one instruction at once can race, with common iterators."""
+    found: list[Pair] = []
+    for event in events:
+        if isinstance(event, Access) and event.mode is Mode.WRITE:
+            found.append(Pair(event, event, (), relation))
+        elif isinstance(event, LoopEvent):
+            found += _same_instruction(event.events, relation)
+    return found
+
+
+@define
+class _Pairing:
+    relation: Relation
+    warp_size: int
+    tainted: frozenset[str]
+    ticketed: Ticketed
+    found: list[Pair] = field(factory=list[Pair])
+    renamed: int = 0
+    own: list[OwnCopy] = field(factory=list[OwnCopy])
+
+    def process(
+        self, events: Sequence[Event], mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term = t.TRUE,
+    ) -> list[_Open]:  # fmt: skip
+        """Replays ``events``; returns what is open behind them. ``emit_new`` False: only old entries pair."""
+        memo: dict[Term, Term] = {}
+        for event in events:
+            if isinstance(event, Access):
+                self._add(event, mapping, memo, opened, emit_new, condition)
+            elif isinstance(event, BarrierEvent):
+                opened = self._close(event, t.substitute(event.guard, mapping, memo), mapping, opened)
+            elif isinstance(event, CopyEvent):
+                guard = t.substitute(event.guard, mapping, memo)
+                opened = [_copied(e, event, guard) for e in opened]
+            elif isinstance(event, TicketEvent):
+                opened = [evolve(e, published=True) for e in opened]
+            else:
+                opened = self._loop(event, mapping, opened, emit_new, condition)
+        return opened
+
+    # -- accesses
+
+    def _add(
+        self, access: Access, mapping: Mapping[Term, Term], memo: dict[Term, Term], opened: list[_Open],
+        emit_new: bool, condition: Term,
+    ) -> None:  # fmt: skip
+        if not self.relation.same_block and access.array.space is Space.SHARED:
+            return
+        guard = t.and_(t.substitute(access.guard, mapping, memo), condition)
+        if guard is t.FALSE:
+            return
+        value = access.value and t.substitute(access.value, mapping, memo)
+        mine = evolve(
+            access, guard=guard, offset=t.substitute(access.offset, mapping, memo),
+            size=t.substitute(access.size, mapping, memo), value=value,
+        )  # fmt: skip
+        for entry in opened:
+            if emit_new or entry.old:
+                self._pair(entry, mine)
+            if entry.groups is not None and entry.access.array is mine.array:
+                self._own_copy(entry.access, mine)
+        if emit_new and not mine.team:
+            self._pair(_Open(mine), mine)
+        opened.append(_Open(mine, groups=0 if mine.copying else None))
+
+    def _own_copy(self, copy: Access, mine: Access) -> None:
+        """The thread touches what it may be copying itself; where a group copies, it meets the others."""
+        if copy.team or copy.site == mine.site or not (copy.mode.writes or mine.mode.writes):
+            return
+        gap = t.sub(mine.offset, copy.offset)
+        if gap.lo >= copy.size.hi or gap.hi <= -mine.size.hi:
+            return
+        lines = f"line {mine.site.range.start.line} and the copy of line {copy.site.range.start.line}"
+        text = f"{lines} may touch the same bytes of {copy.array.name} in one thread"
+        meet = (
+            t.lt(mine.offset, t.add(copy.offset, copy.size)),
+            t.lt(copy.offset, t.add(mine.offset, mine.size)),
+        )
+        self.own.append(OwnCopy(t.and_(copy.guard, mine.guard, *meet), text))
+        if len(self.own) > MAX_PAIRS:
+            raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
+
+    def _pair(self, entry: _Open, later: Access) -> None:
+        earlier = entry.access
+        if not conflicting(earlier, later, self.relation):
+            return
+        if any(_certain(s, earlier, later) for s in entry.separators):
+            return
+        across_blocks = not self.relation.same_block and self._is_tainted(later.guard)
+        drew = across_blocks and (entry.published or self._is_tainted(earlier.guard))
+        if drew and self.ticketed(earlier.site, later.site):
+            return  # the last block done: only it passes the ticket's test
+        self.found.append(Pair(earlier, later, entry.separators, self.relation))
+        if len(self.found) > MAX_PAIRS:
+            raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
+
+    def _is_tainted(self, guard: Term) -> bool:
+        return bool(self.tainted) and any(
+            p.op in (Op.APPLY, Op.TEST) and p.args[0] in self.tainted for p in t.subterms(guard)
+        )
+
+    # -- barriers
+
+    def closes(self, barrier: BarrierEvent) -> bool:
+        if not barrier.assured:
+            return False
+        if barrier.scope is BarrierScope.GRID:
+            return True
+        if not self.relation.same_block:
+            return False
+        if barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER):
+            return True
+        if barrier.scope is BarrierScope.NAMED:
+            return barrier.everyone
+        within = self.relation.within
+        return within is not None and group_size(barrier, self.warp_size) >= within
+
+    def _close(
+        self, barrier: BarrierEvent, guard: Term, mapping: Mapping[Term, Term], opened: list[_Open]
+    ) -> list[_Open]:
+        if not self.closes(barrier):
+            return opened
+        if barrier.phase is BarrierPhase.ARRIVE:
+            done = barrier.completes
+            return [evolve(e, arrived=e.groups is None or (done and e.bound)) for e in opened]
+        mask = barrier.mask and t.substitute(barrier.mask, mapping)
+        both = group_size(barrier, self.warp_size) > 0
+        separator = Separator(guard, both, mask)
+        kept: list[_Open] = []
+        for entry in opened:
+            early = barrier.phase is BarrierPhase.WAIT and not entry.arrived
+            if early or (entry.groups is not None and not (barrier.completes and entry.bound)):
+                kept.append(entry)
+            elif guard is t.TRUE and mask is None:
+                continue
+            elif both or not t.implies(entry.access.guard, guard):
+                kept.append(evolve(entry, separators=(*entry.separators, separator)))
+        return kept
+
+    # -- loops
+
+    def has_closing(self, event: LoopEvent) -> bool:
+        return any(self.closes(b) for b in barriers(event.events))
+
+    def _loop(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term,
+    ) -> list[_Open]:  # fmt: skip
+        if not self.has_closing(loop):
+            own = self._iterator(loop, Level.THREAD)
+            return self.process(loop.events, {**mapping, loop.iterator: own}, opened, emit_new, condition)
+        return self._common_loop(loop, mapping, opened, emit_new, condition)
+
+    def _iterator(self, loop: LoopEvent, level: Level) -> Term:
+        self.renamed += 1
+        return t.symbol(f"{t.show(loop.iterator)}.{self.renamed}", level, 0)
+
+    def _common_loop(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], emit_new: bool,
+        condition: Term,
+    ) -> list[_Open]:  # fmt: skip
+        k, c = loop.iterator, self._iterator(loop, Level.GRID)
+        exit_round = t.substitute(loop.exit, mapping)
+        runs = t.substitute(loop.runs, {**mapping, k: c})
+        before = [_when(_while(e, runs), t.eq(c, t.ZERO)) for e in opened]
+        end = self.process(loop.events, {**mapping, k: c}, before, emit_new, condition)
+
+        following = {**mapping, k: t.add(c, t.ONE)}
+        next_runs = t.substitute(loop.runs, following)
+        aged = [evolve(_while(e, next_runs), old=e.old or emit_new) for e in end]
+        after_next = self.process(loop.events, following, list(aged), False, condition)
+        survivors = [e for e in after_next if _is_from(e, aged) and not _surely_closed(e, next_runs)]
+        if survivors:  # some round may pass no barrier: they meet every later round as well
+            later = self._iterator(loop, Level.GRID)
+            far = t.and_(condition, t.le(t.add(c, t.const(2)), later))
+            self.process(loop.events, {**mapping, k: later}, list(survivors), False, far)
+
+        last = {c: t.sub(exit_round, t.ONE)}
+        result = [_when(e, t.eq(exit_round, t.ZERO)) for e in opened]
+        result += [_when(_renamed(e, last), t.le(t.ONE, exit_round)) for e in end]
+        result += [_when(e, t.le(t.add(c, t.const(2)), exit_round)) for e in survivors]
+        if loop.begun:
+            result = self._unfinished_round(loop, {**mapping, k: exit_round}, result, condition)
+        return [e for e in result if e.access.guard is not t.FALSE]
+
+    def _unfinished_round(
+        self, loop: LoopEvent, mapping: Mapping[Term, Term], opened: list[_Open], condition: Term
+    ) -> list[_Open]:
+        """What is open behind the round that a ``break`` or the last test ends.
+
+        Its pairs with what was open before are known: it followed a completed round.
+        """
+        old = {id(e.access) for e in opened if e.old}
+        young = [evolve(e, old=False) for e in opened]
+        found = self.process(loop.events, mapping, young, False, condition)
+        return [evolve(e, old=id(e.access) in old) for e in found]
+
+
+def _while(entry: _Open, runs: Term) -> _Open:
+    """A copy that is under way as a round begins: what that round does to it, it does when it runs."""
+    return entry if entry.groups is None else _when(entry, runs)
+
+
+def _copied(entry: _Open, event: CopyEvent, guard: Term) -> _Open:
+    """An open copy behind a commit, a wait, or what binds it to a barrier."""
+    if entry.groups is None or not t.implies(entry.access.guard, guard):
+        return entry
+    if event.bound:
+        return evolve(entry, bound=True)
+    if event.pending is None:
+        return evolve(entry, groups=entry.groups + 1)
+    return evolve(entry, groups=None) if entry.groups > event.pending else entry
+
+
+def _when(entry: _Open, condition: Term) -> _Open:
+    return evolve(entry, access=evolve(entry.access, guard=t.and_(entry.access.guard, condition)))
+
+
+def _is_from(entry: _Open, aged: Sequence[_Open]) -> bool:
+    return any(entry.access is e.access for e in aged)
+
+
+def _surely_closed(entry: _Open, runs: Term) -> bool:
+    """Some barrier after the entry is passed in every round that runs."""
+    return any(s.mask is None and t.implies(runs, s.guard) for s in entry.separators)
+
+
+def _renamed(entry: _Open, mapping: Mapping[Term, Term]) -> _Open:
+    memo: dict[Term, Term] = {}
+    a = entry.access
+    moved = evolve(
+        a, guard=t.substitute(a.guard, mapping, memo), offset=t.substitute(a.offset, mapping, memo),
+        size=t.substitute(a.size, mapping, memo), value=a.value and t.substitute(a.value, mapping, memo),
+    )  # fmt: skip
+    separators = tuple(
+        evolve(
+            s, guard=t.substitute(s.guard, mapping, memo), mask=s.mask and t.substitute(s.mask, mapping, memo)
+        )
+        for s in entry.separators
+    )
+    return evolve(entry, access=moved, separators=separators)
+
+
+def _certain(separator: Separator, earlier: Access, later: Access) -> bool:
+    """The guards of the accesses imply that the separator lies between them."""
+    if separator.mask is not None:
+        return False
+    behind = t.implies(later.guard, separator.guard)
+    return behind and (not separator.both or t.implies(earlier.guard, separator.guard))
+
+
+def conflicting(a: Access, b: Access, relation: Relation) -> bool:
+    """At least one writes, they may touch one object, and atomics of sufficient scope do not excuse them."""
+    if not (a.mode.writes or b.mode.writes):
+        return False
+    if a.array is not b.array and (a.array.may_alias is None or a.array.may_alias != b.array.may_alias):
+        return False
+    if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
+        narrow = Scope.BLOCK in (a.scope, b.scope) and not relation.same_block
+        mixed = a.size is not b.size and not (a.elementwise or b.elementwise)
+        return narrow or mixed
+    return True

@@ -1,0 +1,150 @@
+"""The launch as symbols: which built-in variables are numbers, which are free, and what binds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.model import GpuModel, LaunchConfig
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, copy_of, linear_thread, shared_level
+from cuda_lsp.static.symbolic.intervals import Relation
+from cuda_lsp.static.symbolic.terms import Level, Term
+from cuda_lsp.static.symbolic.values import PointerValue, Target, Value, type_range
+
+_ONE = ir.Const(1, ir.Builtin(Axis.GDIM_X).type)
+_MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+@frozen(eq=False)
+class Setting:
+    """A launch to prove things for. ``axes``: the built-ins; ``arguments``: the parameters.
+
+    ``bounds``: what binds one thread's symbols. ``launch`` None: every launch of the target.
+    """
+
+    launch: LaunchConfig | None
+    axes: Mapping[Axis, Term]
+    arguments: Mapping[Var, Value]
+    bounds: Term
+    warp_size: int
+    used: frozenset[Axis] = frozenset()  # built-ins that the kernel mentions
+    free: Mapping[str, Var] = field(factory=dict[str, Var])  # scalar parameters without a value, by name
+
+
+def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Setting:
+    """The symbols of a known launch, or (None) of every launch along the axes the kernel uses."""
+    used = _axes_used(kernel)
+    axes: dict[Axis, Term] = {Axis.WARP_SIZE: t.const(gpu.warp_size)}
+    bounds: list[Term] = []
+    for i in range(3):
+        _block_axis(i, launch, gpu, used, axes, bounds)
+        _grid_axis(i, launch, used, axes, bounds)
+    if launch is None:
+        threads = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
+        bounds.append(t.le(threads, t.const(gpu.max_threads_per_block)))
+    axes[Axis.LANE] = t.floor_mod(linear_thread(axes), gpu.warp_size)
+    arguments, free = _arguments(kernel, launch, axes)
+    return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, frozenset(used), free)
+
+
+def _block_axis(
+    i: int,
+    launch: LaunchConfig | None,
+    gpu: GpuModel,
+    used: set[Axis],
+    axes: dict[Axis, Term],
+    bounds: list[Term],
+) -> None:
+    if launch is not None:
+        extent = launch.block[i]
+        axes[BDIM[i]] = t.const(extent)
+        axes[TID[i]] = t.symbol(TID[i].value, Level.THREAD, 0, extent - 1)
+    elif i and not used & {TID[i], BDIM[i]}:
+        axes[BDIM[i]], axes[TID[i]] = t.ONE, t.ZERO
+    else:
+        most = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
+        axes[BDIM[i]] = t.symbol(BDIM[i].value, Level.GRID, 1, most)
+        axes[TID[i]] = t.symbol(TID[i].value, Level.THREAD, 0, most - 1)
+        bounds.append(t.lt(axes[TID[i]], axes[BDIM[i]]))
+
+
+def _grid_axis(
+    i: int, launch: LaunchConfig | None, used: set[Axis], axes: dict[Axis, Term], bounds: list[Term]
+) -> None:
+    extent = (launch.grid or launch.grid_axes)[i] if launch is not None else None
+    if extent is not None:
+        axes[GDIM[i]] = t.const(extent)
+        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, extent - 1)
+    elif i and not used & {BID[i], GDIM[i]}:
+        axes[GDIM[i]], axes[BID[i]] = t.ONE, t.ZERO
+    else:
+        axes[GDIM[i]] = t.symbol(GDIM[i].value, Level.GRID, 1, _MAX_GRID[i])
+        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, _MAX_GRID[i] - 1)
+        bounds.append(t.lt(axes[BID[i]], axes[GDIM[i]]))
+
+
+def _axes_used(kernel: ir.Kernel) -> set[Axis]:
+    """Built-ins that the kernel mentions anywhere, but to ask whether an extent is 1 (``grid_barriers``)."""
+    import attrs
+
+    found: set[Axis] = set()
+    seen: set[int] = set()
+    stack: list[object] = [kernel.body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend(node)  # type: ignore[arg-type]
+        elif isinstance(node, ir.Builtin):
+            found.add(node.axis)
+        elif isinstance(node, ir.Binary) and node.op is ir.BinaryOp.EQ and node.right == _ONE:
+            stack += [] if isinstance(node.left, ir.Builtin) else [node.left]
+        elif isinstance(node, ir.Expr | ir.Stmt) and id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(getattr(node, a.name) for a in attrs.fields(type(node)))
+    return found
+
+
+def _arguments(
+    kernel: ir.Kernel, launch: LaunchConfig | None, axes: Mapping[Axis, Term]
+) -> tuple[dict[Var, Value], dict[str, Var]]:
+    known: Mapping[str, int] = launch.arguments if launch is not None else {}
+    extents: Mapping[str, int] = kernel.extents if launch is None else {}
+    pointees = {array.param: array for array in kernel.arrays if array.param is not None}
+    arguments: dict[Var, Value] = {}
+    free: dict[str, Var] = {}
+    for var in kernel.params:
+        if isinstance(var.type, Pointer):
+            arguments[var] = PointerValue((Target(t.TRUE, pointees.get(var), t.ZERO),))
+        elif var.name in known and isinstance(var.type, Int):
+            arguments[var] = t.const(var.type.wrap(known[var.name]))
+        elif var.name in extents and isinstance(var.type, Int):
+            arguments[var] = axes[BDIM[extents[var.name]]]
+        else:
+            arguments[var] = t.symbol(var.name or f"p{var.id}", Level.GRID, *type_range(var.type))
+            if isinstance(var.type, Int):
+                free[var.name] = var
+    return arguments, free
+
+
+def related(where: Setting, relation: Relation) -> Term:
+    """Two different threads of the launch that relate as asked; FALSE when there are none."""
+    shared = shared_level(relation)
+    memos: tuple[dict[Term, Term], dict[Term, Term]] = ({}, {})
+
+    def both(term: Term) -> tuple[Term, Term]:
+        return copy_of(term, 1, shared, memos[0]), copy_of(term, 2, shared, memos[1])
+
+    told_apart = TID if relation.same_block else BID
+    parts = [*both(where.bounds)]
+    parts.append(t.or_(*(t.not_(t.eq(*both(where.axes[axis]))) for axis in told_apart)))
+    linear = linear_thread(where.axes)
+    if relation.within is not None:
+        parts.append(t.eq(*both(t.floor_div(linear, relation.within))))
+    if relation.across is not None:
+        parts.append(t.not_(t.eq(*both(t.floor_div(linear, relation.across)))))
+    return t.and_(*parts)

@@ -1,0 +1,215 @@
+"""Conditions: comparisons in normal form (``p <= 0``, ``p == 0``), connectives, choices between integers.
+
+Comparisons divide by the gcd of their coefficients and tighten (integers), so residue classes and
+contradictions are seen at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from cuda_lsp.static.symbolic.core import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Op,
+    Term,
+    add,
+    from_monomials,
+    intern,
+    monomials,
+    scale,
+    sub,
+)
+
+
+def le(a: Term, b: Term) -> Term:
+    return le_zero(sub(a, b))
+
+
+def lt(a: Term, b: Term) -> Term:
+    return le_zero(add(a, scale(b, -1), ONE))
+
+
+def le_zero(difference: Term) -> Term:
+    if difference.hi <= 0:
+        return TRUE
+    if difference.lo > 0:
+        return FALSE
+    sums = dict(monomials(difference))
+    constant = sums.pop((), 0)
+    choice = _choice(sums)
+    if choice is not None:
+        condition, then, otherwise = choice
+        return bool_ite(condition, _truth(then + constant <= 0), _truth(otherwise + constant <= 0))
+    shared = math.gcd(*sums.values())
+    if shared > 1:  # tighten: g*p + c <= 0  <=>  p + ceil(c/g) <= 0
+        sums = {m: c // shared for m, c in sums.items()}
+        constant = -(-constant // shared)
+        difference = from_monomials({**sums, (): constant})
+    return intern(Op.LE, (difference,), (difference,), 0, 1)
+
+
+def eq(a: Term, b: Term) -> Term:
+    difference = sub(a, b)
+    if difference.is_const:
+        return TRUE if difference.value == 0 else FALSE
+    if difference.lo > 0 or difference.hi < 0:
+        return FALSE
+    sums = dict(monomials(difference))
+    constant = sums.pop((), 0)
+    choice = _choice(sums)
+    if choice is not None:
+        condition, then, otherwise = choice
+        return bool_ite(condition, _truth(then + constant == 0), _truth(otherwise + constant == 0))
+    shared = math.gcd(*sums.values())
+    if constant % shared:
+        return FALSE
+    first = min(sums, key=lambda atoms: [atom.order for atom in atoms])
+    shared = -shared if sums[first] < 0 else shared
+    difference = from_monomials({m: c // shared for m, c in {**sums, (): constant}.items()})
+    return intern(Op.EQ, (difference,), (difference,), 0, 1)
+
+
+def _choice(sums: Mapping[tuple[Term, ...], int]) -> tuple[Term, int, int] | None:
+    """``(condition, then, otherwise)`` of a multiple of a choice between two constants."""
+    if len(sums) != 1:
+        return None
+    ((atoms, factor),) = sums.items()
+    if len(atoms) != 1 or atoms[0].op is not Op.ITE:
+        return None
+    condition, then, otherwise = atoms[0].args
+    return (condition, factor * then.value, factor * otherwise.value) if _constant(then, otherwise) else None
+
+
+def _constant(*terms: Term) -> bool:
+    return all(term.is_const for term in terms)
+
+
+def _truth(value: bool) -> Term:
+    return TRUE if value else FALSE
+
+
+def eq_zero(a: Term) -> Term:
+    return eq(a, ZERO)
+
+
+def not_(a: Term) -> Term:
+    if a.negation is None:
+        a.negation = _negated(a)
+    return a.negation
+
+
+def _negated(a: Term) -> Term:
+    if a is TRUE:
+        return FALSE
+    if a is FALSE:
+        return TRUE
+    if a.op is Op.NOT:
+        return a.args[0]
+    if a.op is Op.LE:  # not (d <= 0)  <=>  1 - d <= 0
+        return le_zero(sub(ONE, a.args[0]))
+    if a.op is Op.AND:
+        return or_(*(not_(part) for part in a.args))
+    if a.op is Op.OR:
+        return and_(*(not_(part) for part in a.args))
+    return intern(Op.NOT, (a,), (a,), 0, 1)
+
+
+def conjuncts(a: Term) -> tuple[Term, ...]:
+    if a is TRUE:
+        return ()
+    return a.args if a.op is Op.AND else (a,)
+
+
+def _gather(op: Op, terms: Iterable[Term], unit: Term, absorbing: Term) -> Term:
+    parts: dict[Term, None] = {}
+    for term in terms:
+        for part in term.args if term.op is op else (term,):
+            if part is absorbing:
+                return absorbing
+            if part is not unit:
+                parts[part] = None
+    if any(not_(part) in parts for part in parts if part.op in (Op.NOT, Op.LE, Op.EQ, Op.TEST)):
+        return absorbing
+    kept = tuple(sorted(parts, key=lambda part: part.order))
+    if not kept:
+        return unit
+    return kept[0] if len(kept) == 1 else intern(op, kept, kept, 0, 1)
+
+
+def and_(*terms: Term) -> Term:
+    return _gather(Op.AND, terms, TRUE, FALSE)
+
+
+def or_(*terms: Term) -> Term:
+    result = _gather(Op.OR, terms, FALSE, TRUE)
+    if result.op is not Op.OR:
+        return result
+    common = set(conjuncts(result.args[0]))
+    for part in result.args[1:]:
+        common &= set(conjuncts(part))
+    if not common:
+        return result
+    rest = [and_(*(c for c in conjuncts(part) if c not in common)) for part in result.args]
+    return and_(*common, or_(*rest))
+
+
+def bool_ite(condition: Term, then: Term, otherwise: Term) -> Term:
+    if condition is TRUE or then is otherwise:
+        return then
+    if condition is FALSE:
+        return otherwise
+    if otherwise is FALSE:
+        return and_(condition, then)
+    if then is FALSE:
+        return and_(not_(condition), otherwise)
+    return and_(or_(not_(condition), then), or_(condition, otherwise))
+
+
+def implies(premise: Term, conclusion: Term) -> bool:
+    """Syntactically: every conjunct of the conclusion is one of the premise."""
+    known = set(conjuncts(premise))
+    return all(part in known for part in conjuncts(conclusion))
+
+
+def truth(a: Term) -> Term:
+    """An integer as a condition: ``a != 0``."""
+    if a.op is Op.ITE and a.args[1] is ONE and a.args[2] is ZERO:
+        return a.args[0]
+    return not_(eq(a, ZERO))
+
+
+def number(a: Term) -> Term:
+    """A condition as an integer, 0 or 1."""
+    return ite(a, ONE, ZERO)
+
+
+def ite(condition: Term, then: Term, otherwise: Term) -> Term:
+    if condition is TRUE or then is otherwise:
+        return then
+    if condition is FALSE:
+        return otherwise
+    if condition.op is Op.NOT:
+        return ite(condition.args[0], otherwise, then)
+    ours, theirs = monomials(then), monomials(otherwise)
+    common = {m: c for m, c in ours.items() if theirs.get(m) == c}
+    if common:  # what does not depend on the condition
+        always = from_monomials(common)
+        return add(always, ite(condition, sub(then, always), sub(otherwise, always)))
+    lo, hi = min(then.lo, otherwise.lo), max(then.hi, otherwise.hi)
+    return intern(Op.ITE, (condition, then, otherwise), (condition, then, otherwise), lo, hi)
+
+
+def minimum(a: Term, b: Term) -> Term:
+    if a.hi <= b.lo:
+        return a
+    return b if b.hi <= a.lo else ite(le(a, b), a, b)
+
+
+def maximum(a: Term, b: Term) -> Term:
+    if a.hi <= b.lo:
+        return b
+    return a if b.hi <= a.lo else ite(le(a, b), b, a)

@@ -1,0 +1,43 @@
+"""Numbers put together again from quotient and remainder: ``d*(x / d) + x % d`` is ``x``.
+
+Kernels take an index apart into coordinates and compute an address from these; where the address has the
+index's own layout the two cancel, also for divisors that nobody knows (C's quotient truncates: the identity
+holds for every ``d`` that is not 0).  Layouts that differ are the business of ``digits``.
+"""
+
+from __future__ import annotations
+
+from cuda_lsp.static.symbolic.core import Op, Term, add, const, from_monomials, monomials, mul, sub
+from cuda_lsp.static.symbolic.integers import divide, floor_div
+
+_MOST = 8
+"""Remainders put together in one sum."""
+
+
+def recombined(term: Term) -> Term:
+    """The same number with every ``c*d*(x / d) + c*(x % d)`` of the sum as ``c*x``."""
+    for _ in range(_MOST):
+        better = _one_step(term)
+        if better is None:
+            break
+        term = better
+    return term
+
+
+def _one_step(term: Term) -> Term | None:
+    sums = monomials(term)
+    for atoms, factor in sums.items():
+        for i, atom in enumerate(atoms):
+            if atom.op not in (Op.REM, Op.FLOOR_MOD):
+                continue
+            x = atom.args[0]
+            if atom.op is Op.REM:
+                divisor, quotient = atom.args[1], divide(x, atom.args[1])
+            else:
+                divisor, quotient = const(atom.args[1]), floor_div(x, atom.args[1])
+            rest = from_monomials({atoms[:i] + atoms[i + 1 :]: factor})
+            whole = mul(rest, mul(divisor, quotient))
+            if monomials(whole) and all(sums.get(m) == c for m, c in monomials(whole).items()):
+                remainder = from_monomials({atoms: factor})
+                return add(sub(term, add(remainder, whole)), mul(rest, x))
+    return None
