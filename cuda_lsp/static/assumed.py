@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 from attrs import evolve, fields, has
@@ -205,6 +205,7 @@ def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
     return any(n == 1 and axis in used for n, axis in zip(launch.block, THREAD_AXES, strict=True))
 
 
+@lru_cache(maxsize=4)  # as ``facts_of``
 def axes_of(kernel: Kernel) -> frozenset[Axis]:
     """The built-in variables that a kernel reads, linear thread ranks (``y * blockDim.x``) left out.
 

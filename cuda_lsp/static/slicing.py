@@ -46,6 +46,8 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.model import Space
 
+_ACCESSES = (Load, Store, Atomic)
+
 
 def operands(e: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions."""
@@ -272,25 +274,30 @@ def _closure(result: Slice, without: Loop | None) -> set[int]:
     """
     relevant: set[int] = set()
     modelled: set[int] = set()
+    needed: set[int] = set()  # id() of expressions
     changed = True
 
     def need(e: Expr) -> None:
         nonlocal changed
+        if id(e) in needed:
+            return
+        needed.add(id(e))
         for v in variables(e):
             if v.id not in relevant:
                 relevant.add(v.id)
                 changed = True
 
+    backwards = [(s, result.roots(s.pointer) if isinstance(s, _ACCESSES) else set[Array]())
+                 for s in reversed(result.statements)]  # fmt: skip
     while changed:
         changed = False
-        for s in result.statements:
+        for s, roots in backwards:
             var = assigned(s)
             wanted = var is not None and var.id in relevant
             if isinstance(s, Assign):
                 if wanted:
                     need(s.value)
-            elif isinstance(s, (Load, Store, Atomic)):
-                roots = result.roots(s.pointer)
+            elif isinstance(s, _ACCESSES):
                 if without is None or not roots or wanted or any(tracked(result, a) for a in roots):
                     need(s.pointer)
                 more = _model(s, roots, wanted, modelled, need)  # may set changed itself
