@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import ASSUMED, alternatives, sample
+from cuda_lsp.static.assumed import ASSUMED, alternatives, sample, unlike
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.fitting import misuses_arrays
 from cuda_lsp.static.schedules.report import races_by_running
@@ -36,11 +36,17 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
-    others = alternatives(kernel, launches[0]) if launches and launches[0].assumed else ()
     again = {_place(f) for f in first.findings if _certain(f)}
-    if not others or not again:
+    if not again or not launches or not launches[0].assumed:
         return first
-    others = _fitting(kernel, launches[0], others, gpu)
+    others: Sequence[LaunchConfig] = ()
+    if unlike(kernel, launches[0]):
+        again.clear()
+    else:
+        others = alternatives(kernel, launches[0])
+        if not others:
+            return first
+        others = _fitting(kernel, launches[0], others, gpu)
     left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / max(1, len(others)))
     for other in others:
