@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from cuda_lsp.ir.program import Array, Kernel, Load, Var
+from cuda_lsp.ir.program import Array, Expr, Kernel, Load, Var
 from cuda_lsp.ir.types import INT32, Int, Pointer
 from cuda_lsp.model import Space
 from cuda_lsp.static.execution.enumerate import facts_of
@@ -27,6 +28,7 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
     """Pointer parameters to integers that a kernel reads at neighbouring places and never writes."""
     facts = facts_of(kernel)
     reads: dict[Array, list[Load]] = defaultdict(list)
+    values = {s.var: s.pointer for s in walk(kernel.body) if isinstance(s, Load) and s.var is not None}
     for s in walk(kernel.body):
         if isinstance(s, Load) and isinstance(s.type, Int) and s.var is not None:
             roots = facts.roots(s.pointer)
@@ -36,14 +38,14 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
         array.param.name
         for array, loads in reads.items()
         if array.param is not None and array not in facts.written
-        if any(_neighbours(a, b) for a, b in itertools.combinations(loads[:_MOST], 2))
+        if any(_neighbours(a, b, values) for a, b in itertools.combinations(loads[:_MOST], 2))
     )
 
 
-def _neighbours(a: Load, b: Load) -> bool:
+def _neighbours(a: Load, b: Load, values: Mapping[Var, Expr]) -> bool:
     here, there = evaluator(a.pointer, _itself), evaluator(b.pointer, _itself)
     for seed in range(_TRIED):
-        thread = _Thread(seed)
+        thread = _Thread(seed, values)
         first, second = here(thread), there(thread)
         if not isinstance(first, tuple) or not isinstance(second, tuple):
             return False
@@ -57,23 +59,32 @@ def _itself(var: Var) -> Any:
 
 
 class _Numbers(dict[Any, Value]):
-    """A small number for everything that is asked for; of a pointer, so many bytes into nowhere."""
+    """A small number for everything that is asked for; of a pointer, so many bytes into nowhere.
 
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
+    What was read at one place is one number, however often it is read.
+    """
+
+    def __init__(self, thread: _Thread, seed: int) -> None:
+        self._thread, self._random = thread, random.Random(seed)
+        self._read: dict[Value, Value] = {}
 
     def __missing__(self, key: Any) -> Value:
+        pointer = self._thread.values.get(key)
+        place = evaluator(pointer, _itself)(self._thread) if pointer is not None else None
         number = self._random.randrange(1, 1 << 12)
-        pointer = isinstance(key, Var) and isinstance(key.type, Pointer)
-        self[key] = value = (_NOWHERE, number) if pointer else number
+        value: Value = (
+            (_NOWHERE, number) if isinstance(key, Var) and isinstance(key.type, Pointer) else number
+        )
+        self[key] = value = value if place is None else self._read.setdefault(place, value)
         return value
 
 
 class _Thread:
-    """A thread as ``exact_values`` wants it, which holds any numbers."""
+    """A thread as ``exact_values`` wants it, of any numbers. ``values``: where variables were read."""
 
-    def __init__(self, seed: int) -> None:
-        self.held = self.axes = _Numbers(seed)
+    def __init__(self, seed: int, values: Mapping[Var, Expr]) -> None:
+        self.values = values
+        self.held = self.axes = _Numbers(self, seed)
         self.offers: dict[int, Value] = {}
 
 

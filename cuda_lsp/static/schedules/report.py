@@ -3,7 +3,8 @@
 The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
 host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
 
-- neither comes from data: a condition (``if (in[i] == 6) *count += 1``);
+- neither comes from data: a condition (``if (in[i] == 6) *count += 1``), but not where neighbouring elements
+  decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one holds the key;
 - one does, in shared memory: a condition; in global memory only when the other access takes every thread's
   own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart;
 - both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
@@ -32,6 +33,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static import messages, work
 from cuda_lsp.static.assumed import free_scalars, unlike
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.schedules.run import Pending
 from cuda_lsp.static.schedules.search import Search, Shown, Sites
 
@@ -99,7 +101,8 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         return False  # what orders others
     data = [flow.arrays_in(x.address) for x in (a, b)]
     if not any(data):
-        return True
+        deciding = {array.name for array in flow.arrays_in(a.guard) & flow.arrays_in(b.guard)}
+        return not deciding & offset_arrays(kernel)
     shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
     if all(data):
         if data[0] != data[1] or data[0] & flow.rows:

@@ -14,7 +14,7 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.symbolic.terms import Op, Term
 
-_VAGUE = "take certain values"
+_VAGUE = "certain values"
 
 MAX_ATOMS = 2
 MAX_QUERIES = 24
@@ -50,7 +50,7 @@ def needed_condition(formula: Term, query: Query) -> str:
     if texts:
         return " and ".join(texts[:MAX_ATOMS])
     names = " and ".join(f"`{x.args[0]}`" for x in parameters[:MAX_ATOMS])
-    return f"{names} {_VAGUE}"
+    return f"{names} {'takes' if len(parameters) == 1 else 'take'} {_VAGUE}"
 
 
 def is_vague(condition: str) -> bool:
