@@ -7,9 +7,11 @@ program's expressions, variables that are assigned once looked through.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
-from cuda_lsp.ir.program import Assign, Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Kernel, Var
-from cuda_lsp.static.slicing import assigned, operands, used, walk
+from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Kernel, Var
+from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.slicing import assigned_once, operands, used
 
 _AXES = {
     Axis.BID_X: Axis.TID_X,
@@ -20,23 +22,20 @@ _MOST = 1024
 _DEPTH = 6
 
 
+@lru_cache(maxsize=4)  # as ``facts_of``
 def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
     """For axes of ``threadIdx``: how many threads of the block the kernel counts on."""
-    statements = list(walk(kernel.body))
-    values: dict[Var, Expr | None] = {}
-    for s in statements:
-        var = assigned(s)
-        if var is not None:
-            values[var] = s.value if isinstance(s, Assign) and var not in values else None
+    facts = facts_of(kernel)
+    values = assigned_once(facts)
     found: dict[Axis, int] = {}
-    for s in statements:
+    for s in facts.statements:
         for expression in used(s):
             for axis, extent in _in(expression, values):
                 found[axis] = min(extent, found.get(axis, extent))
     return found
 
 
-def _in(expression: Expr, values: Mapping[Var, Expr | None]) -> Iterator[tuple[Axis, int]]:
+def _in(expression: Expr, values: Mapping[Var, Expr]) -> Iterator[tuple[Axis, int]]:
     pending = [expression]
     while pending:
         e = pending.pop()
@@ -49,7 +48,7 @@ def _in(expression: Expr, values: Mapping[Var, Expr | None]) -> Iterator[tuple[A
                     yield axis, extent
 
 
-def _terms(e: Expr, values: Mapping[Var, Expr | None], depth: int) -> Iterator[Expr]:
+def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:
     """The terms of a sum."""
     e = _plain(e, values)
     if depth and isinstance(e, Binary) and e.op is BinaryOp.ADD:
@@ -59,7 +58,7 @@ def _terms(e: Expr, values: Mapping[Var, Expr | None], depth: int) -> Iterator[E
         yield e
 
 
-def _plain(e: Expr, values: Mapping[Var, Expr | None]) -> Expr:
+def _plain(e: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Without casts, and variables that hold one value."""
     for _ in range(_DEPTH):
         known = values.get(e) if isinstance(e, Var) else None
@@ -72,7 +71,7 @@ def _plain(e: Expr, values: Mapping[Var, Expr | None]) -> Expr:
     return e
 
 
-def _blocks(e: Expr, values: Mapping[Var, Expr | None]) -> tuple[Axis, int] | None:
+def _blocks(e: Expr, values: Mapping[Var, Expr]) -> tuple[Axis, int] | None:
     """``blockIdx.x * 64``: of which threads, and how many."""
     if not isinstance(e, Binary) or e.op not in (BinaryOp.MUL, BinaryOp.SHL):
         return None

@@ -54,7 +54,7 @@ from cuda_lsp.ir.program import (
 )  # fmt: skip
 from cuda_lsp.model import Scope
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import Slice, assigned, destinations, pure, used, variables, walk
+from cuda_lsp.static.slicing import Slice, assigned, assigned_once, destinations, used, variables, walk
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 _RELEASES = ("release", "acq_rel", "seq_cst")
@@ -90,17 +90,6 @@ def with_critical_sections(kernel: Kernel) -> Kernel:
         if not broken:
             return evolve(kernel, body=body)
         given_up |= broken
-
-
-def assigned_once(facts: Slice) -> Mapping[Var, Expr]:
-    """Variables that are assigned in one place, by a plain value, and that value."""
-    values: dict[Var, Expr | None] = {}
-    for s in facts.statements:
-        var = assigned(s)
-        if var is not None:
-            plain = isinstance(s, Assign) and var not in values and pure(s.value)
-            values[var] = s.value if plain and isinstance(s, Assign) else None
-    return {var: value for var, value in values.items() if value is not None}
 
 
 @define(eq=False)
@@ -451,4 +440,4 @@ def _without_fence(held: Sequence[Stmt]) -> bool:
     return not volatile and not any(isinstance(s, (Fence, Barrier)) for s in inside)
 
 
-__all__ = ["assigned_once", "substituted", "with_critical_sections"]
+__all__ = ["substituted", "with_critical_sections"]

@@ -50,10 +50,10 @@ from cuda_lsp.ir.program import (
 )
 from cuda_lsp.ir.types import BOOL
 from cuda_lsp.model import Scope, Space
-from cuda_lsp.static.critical import assigned_once, substituted
+from cuda_lsp.static.critical import substituted
 from cuda_lsp.static.diagnostics.waiting import only_reads
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import Slice, pointers, used, variables, walk
+from cuda_lsp.static.slicing import Slice, assigned_once, pointers, used, variables, walk
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 _BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)

@@ -10,6 +10,7 @@ import itertools
 import random
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from cuda_lsp.ir.program import Array, Expr, Kernel, Load, Var
@@ -24,6 +25,7 @@ _TRIED = 3
 _MOST = 8  # reads of one array that are compared
 
 
+@lru_cache(maxsize=4)  # as ``facts_of``
 def offset_arrays(kernel: Kernel) -> frozenset[str]:
     """Pointer parameters to integers that a kernel reads at neighbouring places and never writes."""
     facts = facts_of(kernel)

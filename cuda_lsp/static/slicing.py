@@ -7,7 +7,7 @@ is never executed.  Nothing here depends on a launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from attrs import define, field, frozen
 
@@ -109,7 +109,7 @@ def used(s: Stmt) -> tuple[Expr, ...]:
 
 def pointers(s: Stmt) -> tuple[Expr, ...]:
     """Where ``s`` touches memory; what it writes first."""
-    if isinstance(s, Load | Store | Atomic):
+    if isinstance(s, _ACCESSES):
         return (s.pointer,)
     return (s.destination, s.source) if isinstance(s, Copy) else ()
 
@@ -224,6 +224,17 @@ class Slice:
             known = (tuple(dict.fromkeys(v.id for v in variables(e))), pure(e))
             self.dependencies[id(e)] = known
         return known
+
+
+def assigned_once(facts: Slice) -> Mapping[Var, Expr]:
+    """Variables that are assigned in one place, by a plain value, and that value."""
+    values: dict[Var, Expr | None] = {}
+    for s in facts.statements:
+        var = assigned(s)
+        if var is not None:
+            plain = isinstance(s, Assign) and var not in values and pure(s.value)
+            values[var] = s.value if plain and isinstance(s, Assign) else None
+    return {var: value for var, value in values.items() if value is not None}
 
 
 def slice_kernel(kernel: Kernel) -> Slice:

@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
-from cuda_lsp.frontend.host.written_launches import Written, matching, written
+from cuda_lsp.frontend.host.written_launches import Written, every_launch, matching
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
@@ -82,13 +82,9 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
     constants = HostConstants(plain, headers)
     sites: list[LaunchSite] = []
     launches: list[Written] = []
-    start = plain.find("<<<")
-    while start >= 0:
-        launch = written(plain, start)
-        if launch:
-            launches.append(launch)
-            sites.append(_told(launch, plain, constants, start, _site(path, text, launch.begin, launch.end)))
-        start = plain.find("<<<", start + 3)
+    for start, launch in every_launch(plain):
+        launches.append(launch)
+        sites.append(_told(launch, plain, constants, start, _site(path, text, launch.begin, launch.end)))
     sites += (
         _told(use.launch, plain, constants, use.begin, _site(path, text, use.begin, use.end))
         for use in (*uses_of_macros(plain), *uses_of_functions(plain, launches))

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_constants import split_arguments
-from cuda_lsp.frontend.host.written_launches import KERNEL, Written, matching, whole_arguments, written
+from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, matching, whole_arguments
 
 _MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:\\\r?\n|[^\n])*)", re.M)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.M)
@@ -89,10 +89,8 @@ def _expansions(text: str, macros: Mapping[str, _Macro], depth: int) -> Iterator
 
 
 def _launches(text: str) -> Iterator[Written]:
-    for match in re.finditer("<<<", text):
-        launch = written(text, match.start())
-        if launch is not None:
-            yield _with_locals(launch, text[: match.start()])
+    for start, launch in every_launch(text):
+        yield _with_locals(launch, text[:start])
 
 
 # -------------------------------------------------------------------------------------- functions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
@@ -29,7 +29,15 @@ class Written:
     end: int
 
 
-def written(plain: str, start: int) -> Written | None:
+def every_launch(plain: str) -> Iterator[tuple[int, Written]]:
+    """Where each ``<<<`` of a launch stands, in order, and the launch."""
+    for match in re.finditer("<<<", plain):
+        launch = _written(plain, match.start())
+        if launch is not None:
+            yield match.start(), launch
+
+
+def _written(plain: str, start: int) -> Written | None:
     """What stands around the ``<<<`` at ``start``."""
     window = max(0, start - _LONGEST_NAME)
     head, template_arguments = plain[window:start].rstrip(), None

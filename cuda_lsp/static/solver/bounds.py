@@ -30,19 +30,20 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
         if access.array.space is not Space.SHARED or size is None or size <= 0 or access.site in seen:
             continue
         formula = _outside(access, size, query)
-        if formula is t.FALSE or not _named(formula, query) or _rests_on_data(formula, query):
+        if formula is t.FALSE or not query.parameters(formula) or _rests_on_data(formula, query):
             continue
         formula, answer = _answered(formula, query)
         if answer.outcome is not Outcome.MODEL:
             continue
-        values = answer.values or {}
-        thread = model_threads(values, query, Relation())[0]
-        arguments = argument_values(query, values, launch)
+        model = answer.values or {}
+        thread = model_threads(model, query, Relation())[0]
+        arguments = argument_values(query, model, launch)
         start = _replayed(query, thread, arguments, access.site, size)
         if start is None:
             continue
         seen.add(access.site)
         condition = needed_condition(formula, query)
+        values = {p.args[0]: arguments[p.args[0]] for p in query.parameters(formula)}
         place = messages.subscript(access.array, start)
         yield Finding(
             Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
@@ -50,8 +51,7 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
             query.kernel.name, access.site, condition=condition, launch=launch,
             witness=Witness(
                 (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start),
-                {name: value for name, value in arguments.items() if name in _named(formula, query)},
-                arguments,
+                values, arguments,
             ),
         )  # fmt: skip
 
@@ -67,18 +67,9 @@ def _outside(access: Access, size: int, query: Query) -> Term:
 
 def _answered(formula: Term, query: Query) -> tuple[Term, Answer]:
     """With parameters that are not negative, as sizes are, if the index can leave the array then."""
-    negative = [t.lt(p, t.ZERO) for p in t.subterms(formula) if p.op is Op.SYMBOL and _is_free(p, query)]
-    sized = t.and_(formula, *map(t.not_, negative))
+    _, sized = query.sized(formula)
     answer = query.solve(sized)
     return (sized, answer) if answer.outcome is Outcome.MODEL else (formula, query.solve(formula))
-
-
-def _is_free(symbol: Term, query: Query) -> bool:
-    return symbol.args[0] in query.where.free
-
-
-def _named(formula: Term, query: Query) -> set[str]:
-    return {p.args[0] for p in t.subterms(formula) if p.op is Op.SYMBOL and _is_free(p, query)}
 
 
 def _rests_on_data(formula: Term, query: Query) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
-from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.terms import Term
 
 _VAGUE = "certain values"
 
@@ -23,12 +23,12 @@ MAX_QUERIES = 24
 def condition_of(p: Problem, facts: Term, query: Query) -> str | None:
     """None: the race needs no parameter. Else the condition; "" is never returned."""
     formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
-    return needed_condition(formula, query) if _parameters(formula, query) else None
+    return needed_condition(formula, query) if query.parameters(formula) else None
 
 
 def needed_condition(formula: Term, query: Query) -> str:
     """A condition on the parameters in ``formula`` without which it has no model."""
-    parameters = _parameters(formula, query)
+    parameters = sorted(query.parameters(formula), key=lambda part: part.args[0])
     asked = [0]
 
     def needed(atom: Term) -> bool:
@@ -56,14 +56,6 @@ def needed_condition(formula: Term, query: Query) -> str:
 def is_vague(condition: str) -> bool:
     """No comparison was found that the race needs."""
     return condition.endswith(_VAGUE)
-
-
-def _parameters(formula: Term, query: Query) -> list[Term]:
-    found = {
-        part for part in t.subterms(formula)
-        if part.op is Op.SYMBOL and part.args[0] in query.where.free
-    }  # fmt: skip
-    return sorted(found, key=lambda part: part.args[0])
 
 
 def _relations(a: Term, b: Term) -> list[tuple[str, Term]]:

@@ -22,15 +22,11 @@ MAX_DIVISORS = 3
 
 def grain_of(p: Problem, facts: Term, query: Query) -> str | None:
     """What keeps the two accesses apart, by the smallest number ("`C` is a multiple of 8"); else None."""
-    for parameter in sorted(_parameters(p, query), key=lambda part: part.args[0]):
+    for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
         for divisor in sorted(_divisors(parameter, p.formula))[:MAX_DIVISORS]:
             if _apart(*_evenly(p, facts, parameter, divisor), query):
                 return f"`{parameter.args[0]}` is a multiple of {divisor}"
     return None
-
-
-def _parameters(p: Problem, query: Query) -> set[Term]:
-    return {x for x in t.subterms(p.formula) if x.op is Op.SYMBOL and x.args[0] in query.where.free}
 
 
 def _divisors(parameter: Term, formula: Term) -> set[int]:

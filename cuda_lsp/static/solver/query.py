@@ -118,17 +118,20 @@ class Query:
                 found = True
                 yield pitch
         for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
-            sizes, sized = self._sized(formula(pitch))
+            sizes, sized = self.sized(formula(pitch))
             if sizes and self._refuted_quickly(sized):
                 yield evolve(pitch, sizes=sizes)
         likeliest = next(iter(pitches), None)
         if not found and likeliest is not None and self.refutes(formula(likeliest)):
             yield likeliest
 
-    def _sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
+    def parameters(self, formula: Term) -> list[Term]:
+        """The scalar parameters in the formula that no launch fixes."""
+        return [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
+
+    def sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
         """The formula for parameters that are not negative, and those of which it does not say so itself."""
-        free = [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
-        doubtful = [x for x in free if x.lo < 0]
+        doubtful = [x for x in self.parameters(formula) if x.lo < 0]
         return tuple(x.args[0] for x in doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
@@ -150,7 +153,7 @@ class Query:
         """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        sizes, sized = self._sized(formula)
+        sizes, sized = self.sized(formula)
         return sizes if sizes and self.refutes(sized) else ()
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:

@@ -396,7 +396,7 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
         )  # fmt: skip
     if counts[0] == counts[1]:
         return None
-    fixed = not any(part.op is Op.SYMBOL and part.args[0] in query.where.free for part in t.subterms(formula))
+    fixed = not query.parameters(formula)
     a, b = (messages.thread(x.tid) for x in threads)
     return Finding(
         Code.BARRIER_DIVERGENCE, Status.PROVED if fixed else Status.CONDITIONAL,

@@ -569,8 +569,7 @@ def _in_early_rounds(p: Problem, facts: Term, query: Query, launch: LaunchConfig
 
 def _positive(formula: Term, query: Query) -> Term:
     """Its parameters are positive, as sizes are: nothing is divided by 0, nothing wraps below it."""
-    symbols = (part for part in t.subterms(formula) if part.op is Op.SYMBOL)
-    return t.and_(*(t.le(t.ONE, part) for part in symbols if part.args[0] in query.where.free))
+    return t.and_(*(t.le(t.ONE, part) for part in query.parameters(formula)))
 
 
 def _meetings(p: Problem, facts: Term, query: Query) -> Iterator[tuple[Problem, Answer]]:
