@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.launch import instrumented
 from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
@@ -24,8 +25,8 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
-from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.dynamic.runs import KernelRun, PtxSite, SiteKind
+from cuda_lsp.model import LaunchConfig, Mode, Space
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 KERNEL = (
@@ -201,3 +202,15 @@ def test_ptxas_accepts_the_instrumented_kernel(
     module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
     result = instrument(module, sites(told_apart=True), watch, detector)
     assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"
+
+
+def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
+    module, request = read_module(KERNEL), KernelRun(KERNEL, "k", LaunchConfig((64, 1, 1)), (), sites())
+    made = [
+        instrumented(
+            module, request, Watch("k", ShadowLayout((64, 1, 1), 0), control_offsets(), order=order), ""
+        )
+        for order in (False, True, False)
+    ]
+    assert made[0] is made[2]
+    assert made[0] is not made[1]
