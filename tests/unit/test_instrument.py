@@ -22,6 +22,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
+    takes_functions,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -214,3 +215,29 @@ def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
     ]
     assert made[0] is made[2]
     assert made[0] is not made[1]
+
+
+VIRTUAL = (
+    HEAD
+    + """
+.func push(.param .b32 push_0) { ret; }
+.global .align 8 .u64 table[3] = {0, 0, push};
+.global .align 8 .u64 home = table;
+.global .align 4 .u32 plain = 1;
+.visible .entry makes(.param .u64 p) {
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd1, [p];
+	mov.u64 %rd2, NAME;
+	st.global.u64 [%rd1], %rd2;
+	ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"), [("table", True), ("home", True), ("push", True), ("plain", False)]
+)
+def test_a_kernel_that_keeps_a_table_of_functions_is_known(name: str, takes: bool) -> None:
+    module = read_module(VIRTUAL.replace("NAME", name))
+    assert takes_functions(module, "makes") is takes

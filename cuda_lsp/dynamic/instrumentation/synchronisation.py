@@ -141,13 +141,29 @@ def calls_through_pointers(module: PtxModule, entry: str) -> bool:
     return any(all(part not in module.functions for part in call.arguments) for call in calls)
 
 
+def takes_functions(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel, or what it may call, takes the address of a function or of a table of them.
+
+    An object with virtual functions keeps such an address for as long as it lives.
+    """
+    names = set(module.functions)
+    for _ in range(2):  # tables, and what points to tables
+        names |= {v.name for v in module.variables.values() if names & set(_words(v.initialiser or ""))}
+    moves = (i for f in reached_from(module, entry) for i in f.instructions() if i.base in ("mov", "cvta"))
+    return any(names & set(_words(move.operands)) for move in moves)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[\w$]+", text)
+
+
 def pointed_to(module: PtxModule) -> frozenset[str]:
     """Functions with a body whose address is taken: in code, or by what a variable holds at first."""
     texts = [v.initialiser or "" for v in module.variables.values()]
     texts += [
         i.operands for f in module.functions.values() for i in f.instructions() if i.base in ("mov", "cvta")
     ]
-    words = {word for text in texts for word in re.findall(r"[\w$]+", text)}
+    words = {word for text in texts for word in _words(text)}
     return frozenset(
         n for n, f in module.functions.items() if n in words and f.body is not None and not f.entry
     )
