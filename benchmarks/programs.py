@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import pickle
 import re
+import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -82,16 +83,24 @@ def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
     return jobs
 
 
-def run(job: ProgramJob, engine: EngineKind, seconds: float) -> ProgramResult:
-    runner = Runner()
+def run(job: ProgramJob, engine: EngineKind, seconds: float) -> tuple[ProgramResult, float]:
+    """What came of it, and the processor's seconds that it took with its builds."""
+    runner, before = Runner(), _worked()
     try:
         cache = Path.home() / ".cache" / "cuda-lsp-programs"
-        return runner.run_program(evolve(job, engine=engine, cache=cache, deadline=seconds))
+        result = runner.run_program(evolve(job, engine=engine, cache=cache, deadline=seconds))
     finally:
         runner.close()
+    return result, _worked() - before
 
 
-def row(result: ProgramResult) -> dict[str, object]:
+def _worked() -> float:
+    """Of all processes that were started here and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def row(result: ProgramResult, worked: float) -> dict[str, object]:
     races = {
         name: sorted({_lines(check, race.sites) for trial in check.results for race in trial.races.races})
         for name, check in result.checks.items()
@@ -103,6 +112,7 @@ def row(result: ProgramResult) -> dict[str, object]:
         "kernels checked": len(result.checks),
         "races": {name: found for name, found in races.items() if found},
         "seconds": round(result.seconds, 1),
+        "processor seconds": round(worked, 1),
         "problem": result.problem,
         "errors": [e.message[:200] for e in result.errors][:3],
         "notes": list(result.notes),
@@ -143,7 +153,7 @@ def main() -> None:
         if engine is EngineKind.EMULATOR:
             job = evolve(job, arguments=SMALLER.get(name, job.arguments))
         try:
-            rows[name] = row(run(job, engine, seconds))
+            rows[name] = row(*run(job, engine, seconds))
         except Exception as error:  # noqa: BLE001  the next program may run
             rows[name] = {"problem": f"{type(error).__name__}: {error}"[:500]}
         told = {k: v for k, v in rows[name].items() if k != "output"}
