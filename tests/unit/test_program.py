@@ -219,10 +219,11 @@ def test_a_failed_assertion_is_printed_and_is_the_runtimes_error(tmp_path):
 __global__ void k(int n) { assert(threadIdx.x < n); }
 int main() {
     k<<<2, 64>>>(60);
-    printf("%s\\n", cudaGetErrorName(cudaDeviceSynchronize() ? cudaErrorUnknown : cudaGetLastError()));
+    printf("%s", cudaGetErrorName(cudaDeviceSynchronize()));
+    printf(" and %s\\n", cudaGetErrorName(cudaStreamSynchronize(0)));
 }
 """
     done = run(tmp_path, text)
     assert "Assertion `threadIdx.x < n` failed." in done.stderr
-    assert "cudaErrorAssert" in done.stderr
+    assert "cudaErrorAssert and cudaErrorAssert" in done.stderr
     assert "an assertion failed: threadIdx.x < n (thread 60)" in done.stdout

@@ -108,6 +108,9 @@ cudaError_t said(cudaError_t error) {
     return error;
 }
 
+cudaError_t broken = cudaSuccess;  // why a kernel ended: whoever waits for it is told, again and again
+
+
 void* allocated(size_t size) {
     unsigned long long bytes = size;
     std::string answer = asked(ALLOCATE, &bytes, sizeof bytes);
@@ -190,6 +193,7 @@ cudaError_t launched(const void* function, dim3 grid, dim3 block, void** argumen
     int error;
     memcpy(&error, answer.data(), sizeof error);
     fwrite(answer.data() + sizeof error, 1, answer.size() - sizeof error, stdout);  // what the kernel printed
+    if (error && error != cudaErrorNotSupported) broken = (cudaError_t)error;
     return said((cudaError_t)error);
 }
 
@@ -464,8 +468,11 @@ API cudaError_t cudaSetDevice(int device) { return said(device ? cudaErrorInvali
 API cudaError_t cudaChooseDevice(int* out, const cudaDeviceProp*) { return cudaGetDevice(out); }
 API cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 API cudaError_t cudaInitDevice(int, unsigned, unsigned) { return cudaSuccess; }
-API cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
-API cudaError_t cudaDeviceReset() { return cudaSuccess; }
+API cudaError_t cudaDeviceSynchronize() { return said(broken); }
+API cudaError_t cudaDeviceReset() {
+    broken = last = cudaSuccess;
+    return cudaSuccess;
+}
 API cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 API cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
 API cudaError_t cudaDeviceGetLimit(size_t* out, cudaLimit) {
@@ -568,8 +575,8 @@ API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     delete stream;
     return cudaSuccess;
 }
-API cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaSuccess; }
-API cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
+API cudaError_t cudaStreamSynchronize(cudaStream_t) { return said(broken); }
+API cudaError_t cudaStreamQuery(cudaStream_t) { return said(broken); }
 API cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t f, void* data, unsigned) {
     f(stream, cudaSuccess, data);
@@ -589,8 +596,8 @@ API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
     return cudaSuccess;
 }
 API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned) { return cudaEventRecord(event, 0); }
-API cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-API cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
+API cudaError_t cudaEventSynchronize(cudaEvent_t) { return said(broken); }
+API cudaError_t cudaEventQuery(cudaEvent_t) { return said(broken); }
 API cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t start, cudaEvent_t end) {
     *out = (float)(end->time - start->time);
     return cudaSuccess;
