@@ -408,6 +408,8 @@ class _Rewriter:
     ) -> Iterator[Statement]:
         access = _probed(instruction, number, site, types)
         probe = access and self.accesses.probe(access, bounds_only)
+        if access and not probe and not bounds_only and self.order.hands_over(access):
+            probe = probes.ALLOWED
         if not (access and probe):
             yield from mark or ()
             yield instruction

@@ -89,9 +89,14 @@ def callees(function: PtxFunction) -> Iterator[str]:
 _WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes that other blocks are in
 
 
+def is_fence(instruction: Instruction) -> bool:
+    """Whether it orders memory accesses of its thread: not those of other proxies."""
+    return instruction.base in ("membar", "fence") and not (_WIDE | {"cta"}).isdisjoint(instruction.modifiers)
+
+
 def fences_blocks(instruction: Instruction) -> bool:
     """Whether it is a fence that other blocks may see."""
-    return instruction.base in ("membar", "fence") and not _WIDE.isdisjoint(instruction.modifiers)
+    return is_fence(instruction) and "cta" not in instruction.modifiers
 
 
 def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
@@ -105,15 +110,14 @@ def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
     return False
 
 
-def has_order_by_flags(module: PtxModule, entry: str) -> bool:
-    """Whether fences, or accesses that order, may order threads of one block through locks and flags.
-
-    Told by an atomic or strong access that need not be to global memory: those of "last block done" are.
-    """
+def has_order_of_threads(module: PtxModule, entry: str) -> bool:
+    """Whether fences with atomics, accesses that order, or mbarriers may order single threads."""
     code = [i for f in reached_from(module, entry) for i in f.instructions()]
-    orders = any(i.base in ("membar", "fence") or _ORDERED & set(i.modifiers) for i in code)
-    strong = (i for i in code if i.base in ("atom", "red") or _STRONG & set(i.modifiers))
-    return orders and any("global" not in i.modifiers for i in strong if i.base not in ("membar", "fence"))
+    if any(i.base == "mbarrier" for i in code):
+        return True
+    strong = [i for i in code if i.base in ("atom", "red", "ld", "st")]
+    strong = [i for i in strong if i.base in ("atom", "red") or _STRONG & set(i.modifiers)]
+    return bool(strong) and any(is_fence(i) or _ORDERED & set(i.modifiers) for i in (*strong, *code))
 
 
 _ORDERED = frozenset({"acquire", "release", "acq_rel"})

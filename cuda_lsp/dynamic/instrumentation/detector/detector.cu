@@ -40,6 +40,14 @@ struct Copies {
 struct Known {
     u64 newest, before;  // moment of another block << 32 | ours when we learned it; 0: nothing
 };
+struct Clock {
+    u64 some, all;  // what is known of a warp: moment << 32 | lanes; moment of all lanes. Moments + 1
+};
+struct Thread {
+    u32 fenced, news;     // news: it knows what its warp does not
+    u32 place, version;   // where it learned last
+    u32 met, pad[3];      // its moment + 1 when it met its warp
+};
 struct Fault {
     u64 address;
     u32 count, thread, block, space;
@@ -59,10 +67,11 @@ struct Range {
     u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
 };
 
-// Of a thread: has fenced; epoch + 1 of its last release, acquisition. Of its warp, with the warp's first thread:
-// (epoch + 1) << 6 | tick of the last release, of the epoch's first acquisition.
+// Of a thread: has fenced; (epoch + 1) << 6 | tick of its last release, epoch + 1 of its last acquisition. Of its
+// warp, with the warp's first thread: (epoch + 1) << 6 | tick of what its lanes together last released, of the
+// epoch's first acquisition.
 enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, FENCED };
-enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256 };
+enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3 };
 
@@ -84,6 +93,8 @@ struct Control {
     u32* told;       // per object and checked block: epoch of its last release there + 1
     Known* known;    // per two checked blocks: what the first knows of the second
     u32* fenced;     // FENCED words a checked thread, see there
+    u8* clocks;      // per checked block: what its threads know of each other; null: no locks or flags order them
+    u64 clocks_stride;
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
@@ -137,15 +148,63 @@ DEVICE u32* lane_knowledge(u32 warp) {
     return C.knowledge_stride > 1536 ? warp_knowledge() + 1536 + warp * 1024 : nullptr;
 }
 
+// ------------------------------------------------------------------------------ clocks of threads
+//
+// Where locks and flags order threads of one block, a thread knows of each warp what all its lanes did up to one
+// moment, and what some lanes did up to another. A release begins a new moment of its thread, a meeting of lanes
+// puts them all at the same one; so the two moments say everything of a warp that meets and has a leader, or whose
+// lanes release in turn. Lanes told at several moments are joined at the latest: that may hide a race, and never
+// makes one. Behind each other: Thread[threads], Clock[threads][warps], Clock[warps][warps] (what all lanes of a
+// warp know), and for each place where threads hand over {u64 address, version; Clock[warps]}.
+
+DEVICE u32 warps() { return (C.threads + 31) / 32; }
+DEVICE Thread* threads() { return (Thread*)(C.clocks + block_ordinal() * C.clocks_stride); }
+DEVICE Clock* known_to_thread(u32 thread) { return (Clock*)(threads() + C.threads) + thread * warps(); }
+DEVICE Clock* known_to_warp(u32 warp) { return known_to_thread(C.threads) + warp * warps(); }
+DEVICE Clock* place(u32 number) { return known_to_warp(warps()) + number * (warps() + 1); }
+DEVICE bool is_news(u64 some, u64 all, u32 epoch) { return some >> 48 == epoch || all >> 16 == epoch; }
+
+DEVICE bool covers(Two clock, u64 s) {
+    return moment(s) < clock.second || (clock.first >> lane_of(s) & 1 && moment(s) < clock.first >> 32);
+}
+
+APART bool knows(u64 me, u64 old) {
+    return covers(load_two(&known_to_thread(thread_of(me))[warp_of(old)]), old) ||
+           covers(load_two(&known_to_warp(warp_of(me))[warp_of(old)]), old);
+}
+
+// What is known of all lanes says everything of those up to an earlier moment; later epochs of earlier ones.
+APART void join(Clock* to, u64 some, u32 all) {
+    if (*(volatile u32*)&to->all < all) atomicMax((u32*)&to->all, all);
+    all = *(volatile u32*)&to->all;
+    if (some >> 32 <= all) return;
+    for (;;) {
+        u64 old = load(&to->some), both = some;
+        if (old >> 48 > some >> 48) return;
+        if (old >> 48 == some >> 48 && old >> 32 > all)
+            both = (old >> 32 > some >> 32 ? old : some) >> 32 << 32 | (u32)(old | some);
+        if (both == old || atomicCAS(&to->some, old, both) == old) return;
+    }
+}
+
+APART void join_all(Clock* to, const Clock* from, u32 epoch) {
+    ROLLED for (u32 w = 0; w < warps(); ++w) {
+        Two news = load_two(from + w);
+        if (is_news(news.first, news.second, epoch)) join(to + w, news.first, (u32)news.second);
+    }
+}
+
 // Whether `old`, a stamp of this block, is ordered before what the thread of `me` does now.
 APART bool ordered(u64 old, u64 me) {
     if (epoch_of(old) != epoch_of(me) || thread_of(old) == thread_of(me)) return true;
-    if (warp_of(old) == warp_of(me)) {
-        if (C.lock_step) return site_of(old) != site_of(me);
-        if (tick_of(me) >= 4094) {
+    bool lanes = warp_of(old) == warp_of(me);
+    if (lanes && C.lock_step) return site_of(old) != site_of(me);
+    if (lanes || C.clocks) {
+        if (tick_of(me) >= 4094 || tick_of(old) >= 4094) {
             C.notes[TICKS_SPENT] = 1;
             return true;
         }
+        if (C.clocks) return knows(me, old);
         if (u32* lanes = C.knowledge ? lane_knowledge(warp_of(me)) : nullptr)
             return *(volatile u32*)&lanes[lane_of(me) * 32 + lane_of(old)] > moment(old);
         return tick_of(old) < tick_of(me);
@@ -299,10 +358,25 @@ DEVICE void publish_reader(Cell* cell, u64 me) {
     }
 }
 
+// The same where locks and flags order threads: who is ordered before `me` need not be met.
+APART void publish_by_clock(Cell* cell, u64 me) {
+    ROLLED for (int attempt = 0; attempt < 4; ++attempt) {
+        Two now = load_two(&cell->reader);
+        if (same_moment(now.first, me) || same_moment(now.second, me)) return;
+        bool first = ordered(now.first, me);
+        if (!first && !ordered(now.second, me)) return;
+        u64 expected = first ? now.first : now.second;
+        if (atomicCAS(first ? &cell->reader : &cell->other_reader, expected, me) == expected) return;
+    }
+}
+
 DEVICE u64 stamp(u32 low, u32 high, u32 site) { return (u64)high << 32 | low | (u64)site << 12; }
 
 DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
-    publish_reader(cell, me);
+    if (C.clocks)
+        publish_by_clock(cell, me);
+    else
+        publish_reader(cell, me);
     __threadfence_block();
     check(load(&cell->writer), me, address, true);
     check(load(&cell->atomic), me, address, true);
@@ -360,7 +434,7 @@ SLOW void clsp_atomic(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 ce
     ROLLED for (u32 i = 0; i < cells; ++i) {
         Cell* c = (Cell*)cell + i;
         u64 old = load(&c->atomic);
-        if (epoch_of(old) != epoch_of(me))
+        if (epoch_of(old) != epoch_of(me) || (C.clocks && ordered(old, me)))
             atomicCAS(&c->atomic, old, me);
         else if (!same_moment(old, me) && !(old & MANY))
             atomicCAS(&c->atomic, old, me | MANY);
@@ -402,7 +476,7 @@ APART bool acquired(u64 old, u64 me) {
     if (!C.objects) return false;
     u32 a = ordinal_of(g_block(old)), b = block_ordinal();
     const volatile u32 *from = fenced_by(a, g_thread(old)), *to = fenced_by(b, g_thread(me));
-    u32 released = from[RELEASED], looked = to[ACQUIRED];
+    u32 freed = from[RELEASED], tick = freed & 63, looked = to[ACQUIRED];
     u32 last = fenced_by(a, g_thread(old) & ~31u)[WARP_RELEASED], first = fenced_by(b, g_thread(me) & ~31u)[WARP_ACQUIRED];
     Two known = load_two(&C.known[(u64)b * C.checked + a]);
     for (u32 i = 0; i < 2; ++i) {
@@ -410,7 +484,9 @@ APART bool acquired(u64 old, u64 me) {
         u32 theirs = (u32)(lesson >> 32), ours = (u32)lesson;
         // A warp that has met since tells and knows what its lanes do.
         bool told = g_epoch(old) + 1 < theirs ||
-                    (g_epoch(old) + 1 == theirs && (released >= theirs || (last >= theirs << 6 && met_between(met_at(old), last))));
+                    (g_epoch(old) + 1 == theirs &&
+                     (freed >= (theirs + 1) << 6 || (freed >= theirs << 6 && (tick == 63 || g_tick(old) <= tick)) ||
+                      (last >= theirs << 6 && met_between(met_at(old), last))));
         bool known = g_epoch(me) + 1 > ours || looked >= ours || (first >= ours << 6 && met_between(first, met_at(me)));
         if (told && known) return true;
     }
@@ -428,7 +504,10 @@ APART bool g_ordered(u64 old, u64 me) {
     if (g_block(old) != g_block(me)) return !C.cross_block || acquired(old, me);
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
     if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
-    if (C.knowledge) return g_tick(old) == 63 || g_tick(me) == 63 || ordered(in_block(old), in_block(me));
+    if (C.knowledge || C.clocks) {
+        if (g_tick(old) == 63 || (C.knowledge && g_tick(me) == 63)) return true;
+        return ordered(in_block(old), in_block(me));
+    }
     return (g_thread(old) ^ g_thread(me)) < 32 && (g_tick(old) != g_tick(me) || g_tick(me) == 63);
 }
 
@@ -440,7 +519,7 @@ APART void g_check_slowly(u64 old, u64 me, u64 address) {
     ROLLED for (u32 i = 0; i < 4; ++i) {
         Two kept = load_two(older_of(address) + i);
         bool same = kept.first == address && !((kept.second ^ old) & G_AGENT) && g_site(kept.second) != g_site(old);
-        if (same) report(g_party(kept.second), g_party(me), address, 1, true);
+        if (same && !g_ordered(kept.second, me)) report(g_party(kept.second), g_party(me), address, 1, true);
     }
 }
 
@@ -452,12 +531,14 @@ DEVICE void g_check(u64 old, u64 me, u64 address) {
 
 // Whether `old` says no more than `me` about readers that a later writer could meet.
 DEVICE bool g_outdated(u64 old, u64 me) {
+    if (C.clocks) return g_ordered(old, me);
     return !old || (g_block(old) == g_block(me) &&
                     (g_epoch(old) != g_epoch(me) || ((g_thread(old) ^ g_thread(me)) < 32 && g_tick(old) != g_tick(me))));
 }
 
 // Whether a later writer meets enough readers of this cell without `me`.
 DEVICE bool g_known(Two readers, u64 me) {
+    if (readers.first == me || readers.second == me) return true;
     if (g_outdated(readers.first, me)) return false;
     if (g_block(readers.first) == g_block(me) && g_thread(readers.first) == g_thread(me)) return true;
     return !g_outdated(readers.second, me) &&
@@ -681,6 +762,141 @@ SLOW void clsp_warp_met(u32 low, u32 high, u32 mask) {
     __syncwarp(live);
 }
 
+// --------------------------------------------------------------------------- releases, acquisitions
+
+DEVICE volatile u32* my_fences(u32 thread) { return fenced_by(block_ordinal(), thread); }
+
+// `s` is a stamp as of an access to shared memory.
+DEVICE u32 met_by(u32 moment) {
+    u32 epoch = moment >> 16, tick = moment & 0xffff;
+    return ((epoch < 16383 ? epoch : 16383) + 1) << 6 | (tick < 63 ? tick : 63);
+}
+
+// What the lanes of the warp did up to here may reach other blocks: of all that its thread knows of them.
+APART void released(u64 me) {
+    my_fences(thread_of(me))[RELEASED] = met_by(moment(me));
+    u32 together = (u32)known_to_warp(warp_of(me))[warp_of(me)].all;
+    u64 some = known_to_thread(thread_of(me))[warp_of(me)].some;
+    if ((u32)some & ~(1u << lane_of(me)) && some >> 32 > together) together = some >> 32;
+    if (together >> 16 == epoch_of(me)) atomicMax((u32*)&my_fences(thread_of(me) & ~31u)[WARP_RELEASED], met_by(together));
+}
+
+APART void has_acquired(u64 me) {
+    u32 met = met_by(moment(me));
+    my_fences(thread_of(me))[ACQUIRED] = met >> 6;
+    volatile u32* first = &my_fences(thread_of(me) & ~31u)[WARP_ACQUIRED];
+    if (*first >> 6 != met >> 6) *first = met;
+}
+
+// ------------------------------------------------------------------------ locks and flags in a block
+//
+// A fence and then an atomic (or a release) tells, at the atomic's address, what its thread knows; an atomic or
+// strong load at that address learns it. Told a little early: that may hide a race, and never makes one.
+
+// The clocks of threads that hand over at an address; null: nobody has. Where many addresses have come together
+// they share one place.
+APART Clock* place_of(u64 address, bool add) {
+    u32 home = mixed((u32)(address >> 2), (u32)(address >> 32));
+    ROLLED for (u32 i = 0; i < 8; ++i) {
+        Clock* at = place((home + i) % PLACES);
+        u64 there = load(&at->some);
+        if (!there && add) there = atomicCAS(&at->some, 0ull, address) ?: address;
+        if (there == address) return at;
+        if (!there) return nullptr;
+    }
+    return place(home % PLACES);
+}
+
+APART void tell(Clock* at, u64 me) {
+    u32 warp = warp_of(me);
+    join_all(at + 1, known_to_thread(thread_of(me)), epoch_of(me));
+    join_all(at + 1, known_to_warp(warp), epoch_of(me));
+    join(at + 1 + warp, (u64)(moment(me) + 1) << 32 | 1u << lane_of(me), 0);
+    __threadfence_block();
+    atomicAdd((u32*)&at->all, 1u);
+    __threadfence_block();
+}
+
+APART void learn(Clock* at, u64 me) {
+    Thread* self = &threads()[thread_of(me)];
+    u32 version = *(volatile u32*)&at->all, number = (u32)(at - place(0));
+    if (self->place == number && self->version == version) return;
+    __threadfence_block();
+    join_all(known_to_thread(thread_of(me)), at + 1, epoch_of(me));
+    self->place = number;
+    self->version = version;
+    *(volatile u32*)&self->news = 1;
+}
+
+DEVICE u32 tick_after(u64 me) { return tick_of(me) < 4095 ? tick_of(me) + 1 : 4095; }
+
+SLOW void clsp_thread_fenced() { threads()[thread_number()].fenced = 1; }
+
+// Before an atomic or strong store: the thread's tick from now on. `releases`: without a fence, too.
+SLOW u32 clsp_hand_over(u64 address, u32 low, u32 high, u32 releases) {
+    u64 me = stamp(low, high, 0);
+    if (!(releases || threads()[thread_of(me)].fenced)) return tick_of(me);
+    tell(place_of(address, true), me);
+    if (C.objects) released(me);
+    return tick_after(me);
+}
+
+// After an atomic or strong load.
+SLOW void clsp_take_over(u64 address, u32 low, u32 high) {
+    __threadfence_block();
+    u64 me = stamp(low, high, 0);
+    Clock* at = place_of(address, false);
+    if (!at) return;
+    learn(at, me);
+    if (C.objects) has_acquired(me);
+}
+
+// The same at a barrier that not all threads need to pass.
+SLOW u32 clsp_thread_arrives(u32 low, u32 high, u32 id) {
+    u64 me = stamp(low, high, 0);
+    tell(place(PLACES + (id & 15)), me);
+    return tick_after(me);
+}
+
+SLOW void clsp_thread_departs(u32 low, u32 high, u32 id) {
+    __threadfence_block();
+    learn(place(PLACES + (id & 15)), stamp(low, high, 0));
+}
+
+// Lanes of `mask` have met: each knows what any of them knew. Their tick from now on.
+SLOW u32 clsp_lanes_met(u32 low, u32 high, u32 mask) {
+    u64 me = stamp(low, high, 0);
+    u32 lane = lane_of(me), warp = warp_of(me), left = C.threads - warp * 32;
+    u32 whole = left >= 32 ? ~0u : (1u << left) - 1, live = mask & whole;
+    if (!(live >> lane & 1)) return tick_of(me);
+    Thread* lanes = threads() + warp * 32;
+    Clock *mine = known_to_thread(thread_of(me)), *ours = known_to_warp(warp);
+    if (live == whole && *(volatile u32*)&lanes[lane].news) {
+        join_all(ours, mine, epoch_of(me));
+        *(volatile u32*)&lanes[lane].news = 0;
+    }
+    *(volatile u32*)&lanes[lane].met = moment(me) + 1;
+    __threadfence_block();
+    __syncwarp(live);
+    u32 latest = 0;
+    ROLLED for (u32 other = 0; other < 32; ++other) {
+        if (!(live >> other & 1)) continue;
+        u32 met = *(volatile u32*)&lanes[other].met;
+        latest = met > latest ? met : latest;
+        if (live != whole && other != lane && *(volatile u32*)&lanes[other].news)
+            join_all(mine, known_to_thread(warp * 32 + other), epoch_of(me));
+    }
+    if (live == whole)
+        join(ours + warp, 0, latest);
+    else
+        join(mine + warp, (u64)latest << 32 | live, 0);
+    __threadfence_block();
+    __syncwarp(live);
+    if (live != whole) *(volatile u32*)&lanes[lane].news = 1;
+    u32 tick = latest >> 16 == epoch_of(me) ? latest & 0xffff : tick_of(me) + 1;
+    return tick < 4095 ? tick : 4095;
+}
+
 // ------------------------------------------------------------------------------- asynchronous copies
 
 // What the stamp of a copy holds in place of a value's hash.
@@ -726,7 +942,6 @@ DEVICE bool in_global(u64 address) {
     return yes;
 }
 
-DEVICE volatile u32* my_fences(u32 thread) { return fenced_by(block_ordinal(), thread); }
 SLOW void clsp_fenced() { my_fences(thread_number())[HAS_FENCED] = 1; }
 
 // Before an atomic or strong store. `releases`: without a fence, too.
@@ -735,10 +950,8 @@ SLOW void clsp_tell(u64 address, u32 low, u32 high, u32 releases) {
     if (!(releases || mine[HAS_FENCED]) || !in_global(address)) return;
     int object = object_of(address, true);
     if (object < 0) return;
-    u64 me = global_stamp(low, high, 0, READ);
-    u32 now = g_epoch(me) + 1;
-    mine[RELEASED] = now;
-    atomicMax((u32*)&my_fences(thread_number() & ~31u)[WARP_RELEASED], met_at(me));
+    released(stamp(low, high, 0));
+    u32 now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
     __threadfence();
     atomicMax(&C.told[object * C.checked + block_ordinal()], now);
     __threadfence();
@@ -758,9 +971,7 @@ SLOW void clsp_learn(u64 address, u32 low, u32 high) {
         u64 old = atomicMax(&known->newest, (u64)theirs << 32 | now);
         if (old && (u32)old != now && old >> 32 < theirs) *(volatile u64*)&known->before = old;
     }
-    my_fences(thread_number())[ACQUIRED] = now;
-    volatile u32* first = &my_fences(thread_number() & ~31u)[WARP_ACQUIRED];
-    if (*first >> 6 != now) *first = met_at(me);
+    has_acquired(stamp(low, high, 0));
     __threadfence();
 }
 
