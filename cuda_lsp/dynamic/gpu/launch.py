@@ -118,7 +118,8 @@ class Launch:
         )
         architecture = self.device.architecture
         module = self._for_device()
-        self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
+        detector = detector_ptx(self.toolkit, architecture, self.layout.clocks)
+        self.made = _instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()

@@ -1,6 +1,6 @@
 """The detector's PTX and the assembled kernel: built by the user's own nvcc, kept by content.
 
-``detector.cu`` is shipped as source, because PTX must match the toolkit that compiles the kernel and the GPU
+``detector.cu`` and its parts are shipped as source, because PTX must match the toolkit that compiles the kernel and the GPU
 that runs it. The cache is a folder of files named by the hash of what they were made from.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import platformdirs
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 
 SOURCE = Path(__file__).with_name("detector.cu")
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
 _TIMEOUT = 300  # seconds; a large module takes ptxas tens of seconds
 
 
@@ -25,11 +27,19 @@ class AssemblyError(Exception):
     """nvcc or ptxas did not accept its input; the message is theirs."""
 
 
-def detector_ptx(toolkit: Toolkit, architecture: int) -> str:
-    """The detector for ``sm_<architecture>``. Raises AssemblyError."""
-    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}")
-    made = _made(SOURCE.read_text(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
+def detector_ptx(toolkit: Toolkit, architecture: int, clocks: bool = False) -> str:
+    """The detector for ``sm_<architecture>``. Raises AssemblyError.
+
+    ``clocks``: with what follows locks, flags and mbarriers; other kernels need not pay for it in registers.
+    """
+    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}", *("-DCLSP_CLOCKS",) * clocks)
+    made = _made(_source(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
     return made.decode()
+
+
+def _source() -> str:
+    """All of the detector as one text: what is built is kept by it."""
+    return _INCLUDE.sub(lambda match: SOURCE.with_name(match[1]).read_text(), SOURCE.read_text())
 
 
 def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
