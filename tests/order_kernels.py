@@ -6,6 +6,15 @@ Every correct variant is followed by what breaks it; the lines that race carry t
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import numpy as np
+
+from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level, RunOutcome
+from cuda_lsp.model import LaunchConfig
 
 HEAD = """#include <cuda/atomic>
 using Here = cuda::atomic_ref<int, cuda::thread_scope_block>;
@@ -14,6 +23,10 @@ using There = cuda::atomic_ref<int, cuda::thread_scope_device>;
 #define SET(p) { __threadfence_block(); atomicExch(p, 1); }
 #define LOCK(p) { while (atomicCAS(p, 0, 1)) { } __threadfence_block(); }
 #define UNLOCK(p) { __threadfence_block(); atomicExch(p, 0); }
+__device__ void init(unsigned long long* b) {
+    unsigned at = __cvta_generic_to_shared(b);
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"(at) : "memory");
+}
 __device__ void arrive(unsigned long long* b) {
     unsigned at = __cvta_generic_to_shared(b);
     asm volatile("{ .reg .b64 s; mbarrier.arrive.shared.b64 s, [%0]; }" :: "r"(at) : "memory");
@@ -256,7 +269,7 @@ def kernel(name: str, variants: dict[str, str]) -> str:
     int t = threadIdx.x, l = t % 32, w = t / 32, *g = out + 64 * blockIdx.x, *gf = g + 60;
     if (t < 32) s[t] = 0;
     if (t < 8) f[t] = 0;
-    if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared(once)));
+    if (t == 0) init(once);
     __syncthreads();
 {cases}
 }}
@@ -280,3 +293,34 @@ def labelled_pairs() -> dict[str, set[tuple[int, int]]]:
                 marked.setdefault(number, []).append(i + 1)
         expected[name] = {(a, b) for a, b in marked.values()}
     return expected
+
+
+def compiled(folder: Path) -> CompiledModule:
+    path = folder / "kernels.cu"
+    path.write_text(SOURCE)
+    options = CompileOptions(extra=("-arch=sm_90",))
+    return compile_module(path, SOURCE, options, Level.O0, find_toolkit(), folder / "cache")
+
+
+def run_of(module: CompiledModule, entry: str) -> KernelRun:
+    count = len(CORRECT if entry == "correct" else BROKEN)
+    out = Argument("out", bytes(8), ((0, Buffer("out", np.zeros(256 * count, np.uint8), 4)),))
+    launch = LaunchConfig((64, 1, 1), (count, 1, 1), 0)
+    return KernelRun(module.ptx, entry, launch, (out,), sites_of(module, entry), deadline=60.0)
+
+
+def pairs_of(run: KernelRun, outcome: RunOutcome) -> dict[str, set[tuple[int, int]]]:
+    """The pairs of lines that raced, by variant. All are within a block."""
+    names = list(CORRECT if run.entry == "correct" else BROKEN)
+    pairs: dict[str, set[tuple[int, int]]] = {}
+    for race in outcome.races:
+        assert race.blocks[0] == race.blocks[1]
+        a, b = sorted(_line(run, site) for site in race.sites)
+        pairs.setdefault(names[race.blocks[0]], set()).add((a, b))
+    return pairs
+
+
+def _line(run: KernelRun, number: int) -> int:
+    site = run.sites[number].site
+    assert site is not None
+    return site.range.start.line

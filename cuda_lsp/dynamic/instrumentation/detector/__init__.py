@@ -1,7 +1,7 @@
 """The detector's PTX and the assembled kernel: built by the user's own nvcc, kept by content.
 
-``detector.cu`` and its parts are shipped as source, because PTX must match the toolkit that compiles the kernel and the GPU
-that runs it. The cache is a folder of files named by the hash of what they were made from.
+``detector.cu`` and its parts are shipped as source, because PTX must match the toolkit that compiles the
+kernel and the GPU that runs it. The cache is a folder of files named by the hash of what they were made from.
 """
 
 from __future__ import annotations
