@@ -275,7 +275,9 @@ class Launch:
             values["cells"] = self.memory.allocate("cells", self._cells_stride * checked)
         if self.layout.clocks and watch.races:
             values["clocks_stride"] = records.clocks_bytes(count)
-            values["clocks"] = self.memory.allocate("clocks", values["clocks_stride"] * checked)
+            size = values["clocks_stride"] * checked
+            values["clocks"] = self.memory.allocate("clocks", size)
+            self.memory.shadows.append((values["clocks"], size))
         elif partial and watch.races:
             values["knowledge_stride"] = self._knowledge_stride
             values["knowledge"] = self.memory.allocate("knowledge", 4 * self._knowledge_stride * checked)

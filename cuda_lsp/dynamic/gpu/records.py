@@ -60,6 +60,7 @@ NOTES = (
     "more races than the report has room for",
     "races inside a block in global memory after 16,382 block barriers",
     "races between blocks: they synchronise through more than 256 addresses",
+    "races inside a block in global memory after 63 warp synchronisations or releases without a barrier",
 )
 
 

@@ -61,7 +61,7 @@ class OrderProbes:
         """Commits and waits of asynchronous copies; one that an mbarrier waits for is taken to be there."""
         if "mbarrier" in words:
             done = Verbatim(probes.call_with_stamp("clsp_awaited", "-1"))
-            return plain, done, *(self._met(plain, words, types)[:-1] if "noinc" in words else ())
+            return (done, *self._met(plain, words, types)) if "noinc" in words else (plain, done)
         if "commit_group" in words:
             return plain, Verbatim(probes.called("clsp_committed"))
         if words & {"wait_group", "wait_all"}:

@@ -76,7 +76,7 @@ enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, FENCED };
 enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { LAST_TICK = 4094 };  // of a stamp's; behind it all is taken to be ordered
-enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3 };
+enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3, MOMENTS_SPENT = 4 };
 
 struct Control {
     u8* executed;

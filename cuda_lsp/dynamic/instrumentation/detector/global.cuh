@@ -55,6 +55,7 @@ APART bool g_ordered(u64 old, u64 me) {
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
     if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
     if (CLOCKS || C.knowledge) {
+        if (CLOCKS && g_tick(old) == 63) C.notes[MOMENTS_SPENT] = 1;
         if (g_tick(old) == 63 || (!CLOCKS && g_tick(me) == 63)) return true;
         return ordered(in_block(old), in_block(me));
     }

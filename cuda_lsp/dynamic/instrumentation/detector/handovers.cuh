@@ -13,8 +13,8 @@ DEVICE u32 met_by(u32 moment) {
 // What the lanes of the warp did up to here may reach other blocks: of all that its thread knows of them.
 APART void released(u64 me) {
     my_fences(thread_of(me))[RELEASED] = met_by(moment(me));
-    u32 together = (u32)known_to_warp(warp_of(me))[warp_of(me)].all;
-    u64 some = known_to_thread(thread_of(me))[warp_of(me)].some;
+    u32 together = (u32)load(&known_to_warp(warp_of(me))[warp_of(me)].all);
+    u64 some = load(&known_to_thread(thread_of(me))[warp_of(me)].some);
     if ((u32)some & ~(1u << lane_of(me)) && some >> 32 > together) together = some >> 32;
     if (together >> 16 == epoch_of(me)) atomicMax((u32*)&my_fences(thread_of(me) & ~31u)[WARP_RELEASED], met_by(together));
 }
