@@ -1,17 +1,5 @@
 // What an access to shared memory costs. Source of the rule: `docs/semantics.md`, "Bank conflicts".
 
-// Over the active lanes.
-DEVICE u32 largest(u32 active, u32 value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_max_sync(active, value);
-#else
-    for (u32 bit = 32; bit; bit >>= 1)  // ways are at most 32
-        if (__any_sync(active, value >= bit && (value & bit))) value = value & bit ? value : 0;
-    u32 holders = __ballot_sync(active, value != 0);
-    return holders ? __shfl_sync(active, value, __ffs(holders) - 1) : 0;
-#endif
-}
-
 // Wavefronts of this warp instruction. `bytes` a lane; `is_load`: lane pairs that agree merge parts.
 SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     u32 ordinal = block_ordinal();
@@ -33,7 +21,7 @@ SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     u32 ways = leads ? __popc(peers & part_mask) : 0;
     u32 wavefronts = 0, ideal = 0, worst = 0;
     for (u32 p = 0; p * lanes < 32; ++p) {
-        u32 most = largest(active, part == p ? ways : 0);
+        u32 most = largest(active, part == p ? ways : 0, 32);
         wavefronts += most;
         ideal += most > 0;
         worst = most > worst ? most : worst;

@@ -46,9 +46,10 @@ struct Clock {
     u64 some, all;  // what is known of a warp: moment << 32 | lanes; moment of all lanes. Moments + 1
 };
 struct Thread {
-    u32 fenced, news;     // news: it knows what its warp does not
-    u32 place, version;   // where it learned last
-    u32 met, pad[3];      // its moment + 1 when it met its warp
+    u32 fenced, news;       // news: it knows what its warp does not
+    u32 place, version;     // where it learned last
+    u32 learned, together;  // the last epoch in which it did; with a warp's first thread: in which the warp did
+    u32 pad[2];
 };
 struct Fault {
     u64 address;
@@ -129,6 +130,18 @@ DEVICE Two load_two(const void* p) {
     Two both;
     asm volatile("ld.volatile.v2.u64 {%0, %1}, [%2];" : "=l"(both.first), "=l"(both.second) : "l"(p) : "memory");
     return both;
+}
+
+// Over the active lanes. `top_bit`: the highest that a value may have.
+DEVICE u32 largest(u32 active, u32 value, u32 top_bit) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(active, value);
+#else
+    for (u32 bit = top_bit; bit; bit >>= 1)
+        if (__any_sync(active, value >= bit && (value & bit))) value = value & bit ? value : 0;
+    u32 holders = __ballot_sync(active, value != 0);
+    return holders ? __shfl_sync(active, value, __ffs(holders) - 1) : 0;
+#endif
 }
 
 // ------------------------------------------------------------------------------------------ stamps

@@ -46,10 +46,12 @@ APART Clock* place_of(u64 address, bool add) {
 }
 
 APART void tell(Clock* at, u64 me) {
-    u32 warp = warp_of(me);
-    join_all(at + 1, known_to_thread(thread_of(me)), epoch_of(me));
-    join_all(at + 1, known_to_warp(warp), epoch_of(me));
-    join(at + 1 + warp, (u64)(moment(me) + 1) << 32 | 1u << lane_of(me), 0);
+    u32 warp = warp_of(me), epoch = epoch_of(me);
+    const Thread* self = &threads()[thread_of(me)];
+    Clock* ours = known_to_warp(warp);
+    if (self->learned == epoch) join_all(at + 1, known_to_thread(thread_of(me)), epoch);
+    if (*(const volatile u32*)&threads()[warp * 32].together == epoch) join_all(at + 1, ours, epoch);
+    join(at + 1 + warp, (u64)(moment(me) + 1) << 32 | 1u << lane_of(me), (u32)load(&ours[warp].all));
     if (C.objects) released(me);
     __threadfence_block();
     atomicAdd((u32*)&at->all, 1u);
@@ -64,6 +66,7 @@ APART void learn(Clock* at, u64 me) {
     join_all(known_to_thread(thread_of(me)), at + 1, epoch_of(me));
     self->place = number;
     self->version = version;
+    self->learned = epoch_of(me);
     *(volatile u32*)&self->news = 1;
     if (C.objects) has_acquired(me);
 }
@@ -101,34 +104,32 @@ SLOW void clsp_thread_departs(u32 low, u32 high, u32 id) {
 // Lanes of `mask` have met: each knows what any of them knew. Their tick from now on.
 SLOW u32 clsp_lanes_met(u32 low, u32 high, u32 mask) {
     u64 me = stamp(low, high, 0);
-    u32 lane = lane_of(me), warp = warp_of(me), left = C.threads - warp * 32;
+    u32 lane = lane_of(me), warp = warp_of(me), epoch = epoch_of(me), left = C.threads - warp * 32;
     u32 whole = left >= 32 ? ~0u : (1u << left) - 1, live = mask & whole;
     if (!(live >> lane & 1)) return tick_of(me);
-    Thread* lanes = threads() + warp * 32;
     Clock *mine = known_to_thread(thread_of(me)), *ours = known_to_warp(warp);
-    if (live == whole && *(volatile u32*)&lanes[lane].news) {
-        join_all(ours, mine, epoch_of(me));
-        *(volatile u32*)&lanes[lane].news = 0;
+    Thread *self = &threads()[thread_of(me)], *first = self - lane;
+    bool news = *(volatile u32*)&self->news;
+    if (live == whole && news) {
+        join_all(ours, mine, epoch);
+        *(volatile u32*)&first->together = epoch;
+        *(volatile u32*)&self->news = 0;
     }
-    *(volatile u32*)&lanes[lane].met = moment(me) + 1;
     __threadfence_block();
     __syncwarp(live);
-    u32 latest = 0;
-    ROLLED for (u32 other = 0; other < 32; ++other) {
-        if (!(live >> other & 1)) continue;
-        u32 met = *(volatile u32*)&lanes[other].met;
-        latest = met > latest ? met : latest;
-        if (live != whole && other != lane && *(volatile u32*)&lanes[other].news)
-            join_all(mine, known_to_thread(warp * 32 + other), epoch_of(me));
-    }
-    if (live == whole)
-        join(ours + warp, 0, latest);
-    else
+    u32 tick = largest(live, tick_of(me) + 1, 4096), latest = epoch << 16 | tick;
+    if (live == whole) {
+        u32 here = __ballot_sync(live, true);
+        if (lane == __ffs(here) - 1) join(ours + warp, 0, latest);
+    } else {
+        ROLLED for (u32 tellers = __ballot_sync(live, news) & ~(1u << lane); tellers; tellers &= tellers - 1)
+            join_all(mine, known_to_thread(warp * 32 + __ffs(tellers) - 1), epoch);
         join(mine + warp, (u64)latest << 32 | live, 0);
+        self->learned = epoch;
+        *(volatile u32*)&self->news = 1;
+    }
     __threadfence_block();
     __syncwarp(live);
-    if (live != whole) *(volatile u32*)&lanes[lane].news = 1;
-    u32 tick = latest >> 16 == epoch_of(me) ? latest & 0xffff : tick_of(me) + 1;
     return tick < 4095 ? tick : 4095;
 }
 
