@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -92,8 +93,10 @@ def measured(runs: Path) -> list[dict[str, int]]:
         return []
     launches: dict[int, dict[str, int]] = {}
     for row in csv.DictReader(line for line in done.stdout.splitlines() if line.startswith('"')):
-        value = int(float(row["Metric Value"].replace(",", "")))
-        launches.setdefault(int(row["ID"]), {})[row["Metric Name"]] = value
+        value = float(row["Metric Value"].replace(",", ""))
+        counted = launches.setdefault(int(row["ID"]), {})
+        if not math.isnan(value):  # ncu could not count this launch
+            counted[row["Metric Name"]] = int(value)
     if not launches:
         print(done.stdout[-1000:], done.stderr[-1000:])
     return [launches[number] for number in sorted(launches)]

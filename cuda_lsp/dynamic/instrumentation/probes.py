@@ -316,7 +316,7 @@ class SharedProbe:
         return "\t" + "\n\t".join(lines)
 
     def write(self, label: str, copies: bool) -> str:
-        """``%v`` (b32) holds a hash of the value, 10 bits; of an asynchronous copy the b64 ``%V`` its group."""
+        """``%v`` (b32) holds 10 bits of a hash of the value; of a copy the b64 ``%V`` its group."""
         lines = [*self._opening(label), "or.b32 %m, %clsp_lo, %v;"]
         if self._cells > 4:
             lines += self._call("clsp_write", str(self._cells))
