@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 from attrs import evolve
 
@@ -42,15 +43,18 @@ class Engines:
         """The GPU hung or faulted: this process can run nothing more on it."""
         return not getattr(self._gpu, "usable", True)
 
-    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
-        """The engine, and notes for people. Raises EngineUnavailable."""
+    def choose(self, kind: EngineKind, nvcc: Path | None = None) -> tuple[Engine, tuple[str, ...]]:
+        """The engine, and notes for people. ``nvcc``: for what the engine itself builds.
+
+        Raises EngineUnavailable.
+        """
         if kind is EngineKind.EMULATOR:
             return self._emulator, ()
         if self._gpu is None and self._no_gpu is None:
             from cuda_lsp.dynamic.gpu.engine import open_engine
 
             try:
-                self._gpu = open_engine()
+                self._gpu = open_engine(nvcc)
             except EngineUnavailable as problem:
                 self._no_gpu = str(problem)
         if self._gpu is not None:
@@ -60,11 +64,16 @@ class Engines:
         return self._emulator, (f"checked on the CPU: {self._no_gpu}",)
 
 
-def check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
-    """Check one kernel."""
+def check(
+    job: CheckJob,
+    engines: Engines,
+    progress: Progress,
+    chosen: Callable[[Engine], None] = lambda engine: None,
+) -> CheckResult:
+    """Check one kernel. ``chosen`` is told the engine before anything runs on it."""
     started = time.perf_counter()
     try:
-        result = _check(job, engines, progress)
+        result = _check(job, engines, progress, chosen)
     except CompileError as error:
         result = CheckResult(job.kernel, errors=error.errors, problem=f"{job.kernel} does not compile")
     except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
@@ -75,13 +84,16 @@ def check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
     return evolve(result, seconds=time.perf_counter() - started)
 
 
-def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
-    engine, notes = engines.choose(job.engine)
+def _check(
+    job: CheckJob, engines: Engines, progress: Progress, chosen: Callable[[Engine], None]
+) -> CheckResult:
     toolkit = find_toolkit(job.nvcc)
     progress("compiling")
-    with ThreadPoolExecutor(1) as aside:  # the second build is made while the first one runs
-        later = aside.submit(_compiled, job, Level.O3, toolkit)
-        return _run_both(job, engine, notes, _compiled(job, Level.O0, toolkit), later, progress)
+    with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
+        plain, later = [aside.submit(_compiled, job, level, toolkit) for level in (Level.O0, Level.O3)]
+        engine, notes = engines.choose(job.engine, job.nvcc)
+        chosen(engine)
+        return _run_both(job, engine, notes, plain.result(), later, progress)
 
 
 def _run_both(
