@@ -40,7 +40,7 @@ from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
 _BANKS = frozenset({2})  # … and for bank conflicts
-_KERNEL_SECONDS = 10.0
+_KERNEL_SECONDS = 30.0
 _AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
