@@ -7,7 +7,8 @@ operands are.
 ``nil()`` is a zero that no compiler knows. It stands where ptxas 13.0 is known to compute something else than
 PTX says: positions and lengths of bit fields that are constants beyond the word (``bfe.s32`` gives -1, ``bfi``
 takes the length modulo 32), a negation that it draws into a saturating conversion (-INT_MIN becomes INT_MAX),
-and rounding up what was rounded down just before (it rounds the first value instead).
+rounding up what was rounded down just before (it rounds the first value instead), and a three-input function
+of two equal words and a constant (``lop3 (x, x, 31, 0xca) & 31`` becomes ``~x & 31``).
 """
 
 # ruff: noqa: E501
@@ -81,7 +82,7 @@ FORMS["u32"] += (
     "bfi_b32({u32}, {u32}, {u32} ^ nil(), {k})", "prmt_f4e({u32}, {u32}, {u32})", "prmt_b4e({u32}, {u32}, {u32})",
     "prmt_rc8({u32}, {u32}, {u32})", "prmt_ecl({u32}, {u32}, {u32})", "prmt_ecr({u32}, {u32}, {u32})",
     "prmt_rc16({u32}, {u32}, {u32})", "mad_hi_u32({u32}, {u32}, {u32})", "mul24_hi_mad({u32}, {u32}, {u32})",
-    "lop3_96({u32}, {u32}, {u32})", "lop3_ca({u32}, {u32}, {u32})", "fns_b32({u32}, {u32}, {i8} % 4)",
+    "lop3_96({u32} ^ nil(), {u32}, {u32} ^ nil())", "lop3_ca({u32} ^ nil(), {u32}, {u32} ^ nil())", "fns_b32({u32}, {u32}, {i8} % 4)",
     "bfind_u32({u32})", "bfind_s32({i32})", "bfind_s64({i64})", "bfind_amount({u32})", "bmsk_clamp({k}, {k})",
     "__float_as_uint(number({f32}))", "min({u32}, {u32})", "max({u32}, {u32})",
     *_each("__float2uint_@({f32})", "__double2uint_@({f64})", "__half2uint_@({h16})"),

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 from attrs import evolve
@@ -19,6 +20,7 @@ from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
+from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
@@ -91,9 +93,17 @@ def _check(
     progress("compiling")
     with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
         plain, later = [aside.submit(_compiled, job, level, toolkit) for level in (Level.O0, Level.O3)]
+        _begin_detector(job, toolkit)
         engine, notes = engines.choose(job.engine, job.nvcc)
         chosen(engine)
         return _run_both(job, engine, notes, plain.result(), later, progress)
+
+
+def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
+    """A GPU will need it: on most machines for the architecture that the code is compiled for."""
+    architecture = "".join(filter(str.isdigit, job.options.arch))
+    if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
+        made_meanwhile(toolkit, int(architecture))
 
 
 def _run_both(
