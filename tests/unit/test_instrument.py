@@ -22,6 +22,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
+    names_tables,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -219,5 +220,8 @@ def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> Non
     assert not calls_stored_pointers(read_module(taken), "k")
     table = ".global .align 8 .u64 table[1] = {put};\n"
     assert calls_stored_pointers(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    assert not names_tables(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    made = taken.replace("mov.u64 %rd2, put;", "mov.u64 %rd2, table;")
+    assert names_tables(read_module(made.replace(HEAD, HEAD + table)), "k")
     other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
     assert calls_stored_pointers(read_module(taken + other), "k")

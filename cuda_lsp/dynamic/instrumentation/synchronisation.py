@@ -147,6 +147,17 @@ def calls_stored_pointers(module: PtxModule, entry: str) -> bool:
     return any(f.body is not None and not f.entry for n, f in module.functions.items() if n in words)
 
 
+def names_tables(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel takes the address of what holds some of functions (a class's virtual ones).
+
+    Objects that it makes lead to this module, also those who meet them in another.
+    """
+    bodies = {n for n, f in module.functions.items() if f.body is not None}
+    held = {v.name: set(_NAME.findall(v.initialiser or "")) for v in module.variables.values()}
+    tables = {name for name, words in held.items() if words & bodies}
+    return any(addressed(f) & tables for f in reached_from(module, entry))
+
+
 _NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
 
 
