@@ -109,7 +109,7 @@ def costs(outcome: RunOutcome) -> set[tuple[int, ...]]:
 class Chosen(Engines):
     both: BothEngines
 
-    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
+    def choose(self, kind: EngineKind, nvcc: Path | None = None) -> tuple[Engine, tuple[str, ...]]:
         return self.both, ()
 
 

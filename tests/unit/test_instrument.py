@@ -18,9 +18,11 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    calls_stored_pointers,
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
+    names_tables,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -201,3 +203,25 @@ def test_ptxas_accepts_the_instrumented_kernel(
     module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
     result = instrument(module, sites(told_apart=True), watch, detector)
     assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"
+
+
+def test_a_function_named_as_a_register_is_not_its_address() -> None:
+    clock = ".func (.param .b64 r) clock64() { .reg .b64 %rd<2>; mov.u64 %rd1, %clock64; ret; }\n"
+    text = KERNEL.replace(HEAD, HEAD + clock).replace("bar.sync 0;", "bar.sync 0; mov.u64 %rd2, %clock64;")
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    assert "mov.u64 %rd2, %clock64;" in instrument(read_module(text), sites(), watch, "").text
+
+
+def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> None:
+    call = "mov.u64 %rd2, put; cast: .callprototype ()_ (.param .b32 _); call %rd2, (%r2), cast;"
+    text = KERNEL.replace("{ .param .b32 p0; st.param.b32 [p0], %r2; call.uni put, (p0); }", "")
+    taken = text.replace("bar.sync 0;", call)
+    assert not calls_stored_pointers(read_module(KERNEL), "k")
+    assert not calls_stored_pointers(read_module(taken), "k")
+    table = ".global .align 8 .u64 table[1] = {put};\n"
+    assert calls_stored_pointers(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    assert not names_tables(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    made = taken.replace("mov.u64 %rd2, put;", "mov.u64 %rd2, table;")
+    assert names_tables(read_module(made.replace(HEAD, HEAD + table)), "k")
+    other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
+    assert calls_stored_pointers(read_module(taken + other), "k")

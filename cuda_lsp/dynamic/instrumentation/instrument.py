@@ -30,6 +30,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     literal_registers,
     participants,
     pointed_to,
+    with_names,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import (
@@ -251,11 +252,10 @@ class _Rewriter:
         if self.watch.sampled or not self._keeps_state:
             return text  # blocks that are not checked may call what a pointer names
 
-        def copy(match: re.Match[str]) -> str:
-            name = match[0]
+        def copy(name: str) -> str:
             return self._copy_of(self.module.functions[name], None) if name in self.pointed else name
 
-        return re.sub(r"[\w$]+", copy, text)
+        return with_names(text, copy)
 
     def _place(self, function: str, index: int) -> tuple[int, PtxSite] | None:
         return self.places.get((function, index, self.path)) or self.places.get((function, index, ()))

@@ -318,13 +318,15 @@ class SharedProbe:
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def write(self, label: str) -> str:
-        """``%v`` (b32) holds a hash of the value, 10 bits."""
+    def write(self, label: str, copies: bool) -> str:
+        """``%v`` (b32) holds 10 bits of a hash of the value; of a copy the b64 ``%V`` its group."""
         lines = [*self._opening(label), "or.b32 %m, %clsp_lo, %v;"]
         if self._cells > 4:
             lines += self._call("clsp_write", str(self._cells))
         else:
             lines.append(f"or.b32 %t, %m, {self.site << 12}; mov.b64 %new, {{%t, %clsp_hi}};")
+            if copies:
+                lines.append(f"and.b64 %new, %new, {~((_WARP - 1) << 32)}; or.b64 %new, %new, %V;")
             for cell in range(self._cells):
                 lines += self._write_cell(cell, f"{label}_{cell}")
         lines.append(f"$done_{label}: }}")
@@ -416,8 +418,8 @@ def call_with_stamp(name: str, last: str) -> str:
 
 
 def copy_value() -> str:
-    """``%v`` of an asynchronous copy: its group."""
-    return "\t{ .param .b32 r; call (r), clsp_copy_group; ld.param.b32 %v, [r]; }"
+    """``%V`` of an asynchronous copy: the bits of its stamp that say its group; ``%v``: the lower of them."""
+    return "\t{ .param .b64 r; call (r), clsp_copy_group; ld.param.b64 %V, [r]; cvt.u32.u64 %v, %V; }"
 
 
 def barrier_number(address: str) -> str:

@@ -11,7 +11,9 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -21,6 +23,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 SOURCE = Path(__file__).with_name("detector.cu")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
 _TIMEOUT = 300  # seconds; a large module takes ptxas tens of seconds
+_MAKING = threading.Lock()  # who needs what is being made waits for it
 
 
 class AssemblyError(Exception):
@@ -42,6 +45,16 @@ def _source() -> str:
     return _INCLUDE.sub(lambda match: SOURCE.with_name(match[1]).read_text(), SOURCE.read_text())
 
 
+def made_meanwhile(toolkit: Toolkit, architecture: int) -> None:
+    """Begin to build the detector, which the first launch will ask for."""
+
+    def build() -> None:
+        with suppress(AssemblyError, OSError):  # told when a launch asks for it
+            detector_ptx(toolkit, architecture)
+
+    threading.Thread(target=build, daemon=True).start()
+
+
 def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
     """The cubin of a module for ``target`` (``sm_90a``). Raises AssemblyError."""
     ptxas = toolkit.nvcc.with_name("ptxas")
@@ -52,8 +65,14 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
     folder = Path(platformdirs.user_cache_dir("cuda-lsp")) / "gpu"
     key = hashlib.sha256("\0".join((toolkit.version, *command[1:], text)).encode()).hexdigest()[:40]
     kept = folder / f"{key}{result}"
-    if kept.exists():
+    with _MAKING:
+        if not kept.exists():
+            _make(text, kept, suffix, command)
         return kept.read_bytes()
+
+
+def _make(text: str, kept: Path, suffix: str, command: Sequence[str]) -> None:
+    folder, result = kept.parent, kept.suffix
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         source, target = Path(scratch, f"module{suffix}"), Path(scratch, f"module{result}")
@@ -67,4 +86,3 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
         if done.returncode:
             raise AssemblyError((done.stderr or done.stdout).strip())
         os.replace(target, kept)
-    return kept.read_bytes()

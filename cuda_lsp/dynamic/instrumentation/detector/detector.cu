@@ -8,7 +8,8 @@
 //
 // A stamp: epoch 16 | warp 5 | tick 12 | lane 5 | site 14 | flags 2 | value hash 10. The epoch counts full block
 // barriers, the tick warp synchronisations, partial barriers and releases since the last of them. A stamp of an asynchronous
-// copy holds its group in place of the hash, and is judged as of its thread's wait for that group.
+// copy holds its group in place of the hash and of the tick's upper 11 bits, and is judged as of its thread's wait
+// for that group.
 // Compiled by the user's nvcc (`-rdc=true -ptx`) and put in front of the instrumented module; it includes no
 // other header, so that it builds wherever the user's code does. CLSP_CLOCKS: locks, flags or mbarriers may order
 // the kernel's threads; other kernels do not pay for what follows them.
@@ -156,6 +157,9 @@ DEVICE u32 thread_of(u64 s) { return warp_of(s) * 32 + lane_of(s); }
 DEVICE bool same_moment(u64 a, u64 b) { return (a ^ b) >> 26 == 0; }
 enum { MANY = 1 << 10 };  // flag of an atomic's stamp: more than one thread was here
 enum { COPY = 1 << 11 };  // flag of a writer's stamp: an asynchronous copy
+
+enum : u32 { GROUPS = (1 << 21) - 1 };
+DEVICE u32 group_of(u64 copy) { return value_of(copy) | ((u32)(copy >> 32) & 2047) << 10; }
 
 DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
 

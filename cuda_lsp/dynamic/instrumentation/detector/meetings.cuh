@@ -53,8 +53,7 @@ SLOW void clsp_warp_met(u32 low, u32 high, u32 mask) {
 
 // ------------------------------------------------------------------------------- asynchronous copies
 
-// What the stamp of a copy holds in place of a value's hash.
-SLOW u32 clsp_copy_group() { return COPY | (C.copies[checked_thread()].committed & 1023); }
+SLOW u64 clsp_copy_group() { return copy_group(); }
 
 SLOW void clsp_committed() { C.copies[checked_thread()].committed += 1; }
 

@@ -44,11 +44,11 @@ APART void check_slowly(u64 old, u64 me, u32 address, bool different) {
 APART u64 settled(u64 copy, u64 me) {
     Copies* copies = &C.copies[block_ordinal() * C.threads + thread_of(copy)];
     u32 awaited = *(volatile u32*)&copies->awaited, open = *(volatile u32*)&copies->committed - awaited;
-    u32 behind = (awaited - value_of(copy)) & 1023, ahead = (value_of(copy) - awaited) & 1023;
+    u32 group = group_of(copy), behind = (awaited - group) & GROUPS, ahead = (group - awaited) & GROUPS;
     const u64 when = 0xffffull << 48 | 4095ull << 31, who = 31ull << 43 | 31ull << 26 | 16383ull << 12;
     u64 moment = me;  // of which nobody knows what the thread did
     if (CLOCKS) moment = (me & 0xffffull << 48) | (LAST_TICK - 1ull) << 31;
-    if (ahead > open) moment = behind > 8 ? 0 : load(&copies->moments[value_of(copy) & 7]);
+    if (ahead > open) moment = behind > 8 ? 0 : load(&copies->moments[group & 7]);
     return (moment & when) | (copy & who);
 }
 
@@ -58,6 +58,12 @@ APART void check(u64 old, u64 me, u32 address, bool different) {
         different = true;
     }
     if (epoch_of(old) == epoch_of(me) && thread_of(old) != thread_of(me)) check_slowly(old, me, address, different);
+}
+
+// The bits of a copy's stamp that say its group.
+DEVICE u64 copy_group() {
+    u32 group = C.copies[checked_thread()].committed;
+    return (u64)(group >> 10 & 2047) << 32 | COPY | (group & 1023);
 }
 
 // Make sure that a later writer meets a reader other than itself. Lock-free; a lost race tries again.
@@ -94,14 +100,23 @@ APART void publish_by_clock(Cell* cell, u64 me) {
 
 DEVICE u64 stamp(u32 low, u32 high, u32 site) { return (u64)high << 32 | low | (u64)site << 12; }
 
+DEVICE void check_writers(u32 address, Cell* cell, u64 me) {
+    u64 writer = load(&cell->writer);
+    check(writer, me, address, true);
+    check(load(&cell->atomic), me, address, true);
+    if (writer & COPY) {
+        u64 done = settled(writer, me);
+        if (epoch_of(done) < epoch_of(me)) atomicCAS(&cell->writer, writer, done);  // later readers need not ask
+    }
+}
+
 DEVICE void read_cell(u32 address, Cell* cell, u64 me) {
     if (CLOCKS)
         publish_by_clock(cell, me);
     else
         publish_reader(cell, me);
     __threadfence_block();
-    check(load(&cell->writer), me, address, true);
-    check(load(&cell->atomic), me, address, true);
+    check_writers(address, cell, me);
 }
 
 DEVICE void check_write(u32 address, Cell* cell, u64 old, u64 me) {
@@ -126,13 +141,7 @@ SLOW void clsp_has_read(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 
         Cell* c = (Cell*)cell + i;
         if (cells > 1) publish_reader(c, me);  // the probe stopped at the first cell with news
         u32 at = address + (i << C.granule_shift);
-        u64 writer = load(&c->writer);
-        check(writer, me, at, true);
-        check(load(&c->atomic), me, at, true);
-        if (writer & COPY) {
-            u64 done = settled(writer, me);
-            if (epoch_of(done) < epoch_of(me)) atomicCAS(&c->writer, writer, done);  // later readers need not ask
-        }
+        check_writers(at, c, me);
     }
 }
 
@@ -142,10 +151,10 @@ SLOW void clsp_written(u32 address, u64 cell, u32 low, u32 high, u32 site, u64 o
 }
 
 SLOW void clsp_write(u32 address, u64 cell, u32 low, u32 high, u32 site, u32 cells) {
-    u64 me = stamp(low, high, site);
+    u64 me = stamp(low, high, site), kept = me & COPY ? (me & ~(2047ull << 32)) | (copy_group() & 2047ull << 32) : me;
     ROLLED for (u32 i = 0; i < cells; ++i) {
         Cell* c = (Cell*)cell + i;
-        u64 old = atomicExch(&c->writer, me);
+        u64 old = atomicExch(&c->writer, kept);
         __threadfence_block();
         check_write(address + (i << C.granule_shift), c, old, me);
     }
