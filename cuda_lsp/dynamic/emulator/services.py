@@ -41,11 +41,15 @@ class Stopped(Exception):
 
 @define
 class Fault:
-    """An access outside everything: instruction number, thread of the launch, address, how often."""
+    """An access outside everything: instruction number, thread of the launch, address, how often.
+
+    ``misaligned``: the address is no multiple of the access's size.
+    """
 
     number: int
     thread: int
     address: int
+    misaligned: bool = False
     count: int = 0
 
 
@@ -113,16 +117,23 @@ class Services:
     def _addresses(self, address: Array) -> Array:
         return np.broadcast_to(address, (self.threads,)) if np.ndim(address) == 0 else address
 
-    def _allowed(self, number: int, address: Array, size: int, mask: Mask) -> Mask:
-        """The mask without lanes that miss every object; None: all threads, none misses."""
-        good = self.memory.valid[size].take(address >> _SHIFT[size], mode="clip")
-        if size > 1:
-            good = good & (address & size - 1 == 0)
+    def _allowed(self, number: int, address: Array, size: int, mask: Mask, count: int = 1) -> Mask:
+        """The mask without lanes that miss every object; None: all threads, none misses.
+
+        ``count``: elements of ``size`` bytes of a vector, which is aligned as a whole.
+        """
+        valid, index = self.memory.valid[size], address >> _SHIFT[size]
+        good = valid.take(index, mode="clip")
+        if count > 1:
+            good = good & valid.take(index + (count - 1), mode="clip")
+        if (whole := size * count) > 1:
+            good = good & (address & whole - 1 == 0)
         bad = ~good if mask is None else mask & ~good
         if not bad.any():
             return mask
         lane = int(np.flatnonzero(bad)[0])
-        fault = self.faults.setdefault(number, Fault(number, lane, int(address[lane])))
+        here = int(address[lane])
+        fault = self.faults.setdefault(number, Fault(number, lane, here, here % whole != 0))
         fault.count += int(bad.sum())
         return good if mask is None else mask & good
 
@@ -166,7 +177,7 @@ class Services:
     ) -> tuple[Array, ...]:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask)
+        allowed = self._allowed(number, address, size, mask, count)
         self._log(number, address, allowed, size * count, 0)
         index = address >> _SHIFT[size]
         view = self._view(kind)
@@ -197,7 +208,7 @@ class Services:
     ) -> None:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask)
+        allowed = self._allowed(number, address, size, mask, len(values))
         self._log(number, address, allowed, size * len(values), 1)
         index = address >> _SHIFT[size]
         view = self._view(kind)
