@@ -233,7 +233,7 @@ class Search:
         threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, arguments)
         until = min(self.deadline, work.now() + _RUN)
-        memory = Memory(Contents(self.flow, filling).at)
+        memory = Memory(Contents(self.flow, filling, arguments).at)
         return Schedule(
             self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole
         )
