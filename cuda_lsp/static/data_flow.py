@@ -86,6 +86,14 @@ class DataFlow:
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
 
+    def is_update(self, a: Accessed, b: Accessed) -> bool:
+        """The same place is read and written without an atomic."""
+        if a.site.range != b.site.range and a.address != b.address:
+            return False
+        same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
+        modes = {x.mode for x in same}
+        return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
+
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
         found: set[Array] = set()

@@ -108,7 +108,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
         if data[0] != data[1] or data[0] & flow.rows:
             return False
         atomic = Mode.ATOMIC in (a.mode, b.mode)  # of two, the scope of one is too narrow
-        return atomic or _is_update(flow, a, b)
+        return atomic or flow.is_update(a, b)
     if shared:
         return True
     own = a if not data[0] else b
@@ -116,15 +116,6 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     moved = any(isinstance(x, Var) and x.name in open_scalars for x in own.address)
     chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
     return not moved and not chosen and bool(own.address & _THREADS)
-
-
-def _is_update(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
-    """The same place is read and written without an atomic."""
-    if a.site.range != b.site.range and a.address != b.address:
-        return False
-    same = [x for x in flow.accesses if x.arrays & a.arrays and x.address == a.address]
-    modes = {x.mode for x in same}
-    return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
 
 
 # ------------------------------------------------------------------------------------------- the words
