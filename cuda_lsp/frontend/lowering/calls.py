@@ -361,6 +361,7 @@ def _bind_all(low: Lowering, function: Function, arguments: list[Node]) -> list[
 def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
     """The object a parameter stands for: the argument itself for references, else a copy."""
     info = type_of_declaration(low.ast, parameter)
+    argument = _given(low, parameter, argument)
     if info.kind == "reference":
         return lvalues.place(low, argument)
     if info.kind == "array":  # decays
@@ -372,6 +373,17 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
         name = f"parameter {parameter.name}"
         low.incomplete(name, "its destructor is not followed", argument, synchronises=True)
     return hold(low, parameter, info, value)
+
+
+def _given(low: Lowering, parameter: Declaration, argument: Node) -> Node:
+    """The argument, or the parameter's default, which libclang shows without its parts."""
+    shown = argument.children or argument.kind != K.UNEXPOSED
+    if shown or low.ast.evaluate(argument.cursor) is not None:
+        return argument
+    own = [child for child in low.ast.body(parameter).children if child.kind >= 100]
+    if not own:
+        low.incomplete(f"the default of {parameter.name}", "it is written elsewhere", argument)
+    return own[-1] if own else argument
 
 
 def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) -> Place:
