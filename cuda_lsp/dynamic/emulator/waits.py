@@ -189,23 +189,25 @@ class Waits:
 
     def release(self) -> bool:
         """Open every block barrier at which all living threads of a block wait. False: none is."""
-        opened = False
         unparked = self.at.parked == 2
-        for b in range(int(self.lanes.block[-1]) + 1):
-            mine = self.lanes.block == b
-            living = mine & self.at.alive
-            if not living.any() or not (self.at.parked[living] == 1).all():
-                continue
-            places = distinct(self.at.pc[living])
+        passing = np.zeros(self.threads, bool)
+        for b in self._complete():
+            mine = slice(b * self.lanes.per_block, (b + 1) * self.lanes.per_block)
+            alive = self.at.alive[mine]
+            places = distinct(self.at.pc[mine][alive])
             ops = [self.program.blocks[p].barrier for p in places.tolist()]
             if len({op.id for op in ops if op}) > 1 or any(op and op.count is not None for op in ops):
                 continue
-            if len(places) > 1 or not self.at.alive[mine].all():
+            if len(places) > 1 or not alive.all():
+                living = np.zeros(self.threads, bool)
+                living[mine] = alive
                 self.exited_at(self.program.blocks[int(places[0])], living)
-            self.open(living)
-            self._reduce(living)
-            self._pass(living)
-            opened = True
+            passing[mine] = alive
+        opened = bool(passing.any())
+        if opened:
+            self.open(passing)
+            self._reduce(passing)
+            self._pass(passing)
         if not opened and not (self.at.alive & (self.at.parked == 0)).any():
             for key, op in tuple(self.counted.items()):
                 opened |= self._try_counted(key, op, last=True)
@@ -216,6 +218,13 @@ class Waits:
             return True
         self._retried = False
         return opened
+
+    def _complete(self) -> list[int]:
+        """The blocks of which all living threads are parked at barriers."""
+        blocks = self.lanes.block
+        living = np.bincount(blocks[self.at.alive])
+        parked = np.bincount(blocks[self.at.alive & (self.at.parked == 1)], minlength=len(living))
+        return np.flatnonzero((living > 0) & (living == parked)).tolist()
 
     def open(self, threads: Mask) -> None:
         """A barrier of whole blocks: one interval ends, the next begins."""
