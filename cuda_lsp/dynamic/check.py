@@ -166,6 +166,8 @@ def _run(
     banks: bool = False,
 ) -> RunOutcome:
     launch = with_grid(trial.launch)
+    if trial.spare_shared:
+        launch = evolve(launch, dynamic_shared=trial.spare_shared)
     sizes = first_sizes(job.parameters, trial)
     request = KernelRun(
         ptx=compiled.ptx,

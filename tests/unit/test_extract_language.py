@@ -382,3 +382,11 @@ def test_a_function_as_template_argument_is_inlined():
         "__global__ void k(int* a) { a[apply<twice>(threadIdx.x)] = 1; }\n"
     )
     assert constructs(kernel) == []
+
+
+def test_an_element_of_a_constant_table_is_one_of_its_numbers():
+    text = "__device__ const int t[2][2] = {{7, 5}, {3}}; __global__ void k(int* a, int i, int j) { a[t[i][j]] = 0; }"
+    store = accesses(text, "a")[0]
+    choice = next(line for line in printed(text) if "?" in line)
+    assert choice.endswith("< 8 ? (t6 < 4 ? 7 : 5) : (t6 < 12 ? 3 : 0)")
+    assert store == f"store int32 &a + {choice.split(' = ')[0]} * 4 B <- 0"

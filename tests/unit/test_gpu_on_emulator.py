@@ -188,3 +188,19 @@ def test_sites_that_were_proved_are_not_watched_on_either() -> None:
         return evolve(run, watch=half) if run.races else run
 
     assert compared(case.path, case.text, change=pruned) == []
+
+
+BEYOND = """
+__global__ void beyond(int* out, int far) {
+    __shared__ int s[64];
+    s[threadIdx.x] = far;
+    __syncthreads();
+    if (threadIdx.x > 59) s[threadIdx.x + far] = 1;
+    out[threadIdx.x] = s[threadIdx.x];
+}
+int main() { int* out; cudaMalloc(&out, 256); beyond<<<1, 64>>>(out, 64); }
+"""
+
+
+def test_what_misses_shared_memory_is_told_whatever_is_watched(tmp_path: Path) -> None:
+    assert compared(tmp_path / "beyond.cu", BEYOND) == []

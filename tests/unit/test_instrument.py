@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.launch import instrumented
 from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
@@ -26,8 +27,8 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
-from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.dynamic.runs import KernelRun, PtxSite, SiteKind
+from cuda_lsp.model import LaunchConfig, Mode, Space
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 KERNEL = (
@@ -225,3 +226,15 @@ def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> Non
     assert names_tables(read_module(made.replace(HEAD, HEAD + table)), "k")
     other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
     assert calls_stored_pointers(read_module(taken + other), "k")
+
+
+def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
+    module, request = read_module(KERNEL), KernelRun(KERNEL, "k", LaunchConfig((64, 1, 1)), (), sites())
+    made = [
+        instrumented(
+            module, request, Watch("k", ShadowLayout((64, 1, 1), 0), control_offsets(), order=order), ""
+        )
+        for order in (False, True, False)
+    ]
+    assert made[0] is made[2]
+    assert made[0] is not made[1]

@@ -173,6 +173,34 @@ int main() {
     assert "[confirmed]" in run(tmp_path, text.replace("MEET", "")).stdout
 
 
+def test_memory_comes_from_pools(tmp_path):
+    text = """
+#include <cstdio>
+__global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }
+int main() {
+    cudaMemPool_t pool, own, current;
+    unsigned long long keep = 1 << 20, kept = 0;
+    cudaMemPoolProps props = {};
+    cudaStream_t stream;
+    int *p, host[32];
+    cudaStreamCreate(&stream);
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    cudaMemPoolCreate(&own, &props);
+    cudaDeviceSetMemPool(0, own);
+    cudaDeviceGetMemPool(&current, 0);
+    cudaMallocFromPoolAsync((void**)&p, sizeof host, own, stream);
+    k<<<1, 32, 0, stream>>>(p);
+    cudaMemcpyAsync(host, p, sizeof host, cudaMemcpyDeviceToHost, stream);
+    cudaFreeAsync(p, stream);
+    cudaMemPoolDestroy(own);
+    return host[31] + (kept == keep) + 2 * (current == own);
+}
+"""
+    assert "exit status 34" in run(tmp_path, text).stderr
+
+
 def test_kernels_of_included_headers_are_checked_too(tmp_path):
     (tmp_path / "kernels.cuh").write_text(
         "__global__ void shift(int* p) { __shared__ int s[64]; s[threadIdx.x] = p[threadIdx.x];\n"
@@ -198,3 +226,35 @@ int main() {
     assert "Assertion `threadIdx.x < n` failed." in done.stderr
     assert "cudaErrorAssert" in done.stderr
     assert "an assertion failed: threadIdx.x < n (thread 60)" in done.stdout
+
+
+def test_accesses_outside_the_programs_allocations_are_told(tmp_path):
+    text = """
+__global__ void guarded(const int* in, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+__global__ void one_too_many(const int* in, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n) out[i] = in[i];
+}
+__global__ void quads_from_an_odd_place(const int* in, int* out) {
+    int4 quad = *(const int4*)(in + 4 * threadIdx.x + 1);
+    out[threadIdx.x] = quad.x + quad.w;
+}
+int main() {
+    int *in, *out;
+    cudaMalloc(&in, 96 * sizeof(int));
+    cudaMalloc(&out, 96 * sizeof(int));
+    guarded<<<2, 64>>>(in, out, 96);
+    one_too_many<<<2, 64>>>(in, out, 96);
+    quads_from_an_odd_place<<<1, 8>>>(in, out);
+    return cudaDeviceSynchronize();
+}
+"""
+    done = run(tmp_path, text)
+    told = [line for line in done.stdout.splitlines() if "global-out-of-bounds" in line]
+    assert [line.split(":")[1] for line in told] == ["8", "8", "11"]
+    assert "out[i] is outside out: thread (32,0,0) of block (1,0,0) reaches byte 384" in told[0]
+    assert "not aligned in in" in told[2]
+    assert done.exit_code == 1

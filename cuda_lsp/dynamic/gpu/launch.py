@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import astuple, define, evolve, field
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu import records
@@ -119,7 +119,7 @@ class Launch:
         architecture = self.device.architecture
         module = self._for_device()
         detector = detector_ptx(self.toolkit, architecture, self.layout.clocks)
-        self.made = _instrumented(module, self.request, watch, detector)
+        self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()
@@ -437,11 +437,10 @@ _MADE: OrderedDict[tuple[object, ...], Instrumented] = OrderedDict()  # of this 
 _KEPT = 16
 
 
-def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
+def instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
     """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
-    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges, watch.order)
-    where = (module.target, watch.layout, watch.names, watch.sampled, watch.resident)
-    key = (request.ptx, request.entry, *where, *what)
+    what = astuple(watch, recurse=False, filter=lambda field, _: field.name != "control")
+    key = (request.ptx, module.target, *what)
     known = _MADE.get(key)
     if known is None:
         known = _MADE[key] = instrument(module, request.sites, watch, detector)

@@ -90,7 +90,9 @@ class Hosted:
         except (EngineUnavailable, AssemblyError, GridTooLarge) as problem:
             self.say(Said(kernel.kernel, problem=str(problem)))
         except self.device.error as problem:
-            self.say(Said(kernel.kernel, problem=f"the kernel failed on the GPU: {problem}"))
+            looked = "races" if number in _RACES else "bank conflicts"
+            why = f"launch {number}, watched for {looked}, failed on the GPU: {problem}"
+            self.say(Said(kernel.kernel, problem=why))
             os._exit(FAULT)  # the context is lost
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             self.say(Said(kernel.kernel, problem=f"internal error {type(problem).__name__}: {problem}"))

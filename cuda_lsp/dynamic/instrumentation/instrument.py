@@ -208,8 +208,11 @@ class _Rewriter:
             )
             statements.append(Label("$clsp_watched"))
         watched = self._watched(function, body)
+        names = self.watch.names
         if self._keeps_state:
-            statements.append(Verbatim(probes.entry_prologue(layout, control, self.watch.names)))
+            statements.append(Verbatim(probes.entry_prologue(layout, control, names)))
+        elif self.watch.banks:
+            statements.append(Verbatim(probes.bounds_prologue(layout, names)))
         statements.append(Verbatim(probes.tell_addresses(control["names"], self.watch.names)))
         statements.extend((ScopeOpen(), *watched, ScopeClose()))
         x, y, z = layout.block
@@ -267,6 +270,8 @@ class _Rewriter:
         if self._keeps_state:
             prologue = probes.function_prologue(layout, self.watch.control, self.watch.names)
             statements.append(Verbatim(prologue))
+        elif self.watch.banks:
+            statements.append(Verbatim(probes.bounds_prologue(layout, self.watch.names)))
         statements.extend(self._watched(function, function.body or ()))
         return evolve(function, body=tuple(statements))
 

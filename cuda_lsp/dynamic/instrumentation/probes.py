@@ -83,15 +83,26 @@ def clear_shared(layout: ShadowLayout, names: tuple[str, ...]) -> str:
     return "\t" + "\n\t".join(lines)
 
 
+def _window(layout: ShadowLayout, names: tuple[str, ...]) -> Iterator[str]:
+    """Where the kernel's shared memory begins, and its bytes. Needs ``%u``."""
+    yield "mov.u32 %clsp_base, clsp_dynamic;"
+    yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
+    yield "and.b32 %clsp_base, %clsp_base, -16;"
+    yield f"mov.u32 %u, clsp_dynamic; add.u32 %clsp_lim, %u, {layout.user_dynamic};"
+    yield "sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+
+
+def bounds_prologue(layout: ShadowLayout, names: tuple[str, ...]) -> str:
+    """First statements where accesses to shared memory are only kept within their bounds."""
+    return "\t" + "\n\t".join(("{ .reg .b32 %u;", *_window(layout, names), "}"))
+
+
 def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> Iterator[str]:
     x, y, _ = layout.block
     yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
-    yield "mov.u32 %clsp_self, clsp_dynamic; mov.u32 %clsp_base, clsp_dynamic;"
-    yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
-    yield "and.b32 %clsp_base, %clsp_base, -16;"
-    yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+    yield from _window(layout, names)
     yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
     yield f"mad.lo.u32 %clsp_self, %u, {layout.threads}, %t; cvt.u64.u32 %q, %clsp_self; shl.b64 %q, %q, 2;"
     yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
@@ -453,9 +464,12 @@ def leaves() -> str:
 # ---------------------------------------------------------------------------- banks, global memory
 
 
-def bank_probe(site: int, bytes: int, is_load: bool) -> str:
-    """``%a``: the address in shared memory."""
-    return called("clsp_bank", "%a", str(site), str(bytes), str(int(is_load)))
+def bank_probe(site: int, bytes: int, is_load: bool, rows: bool = False) -> str:
+    """``%a``: the address in shared memory. Sets ``%clsp_ok``, unless lanes name ``rows`` of a matrix."""
+    told = ("%a", str(site | bytes << 16 | int(is_load) << 24), "%clsp_base", "%clsp_lim")
+    given = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(told))
+    allowed = "" if rows else " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0;"
+    return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, (p0, p1, p2, p3);{allowed} }}"
 
 
 def global_probe(site: int, bytes: int, kind: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering import calls, expressions, initialisers
+from cuda_lsp.frontend.lowering import calls, expressions, initialisers, tables
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import element, select
 from cuda_lsp.frontend.lowering.places import (
@@ -362,6 +362,9 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
 
 def _in_memory(low: Lowering, declaration: Declaration, info: TypeInfo, space: Space) -> Place:
     array = low.array(declaration.key, declaration.name, space, info)
+    numbers = tables.numbers_of(low, declaration, info)
+    if numbers is not None:
+        low.tables[array.id] = numbers
     return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
 

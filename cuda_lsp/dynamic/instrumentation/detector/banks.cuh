@@ -1,9 +1,7 @@
 // What an access to shared memory costs. Source of the rule: `docs/semantics.md`, "Bank conflicts".
 
-// Wavefronts of this warp instruction. `bytes` a lane; `is_load`: lane pairs that agree merge parts.
-SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
-    u32 ordinal = block_ordinal();
-    if (ordinal == ~0u) return;
+// Wavefronts of this warp instruction, a load if lane pairs that agree merge parts.
+APART void count_banks(u32 address, u32 site, u32 bytes, bool is_load) {
     // Lanes of another instruction may have come here together with ours.
     u32 active = __match_any_sync(__activemask(), site), lane = thread_number() & 31;
     u32 unit_bytes = bytes > 4 ? bytes : 4, unit = address / unit_bytes, units = 128 / unit_bytes;
@@ -58,4 +56,15 @@ SLOW void clsp_bank(u32 address, u32 site, u32 bytes, u32 is_load) {
     __threadfence();
     __syncwarp(active);
     if (first) atomicExch(&out->lock, 0u);
+}
+
+// Bounds and wavefronts of an access; 1 when it may be carried out. `info`: site | bytes << 16 | is load << 24.
+SLOW u32 clsp_bank(u32 address, u32 info, u32 base, u32 limit) {
+    u32 site = info & 65535, bytes = info >> 16 & 255;
+    if (address - base + (bytes - 1) >= limit || address & (bytes - 1)) {
+        fault(site, address, 0);
+        return 0;
+    }
+    if (block_ordinal() != ~0u) count_banks(address, site, bytes, info >> 24);
+    return 1;
 }
