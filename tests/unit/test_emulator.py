@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from ptx_kernels import NEIGHBOUR, opcodes, run
+from ptx_kernels import NEIGHBOUR, module, opcodes, request, run
 
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.runs import EngineUnavailable
 from cuda_lsp.model import Mode, Space
 
@@ -209,6 +210,34 @@ def test_an_endless_loop_ends_with_a_reason():
 def test_an_unknown_instruction_is_refused_by_name():
     with pytest.raises(EngineUnavailable, match=r"wgmma\.mma_async"):
         run("wgmma.mma_async %r1;")
+
+
+def test_lanes_on_a_long_way_meet_where_it_ends():
+    """Only who comes round again and again lets others go first: those may be what they wait for."""
+    steps = "".join(f"@%p2 bra $s{k}; add.u32 %r5, %r5, 1; $s{k}:\n" for k in range(80))
+    result = run("atom.shared.cas.b32 %r5, [%r4], 0, 0; setp.gt.u32 %p1, %r1, 2; setp.gt.u32 %p2, %r1, 1;\n"
+                 f"@%p1 bra $join;\n{steps} $join: st.shared.u32 [%r4], %r5;", banks=True)  # fmt: skip
+    assert [(seen.executions, seen.wavefronts) for seen in result.banks] == [(8, 8), (8, 8)]
+
+
+@pytest.mark.parametrize(
+    ("body", "low", "high"),
+    [
+        ("redux.sync.max.u32 %r6, %r1, %r5;", 15, 31),
+        ("redux.sync.add.u32 %r6, %r1, %r5;", 120, 376),
+        ("vote.sync.ballot.b32 %r6, 1, %r5;", 0xFFFF, 0xFFFF0000),
+        ("vote.sync.all.pred %p2, %p1, %r5; selp.u32 %r6, 1, 0, %p2;", 1, 0),
+        ("vote.sync.any.pred %p2, %p1, %r5; selp.u32 %r6, 1, 0, %p2;", 1, 0),
+        ("match.any.sync.b32 %r6, 7, %r5;", 0xFFFF, 0xFFFF0000),
+        ("shr.u32 %r7, %r1, 4; match.all.sync.b32 %r6, %r7, %r5;", 0xFFFF, 0xFFFF0000),
+    ],
+)
+def test_groups_of_a_warp_that_act_at_once_see_their_own_lanes(body: str, low: int, high: int):
+    """Each names its own mask, as partitions of cooperative groups do."""
+    ptx = module(f"setp.lt.u32 %p1, %r1, 16; selp.b32 %r5, 0xffff, 0xffff0000, %p1; {body}\n"
+                 "st.global.u32 [%rd3], %r6;", "sm_80")  # fmt: skip
+    result = EmulatorEngine().run(request(ptx, 32, 32), lambda stage: None)
+    assert result.results["out"].view(np.uint32).tolist() == [low] * 16 + [high] * 16
 
 
 def test_banks_are_counted_per_site():

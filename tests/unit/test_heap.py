@@ -95,3 +95,22 @@ def test_printf_reads_packed_arguments_as_the_device_packs_them() -> None:
 
     text = formatted(read, "%03d|%6.2f|%x|%5s|%lld|%%", 0)
     assert text == "007|  2.50|ffffffff|  abc|1099511627776|%"
+
+
+def test_a_snapshot_brings_back_what_a_kernel_freed_and_drops_what_it_allocated(heap: Heap) -> None:
+    needs = Needs(b"", (), read_module(MODULE), 1, 32, 0, {})
+    kept = heap.allocate(64)
+    heap.data[kept] = 7
+    for _ in range(2):
+        before = heap.snapshot()
+        memory = heap.memory(needs)
+        assert memory.allocate is not None
+        assert memory.release is not None
+        memory.release(kept)
+        made = memory.allocate(32)
+        heap.memory(needs)
+        heap.restore(before)
+        assert exists(heap, kept)
+        assert not exists(heap, made)
+        assert heap.data[kept] == 7
+        assert heap.used == 64

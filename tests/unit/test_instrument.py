@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.launch import instrumented
 from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
@@ -18,14 +19,16 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    calls_stored_pointers,
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
+    names_tables,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
-from cuda_lsp.dynamic.runs import PtxSite, SiteKind
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.dynamic.runs import KernelRun, PtxSite, SiteKind
+from cuda_lsp.model import LaunchConfig, Mode, Space
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 KERNEL = (
@@ -201,3 +204,37 @@ def test_ptxas_accepts_the_instrumented_kernel(
     module = read_module(KERNEL.replace(".version 8.0", detector.split(".target")[0].strip().split("\n")[-1]))
     result = instrument(module, sites(told_apart=True), watch, detector)
     assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"
+
+
+def test_a_function_named_as_a_register_is_not_its_address() -> None:
+    clock = ".func (.param .b64 r) clock64() { .reg .b64 %rd<2>; mov.u64 %rd1, %clock64; ret; }\n"
+    text = KERNEL.replace(HEAD, HEAD + clock).replace("bar.sync 0;", "bar.sync 0; mov.u64 %rd2, %clock64;")
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    assert "mov.u64 %rd2, %clock64;" in instrument(read_module(text), sites(), watch, "").text
+
+
+def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> None:
+    call = "mov.u64 %rd2, put; cast: .callprototype ()_ (.param .b32 _); call %rd2, (%r2), cast;"
+    text = KERNEL.replace("{ .param .b32 p0; st.param.b32 [p0], %r2; call.uni put, (p0); }", "")
+    taken = text.replace("bar.sync 0;", call)
+    assert not calls_stored_pointers(read_module(KERNEL), "k")
+    assert not calls_stored_pointers(read_module(taken), "k")
+    table = ".global .align 8 .u64 table[1] = {put};\n"
+    assert calls_stored_pointers(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    assert not names_tables(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    made = taken.replace("mov.u64 %rd2, put;", "mov.u64 %rd2, table;")
+    assert names_tables(read_module(made.replace(HEAD, HEAD + table)), "k")
+    other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
+    assert calls_stored_pointers(read_module(taken + other), "k")
+
+
+def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
+    module, request = read_module(KERNEL), KernelRun(KERNEL, "k", LaunchConfig((64, 1, 1)), (), sites())
+    made = [
+        instrumented(
+            module, request, Watch("k", ShadowLayout((64, 1, 1), 0), control_offsets(), order=order), ""
+        )
+        for order in (False, True, False)
+    ]
+    assert made[0] is made[2]
+    assert made[0] is not made[1]

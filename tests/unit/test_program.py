@@ -173,6 +173,34 @@ int main() {
     assert "[confirmed]" in run(tmp_path, text.replace("MEET", "")).stdout
 
 
+def test_memory_comes_from_pools(tmp_path):
+    text = """
+#include <cstdio>
+__global__ void k(int* p) { p[threadIdx.x] = threadIdx.x; }
+int main() {
+    cudaMemPool_t pool, own, current;
+    unsigned long long keep = 1 << 20, kept = 0;
+    cudaMemPoolProps props = {};
+    cudaStream_t stream;
+    int *p, host[32];
+    cudaStreamCreate(&stream);
+    cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    cudaMemPoolCreate(&own, &props);
+    cudaDeviceSetMemPool(0, own);
+    cudaDeviceGetMemPool(&current, 0);
+    cudaMallocFromPoolAsync((void**)&p, sizeof host, own, stream);
+    k<<<1, 32, 0, stream>>>(p);
+    cudaMemcpyAsync(host, p, sizeof host, cudaMemcpyDeviceToHost, stream);
+    cudaFreeAsync(p, stream);
+    cudaMemPoolDestroy(own);
+    return host[31] + (kept == keep) + 2 * (current == own);
+}
+"""
+    assert "exit status 34" in run(tmp_path, text).stderr
+
+
 def test_kernels_of_included_headers_are_checked_too(tmp_path):
     (tmp_path / "kernels.cuh").write_text(
         "__global__ void shift(int* p) { __shared__ int s[64]; s[threadIdx.x] = p[threadIdx.x];\n"

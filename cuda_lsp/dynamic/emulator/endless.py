@@ -39,8 +39,8 @@ class Endless:
 
     def __attrs_post_init__(self) -> None:
         program, size = self.services.program, len(self.services.memory.data)
-        bases = {flat.code.base for flat in program.kernel.instructions}
-        self.possible = size <= _LARGEST and not bases & set(_OUTSIDE)
+        small = size <= _LARGEST
+        self.possible = small and all(f.code.base not in _OUTSIDE for f in program.kernel.instructions)
 
     def seen_before(self, place: tuple[int, int | None]) -> bool:
         """Whether all is as it was. ``place``: where the schedule stands, and where all threads are."""

@@ -21,7 +21,7 @@ from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
-from cuda_lsp.dynamic.emulator.order import Order
+from cuda_lsp.dynamic.emulator.order import Order, Unfollowed
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.translate import Program, translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
@@ -118,14 +118,13 @@ class Launch:
         except TooMuchMemory as problem:
             raise EngineUnavailable(f"{problem}; check fewer blocks") from problem
         self.site_of = _site_numbers(program, request)
-        order = Order(self.lanes)
+        order = Order(self.lanes) if request.races else Unfollowed(self.lanes)
         detector = (
             Detector(self.memory, self.lanes, order, len(self.blocks) > 1, request.lock_step)
             if request.races
             else None
         )
-        fetches = any(flat.code.base == "tex" for flat in program.kernel.instructions)
-        if detector is not None and fetches:
+        if detector is not None and program.fetches:
             detector.watch_textures()
         watched = np.array([
             s is not None and (request.banks or request.watch is None or s in request.watch)
@@ -271,6 +270,8 @@ def _bank_bytes(code: Instruction) -> int:
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:
     """Instruction number of the flattened kernel → site."""
+    if not request.sites:  # nothing is checked: the launch only runs
+        return [None] * len(program.sites)
     by_place = {(s.function, s.index, s.via): k for k, s in enumerate(request.sites)}
     return [
         by_place.get((function, index, ()), by_place.get((function, index, calls)))

@@ -53,6 +53,41 @@ class Needs:
     names: Mapping[int, str]  # start of an allocation → what the kernel calls it
 
 
+@frozen
+class _Shape:
+    """Bytes of parameters, of a block's shared and a thread's local memory; blocks, and threads of each."""
+
+    parameters: int
+    shared: int
+    local: int
+    blocks: int
+    per_block: int
+
+
+@frozen(eq=False)
+class _Windows:
+    """What lies below ``START`` for launches of one shape. Fields as of ``Memory``."""
+
+    shape: _Shape
+    workspace: int
+    shared_base: Array
+    shared: tuple[int, int]
+    shared_stride: int
+    local_base: Array
+    local: tuple[int, int]
+
+
+@frozen(eq=False)
+class Snapshot:
+    """A heap at some moment. ``contents``: from ``START`` on; ``regions``: by their start."""
+
+    contents: Array
+    top: int
+    regions: Mapping[int, Region]
+    free: Mapping[int, tuple[int, ...]]
+    retired: tuple[Region, ...]
+
+
 class Heap:
     """Allocations and variables of one program. ``descriptor``: the file that the program maps."""
 
@@ -68,7 +103,7 @@ class Heap:
         self._regions: dict[int, Region] = {}
         self._free: dict[int, list[int]] = {}
         self._variables: dict[str, Region] = {}
-        self._window_end = 0
+        self._windows: _Windows | None = None
         self._retired: list[Region] = []
 
     @property
@@ -150,7 +185,6 @@ class Heap:
 
     def memory(self, needs: Needs) -> Memory:
         """The memory as one launch sees it; an earlier launch's windows are gone. Raises TooMuchMemory."""
-        self._mark(0, self._window_end, False)
         for region in self._retired:
             self._mark(region.start, region.start + region.size, False)
             self._free.setdefault(_rounded(region.size), []).append(region.start)
@@ -162,40 +196,56 @@ class Heap:
             needs.dynamic_shared,
         )  # fmt: skip
         local_size = window(needs.variables, "local", symbols, [], 0)
-        params = GAP
-        workspace = after(params + max(len(needs.parameters), 8))
-        shared_start = after(workspace + WORKSPACE)
-        shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
-        local_start = shared_start + needs.blocks * shared_stride + GAP
-        threads = needs.blocks * needs.per_block
-        local_end = local_start + threads * local_stride
-        if local_end + GAP > START:
-            raise TooMuchMemory(f"a launch needs {local_end >> 20} MiB of shared and local memory")
-        self._window_end = local_end
-        self.data[workspace:local_end] = 0
-        self._mark(workspace, workspace + WORKSPACE, True)
-        self.data[params : params + len(needs.parameters)] = np.frombuffer(needs.parameters, np.uint8)
-        self._mark(params, params + max(len(needs.parameters), 8), True)
-        for b in range(needs.blocks):
-            start = shared_start + b * shared_stride
-            self._mark(start, start + shared_size, True)
-        self._mark(local_start, local_end, True)
-        block = np.arange(threads) // needs.per_block
+        shape = _Shape(len(needs.parameters), shared_size, local_size, needs.blocks, needs.per_block)
+        if self._windows is None or self._windows.shape != shape:
+            self._windows = self._placed(shape)
+        w = self._windows
+        self.data[w.workspace : w.local[1]] = 0
+        self.data[GAP : GAP + len(needs.parameters)] = np.frombuffer(needs.parameters, np.uint8)
         return Memory(
             self.data,
             self._valid,
             self._views,
             [*regions, *self._named(needs.names)],
             symbols,
-            params,
+            GAP,
+            w.shared_base,
+            w.shared,
+            w.shared_stride,
+            w.local_base,
+            w.local,
+            w.workspace,
+            allocate=self.allocate,
+            release=self._retire,
+        )
+
+    def _placed(self, shape: _Shape) -> _Windows:
+        """Where parameters and windows of a launch lie; they exist from now on, those of others do not."""
+        workspace = after(GAP + max(shape.parameters, 8))
+        shared_start = after(workspace + WORKSPACE)
+        shared_stride, local_stride = after(shape.shared), -(-shape.local // 16) * 16 + 16
+        shared_end = shared_start + shape.blocks * shared_stride
+        threads, local_start = shape.blocks * shape.per_block, shared_end + GAP
+        local_end = local_start + threads * local_stride
+        if local_end + GAP > START:
+            raise TooMuchMemory(f"a launch needs {local_end >> 20} MiB of shared and local memory")
+        if self._windows is not None:
+            self._mark(0, self._windows.local[1], False)
+        self._mark(workspace, workspace + WORKSPACE, True)
+        self._mark(GAP, GAP + max(shape.parameters, 8), True)
+        for size, flags in self._valid.items():  # windows begin at multiples of every size
+            each = flags[shared_start // size : shared_end // size].reshape(shape.blocks, -1)
+            each[:, : shape.shared // size] = True
+        self._mark(local_start, local_end, True)
+        block = np.arange(threads) // shape.per_block
+        return _Windows(
+            shape,
+            workspace,
             shared_start + block * shared_stride,
-            (shared_start, shared_start + needs.blocks * shared_stride),
+            (shared_start, shared_end),
             shared_stride,
             local_start + np.arange(threads) * local_stride,
             (local_start, local_end),
-            workspace,
-            allocate=self.allocate,
-            release=self._retire,
         )
 
     def _named(self, names: Mapping[int, str]) -> Iterable[Region]:
@@ -203,13 +253,23 @@ class Heap:
             name = names.get(region.start)
             yield Region(name, region.start, region.size, region.space) if name else region
 
-    def snapshot(self) -> Array:
-        """The contents of all allocations, to run a launch twice."""
-        return self.data[START : self._top].copy()
+    def snapshot(self) -> Snapshot:
+        """The contents of all allocations and what is allocated, to run a launch twice."""
+        free = {room: tuple(starts) for room, starts in self._free.items()}
+        return Snapshot(
+            self.data[START : self._top].copy(), self._top, dict(self._regions), free, tuple(self._retired)
+        )
 
-    def restore(self, contents: Array) -> None:
+    def restore(self, before: Snapshot) -> None:
         """What ``snapshot`` gave."""
-        self.data[START : START + len(contents)] = contents
+        for start in self._regions.keys() - before.regions.keys():
+            self._mark(start, start + self._regions[start].size, False)
+        for start in before.regions.keys() - self._regions.keys():
+            self._mark(start, start + before.regions[start].size, True)
+        self._top, self._regions = before.top, dict(before.regions)
+        self._free = {room: list(starts) for room, starts in before.free.items()}
+        self._retired = list(before.retired)
+        self.data[START : self._top] = before.contents
 
     def _mark(self, start: int, end: int, exists: bool) -> None:
         mark(self._valid, start, end, exists)

@@ -8,9 +8,12 @@ Warps are rows of 32 lanes; the last one of a block may be ragged, so lane value
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from attrs import frozen
 
 from cuda_lsp.model import Dim3
 
@@ -27,48 +30,70 @@ def distinct(values: Array) -> Array:
     return ordered[first]
 
 
+@frozen(eq=False)
+class _Shape:
+    """What all launches of so many blocks of one shape have in common."""
+
+    thread_numbers: Array
+    thread: Array
+    block: Array
+    warp: Array
+    lane: Array
+    warps: int
+    slot: Array
+    registers: Mapping[str, Array]
+
+
+@lru_cache(16)
+def _shape(block: Dim3, blocks: int) -> _Shape:
+    per_block = int(np.prod(block))
+    numbers = np.arange(per_block * blocks)
+    thread, home = numbers % per_block, numbers // per_block
+    block_warps = -(-per_block // 32)
+    warp, lane = home * block_warps + thread // 32, (thread % 32).astype(np.uint32)
+    one, local = np.uint32(1), thread
+    registers: dict[str, Array] = {}
+    for axis, extent in zip("xyz", block, strict=True):
+        registers[f"%tid.{axis}"] = (local % extent).astype(np.uint32) if extent > 1 else np.uint32(0)
+        registers[f"%ntid.{axis}"] = np.uint32(extent)
+        local = local // extent
+    registers |= {
+        "%laneid": lane,
+        "%warpid": (thread // 32).astype(np.uint32),
+        "%nwarpid": np.uint32(block_warps),
+        "%lanemask_eq": one << lane,
+        "%lanemask_lt": (one << lane) - one,
+        "%lanemask_le": ((one << lane) - one) | (one << lane),
+        "%lanemask_ge": ~((one << lane) - one),
+        "%lanemask_gt": ~(((one << lane) - one) | (one << lane)),
+    }
+    zero = ("%smid", "%gridid", "%envreg0", "%envreg1", "%envreg2", "%reserved_smem_offset_0",
+            "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank")  # fmt: skip
+    registers |= dict.fromkeys(zero, np.uint32(0))
+    registers |= {"%nsmid": np.uint32(1), "%cluster_nctarank": np.uint32(1)}
+    return _Shape(numbers, thread, home, warp, lane, block_warps * blocks, warp * 32 + lane, registers)
+
+
 class Lanes:
-    """The threads of some blocks of a launch, block after block. ``count``: how many."""
+    """The threads of some blocks of a launch, block after block. ``count``: how many.
+
+    Arrays are shared with other launches and never changed. ``registers``: a scalar where all agree.
+    """
 
     def __init__(self, block: Dim3, grid: Dim3, blocks: tuple[int, ...]) -> None:
         self.per_block = int(np.prod(block))
         self.count = self.per_block * len(blocks)
-        thread = np.arange(self.count)
-        self.thread_numbers: Array = thread
-        self.thread: Array = thread % self.per_block
-        self.block: Array = thread // self.per_block
-        per_block_warps = -(-self.per_block // 32)
-        self.warp: Array = self.block * per_block_warps + self.thread // 32
-        self.lane: Array = (self.thread % 32).astype(np.uint32)
-        self.warps = per_block_warps * len(blocks)
-        self.slot: Array = self.warp * 32 + self.lane
-        self.registers: dict[str, Array] = {}
-        number = np.asarray(blocks)[self.block]
-        local = self.thread
-        for axis, g, b in zip("xyz", grid, block, strict=True):
-            self.registers[f"%tid.{axis}"] = (local % b).astype(np.uint32)
-            self.registers[f"%ctaid.{axis}"] = (number % g).astype(np.uint32)
-            self.registers[f"%ntid.{axis}"] = np.uint32(b)
-            self.registers[f"%nctaid.{axis}"] = np.uint32(g)
-            local, number = local // b, number // g
-        self._fixed(per_block_warps)
-
-    def _fixed(self, warps: int) -> None:
-        lane, one = self.lane, np.uint32(1)
-        self.registers |= {
-            "%laneid": lane,
-            "%warpid": (self.thread // 32).astype(np.uint32),
-            "%nwarpid": np.uint32(warps),
-            "%lanemask_eq": one << lane,
-            "%lanemask_lt": (one << lane) - one,
-            "%lanemask_le": ((one << lane) - one) | (one << lane),
-            "%lanemask_ge": ~((one << lane) - one),
-            "%lanemask_gt": ~(((one << lane) - one) | (one << lane)),
-        }
-        zero = ("%smid", "%gridid", "%envreg0", "%envreg1", "%envreg2", "%reserved_smem_offset_0",
-                "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank")  # fmt: skip
-        self.registers |= dict.fromkeys(zero, np.uint32(0))
-        self.registers |= {"%nsmid": np.uint32(1), "%cluster_nctarank": np.uint32(1)}
+        shape = _shape(block, len(blocks))
+        self.thread_numbers, self.thread, self.block = shape.thread_numbers, shape.thread, shape.block
+        self.warp, self.lane, self.warps, self.slot = shape.warp, shape.lane, shape.warps, shape.slot
+        self.registers: dict[str, Array] = dict(shape.registers)
+        number = np.asarray(blocks)
+        for axis, extent in zip("xyz", grid, strict=True):
+            place = (number % extent).astype(np.uint32)
+            agree = len(place) > 0 and (place == place[0]).all()
+            self.registers[f"%ctaid.{axis}"] = place[0] if agree else place.repeat(self.per_block)
+            self.registers[f"%nctaid.{axis}"] = np.uint32(extent)
+            number = number // extent
 
     def rows(self, values: Array, filler: Any) -> Array:
         """Lane values as ``(warps, 32)``; ``filler`` where there is no thread."""
@@ -110,29 +135,33 @@ class Lanes:
         padded = self.rows(value, 0).ravel()
         return padded[self.warp * 32 + source], np.broadcast_to(inside, (self.count,))
 
-    def vote(self, mode: str, predicate: Array, active: Array) -> Array:
-        everyone = self.mask(active)
-        predicate = np.broadcast_to(np.asarray(predicate), (self.count,))
-        yes = self.mask(predicate if active is None else predicate & active)
-        if mode == "ballot":
-            return yes[self.warp]
-        answer = {"all": yes == everyone, "any": yes != 0, "uni": (yes == everyone) | (yes == 0)}[mode]
-        return answer[self.warp]
+    def members(self, active: Array, named: Array | None) -> Array:
+        """For each lane the bits of the lanes it acts with: active, and named by it (None: its warp)."""
+        there = self.mask(active)[self.warp]
+        return there if named is None else there & np.asarray(named, np.uint32)
 
-    def match(self, value: Array, everyone: bool, active: Array) -> tuple[Array, Array]:
-        """The lanes of the warp that hold the same value (``all``: all or none of them)."""
-        value = np.broadcast_to(np.asarray(value), (self.count,))
-        rows = self.rows(value, 0)
-        there = self.rows(np.ones(self.count, bool) if active is None else active, False)
-        same = (rows[:, :, None] == rows[:, None, :]) & there[:, None, :]
+    def vote(self, mode: str, predicate: Array, active: Array, named: Array | None = None) -> Array:
+        everyone = self.members(active, named)
+        predicate = np.broadcast_to(np.asarray(predicate), (self.count,))
+        yes = self.mask(predicate if active is None else predicate & active)[self.warp] & everyone
+        if mode == "ballot":
+            return yes
+        return {"all": yes == everyone, "any": yes != 0, "uni": (yes == everyone) | (yes == 0)}[mode]
+
+    def match(
+        self, value: Array, everyone: bool, active: Array, named: Array | None = None
+    ) -> tuple[Array, Array]:
+        """The lanes that hold the same value, of those that act together (``all``: all or none of them)."""
+        full = self.members(active, named)
+        rows = self.rows(np.broadcast_to(np.asarray(value), (self.count,)), 0)
+        same = rows[:, :, None] == rows[:, None, :]
         masks = np.bitwise_or.reduce(np.where(same, _POWERS, np.uint32(0)), axis=2)
-        found = masks.ravel()[self.slot]
+        found = masks.ravel()[self.slot] & full
         if not everyone:
             return found, found != 0
-        full = self.mask(active)[self.warp]
         return np.where(found == full, full, np.uint32(0)), found == full
 
-    def reduce(self, operation: str, value: Array, active: Array) -> Array:
+    def reduce(self, operation: str, value: Array, active: Array, named: Array | None = None) -> Array:
         value = np.broadcast_to(np.asarray(value), (self.count,))
         function: Any = {
             "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
@@ -145,4 +174,9 @@ class Lanes:
         filler = value.dtype.type(neutral)
         if active is not None:
             value = np.where(active, value, filler)
-        return function.reduce(self.rows(value, filler), axis=1, dtype=value.dtype)[self.warp]
+        rows, members = self.rows(value, filler), self.members(active, named)
+        if (members == self.members(active, None)).all():
+            return function.reduce(rows, axis=1, dtype=value.dtype)[self.warp]
+        theirs = self.rows(members, 0)[:, :, None] & _POWERS != 0  # (warps, lanes, whom each acts with)
+        mine = function.reduce(np.where(theirs, rows[:, None, :], filler), axis=2, dtype=value.dtype)
+        return mine.ravel()[self.slot]

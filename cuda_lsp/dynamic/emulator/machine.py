@@ -25,9 +25,9 @@ from cuda_lsp.dynamic.emulator.waits import Threads, Waits
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
-_PATIENCE = 512  # steps before those who take them rest until the others have
-_SHORT_PATIENCE = 64  # where threads may wait for one another in a loop
-_POLLS = {"cas", "exch", "volatile", "acquire"}
+_LOOK = 512  # steps between looks whether the launch goes on at all
+_PATIENCE = 64  # jumps back before those who make them rest until the others have gone on
+_SHORT_PATIENCE = 8  # where threads may wait for one another in a loop
 
 
 @define(eq=False, slots=False)
@@ -38,6 +38,7 @@ class Machine:
     deadline: float
     backwards: bool = False
     failure: str | None = None
+    jumps: int = 0  # back, by some of the threads
 
     def __attrs_post_init__(self) -> None:
         self.program, self.order = self.services.program, self.services.order
@@ -45,8 +46,7 @@ class Machine:
         self.at = Threads(self.services)
         self.waits = Waits(self.services, self.at)
         self.endless = Endless(self.services, self.at)
-        polls = any(_POLLS & set(flat.code.modifiers) for flat in self.program.kernel.instructions)
-        self.patience = _SHORT_PATIENCE if polls else _PATIENCE
+        self.patience = _SHORT_PATIENCE if self.program.polls else _PATIENCE
 
     # -------------------------------------------------------------------------------- schedule
 
@@ -62,14 +62,14 @@ class Machine:
             self.services.detector.finish()
 
     def _run(self) -> None:
-        blocks, steps, turns = self.program.blocks, 0, 0
+        blocks, steps = self.program.blocks, 0
         here: int | None = 0  # where all living threads are, None: apart
         everyone: Mask = None  # the mask of living threads, None: all threads
         while True:
             steps += 1
-            if steps % 256 == 0 and time.monotonic() > self.deadline:
+            if steps % 16 == 0 and time.monotonic() > self.deadline:
                 raise Stopped("the kernel did not finish before the deadline")
-            if steps % _PATIENCE == 0 and self.endless.seen_before((turns % _PATIENCE, here)):
+            if steps % _LOOK == 0 and self.endless.seen_before((self.jumps % _PATIENCE, here)):
                 self.waits.stop(spinning=True, here=here)
                 self.failure = "the kernel is stuck: threads wait in a loop for what no thread does"
                 return
@@ -82,8 +82,7 @@ class Machine:
                     return
                 if here is not None:
                     continue
-            turns += 1
-            here, everyone = self._apart(turns)
+            here, everyone = self._apart()
             if here == -1:
                 return
 
@@ -140,7 +139,7 @@ class Machine:
         self.at.pc = np.where(taken, block.targets[0], block.targets[1])
         return None, None
 
-    def _apart(self, turns: int) -> tuple[int | None, Mask]:
+    def _apart(self) -> tuple[int | None, Mask]:
         """One group of threads executes one block."""
         ready = self.at.alive & (self.at.parked == 0)
         if self.services.resting.any():
@@ -159,7 +158,8 @@ class Machine:
                 return -1, None
             return None, None
         number = int(places.max() if self.backwards else places.min())
-        if turns % self.patience == self.patience - 1:  # they may wait for those who never got a turn
+        if self.jumps % self.patience == self.patience - 1:  # they may wait for those who never got a turn
+            self.jumps += 1
             self.services.resting |= ready & (self.at.pc == number)
             self.waits.release()
             return None, None
@@ -174,6 +174,8 @@ class Machine:
                 return None, None
         out = block.run(self.services, self.at.registers, group)
         self._leave(block, number, group, out)
+        if block.leads_back and (self.at.pc[group] <= number).any():
+            self.jumps += 1
         return self._reunited()
 
     def _leave(self, block: Block, number: int, group: Array, out: Mask) -> None:

@@ -230,5 +230,28 @@ class Order:
             np.minimum(when[low:high], met, out=when[low:high])
 
 
+@define(eq=False)
+class Unfollowed(Order):
+    """Of a launch that is not watched for races: nobody will ask what orders what."""
+
+    def warp_sync(self, lanes: Array | None, mask: Array | int, alive: Array | None) -> None:
+        pass
+
+    def meet(self, arrived: Array, after: Array) -> None:
+        pass
+
+    def block_barrier(self, lanes: Array | None) -> None:
+        pass
+
+    def fence(self, lanes: Array | None, wide: bool) -> None:
+        pass
+
+    def synchronise(
+        self, address: Array, lanes: Array | None, *, reads: bool, writes: Array | bool, release: bool,
+        wide: bool = True,
+    ) -> None:  # fmt: skip
+        pass
+
+
 def _sequence(event: Event) -> int:
     return event.sequence

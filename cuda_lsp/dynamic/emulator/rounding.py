@@ -22,6 +22,9 @@ Array = Any
 _SPLIT = np.float64(134217729.0)  # 2**27 + 1, Veltkamp's constant
 _SAFE = 2.0**900  # beyond it, or below its inverse, products and their errors may not be numbers
 
+_BEHIND_SINGLE, _MIDDLE = np.uint64((1 << 29) - 1), np.uint64(1 << 28)  # of a double's fraction
+_SMALLEST_NORMAL = np.float64(2.0**-126).view(np.uint64) << np.uint64(1)  # without its sign
+
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
     """Knuth's exact sum: the rounded sum and what rounding lost."""
@@ -187,7 +190,23 @@ def fma(x: Array, y: Array, z: Array) -> Array:
     kind = np.result_type(x, y, z)
     if kind == np.float64:
         return _fma64(x, y, z)
+    if kind == np.float32:
+        x, y, z = (np.asarray(v).astype(np.float64) for v in (x, y, z))
+        total = np.asarray(x * y + z)
+        if not _rounds_twice(total):
+            return total.astype(np.float32)
     return fused(x, y, z).astype(kind)
+
+
+def _rounds_twice(total: Array) -> bool:
+    """Whether a rounded double may become another ``f32`` than the exact value before it.
+
+    Only where it lies in the middle of two neighbours, which is on another bit for subnormal ones.
+    """
+    bits = total.view(np.uint64)
+    middle = bits & _BEHIND_SINGLE == _MIDDLE
+    tiny = (bits << np.uint64(1)) - np.uint64(1) < _SMALLEST_NORMAL  # zeros wrap around
+    return bool((middle | tiny).any())
 
 
 def fused(x: Array, y: Array, z: Array) -> Array:

@@ -53,6 +53,16 @@ class Fault:
     count: int = 0
 
 
+def _put(view: Array, index: Array, allowed: Mask, value: Array) -> None:
+    """Store each lane's value, or the one that all of them have."""
+    if allowed is None:
+        view[index] = value
+    elif np.ndim(value):
+        view[index[allowed]] = value[allowed]
+    else:
+        view[index[allowed]] = value
+
+
 @define(eq=False, slots=False)
 class Services:
     """Of one launch. ``detector`` None: plain execution. ``watched``: by instruction number.
@@ -117,25 +127,36 @@ class Services:
     def _addresses(self, address: Array) -> Array:
         return np.broadcast_to(address, (self.threads,)) if np.ndim(address) == 0 else address
 
-    def _allowed(self, number: int, address: Array, size: int, mask: Mask, count: int = 1) -> Mask:
-        """The mask without lanes that miss every object; None: all threads, none misses.
+    def allowed(self, number: int, address: Array, size: int, mask: Mask) -> Mask:
+        """The mask without lanes that miss every object; None: all threads, none misses."""
+        return self._placed(number, address, size, mask)[0]
+
+    def _placed(
+        self, number: int, address: Array, size: int, mask: Mask, count: int = 1
+    ) -> tuple[Mask, Array]:
+        """``allowed``, and the addresses in units of ``size``.
 
         ``count``: elements of ``size`` bytes of a vector, which is aligned as a whole.
         """
-        valid, index = self.memory.valid[size], address >> _SHIFT[size]
+        valid, index, whole = self.memory.valid[size], address >> _SHIFT[size], size * count
         good = valid.take(index, mode="clip")
         if count > 1:
-            good = good & valid.take(index + (count - 1), mode="clip")
-        if (whole := size * count) > 1:
-            good = good & (address & whole - 1 == 0)
-        bad = ~good if mask is None else mask & ~good
-        if not bad.any():
-            return mask
+            good &= valid.take(index + (count - 1), mode="clip")
+        if whole > 1 and np.bitwise_or.reduce(address) & whole - 1:  # also of lanes that are not there
+            good &= address & whole - 1 == 0
+        if mask is None:
+            if good.all():
+                return None, index
+            bad = ~good
+        else:
+            bad = mask > good
+            if not bad.any():
+                return mask, index
         lane = int(np.flatnonzero(bad)[0])
         here = int(address[lane])
         fault = self.faults.setdefault(number, Fault(number, lane, here, here % whole != 0))
         fault.count += int(bad.sum())
-        return good if mask is None else mask & good
+        return (good if mask is None else mask & good), index
 
     def _log(
         self,
@@ -160,13 +181,13 @@ class Services:
         """``strong``: how the access is logged when it is no plain one (``detect``)."""
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask)
+        allowed, index = self._placed(number, address, size, mask)
         self._log(number, address, allowed, size, strong)
         if strong:
             self.order.synchronise(
                 address, allowed, reads=True, writes=False, release=release, wide=strong == 2
             )
-        values = self._view(kind).take(address >> _SHIFT[size], mode="clip")
+        values = self._view(kind).take(index, mode="clip")
         return values if allowed is mask else np.where(allowed, values, values.dtype.type(0))
 
     def _view(self, kind: str) -> Array:
@@ -177,9 +198,8 @@ class Services:
     ) -> tuple[Array, ...]:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask, count)
+        allowed, index = self._placed(number, address, size, mask, count)
         self._log(number, address, allowed, size * count, 0)
-        index = address >> _SHIFT[size]
         view = self._view(kind)
         return tuple(view.take(index + k, mode="clip") for k in range(count))
 
@@ -189,35 +209,26 @@ class Services:
     ) -> None:  # fmt: skip
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask)
-        value = np.broadcast_to(np.asarray(value), (self.threads,))
+        allowed, index = self._placed(number, address, size, mask)
+        if self.detector is not None:
+            value = np.broadcast_to(np.asarray(value), (self.threads,))
         self._log(number, address, allowed, size, strong or 1, value)
         if strong:
             self.order.synchronise(
                 address, allowed, reads=False, writes=True, release=release, wide=strong == 2
             )
-        index = address >> _SHIFT[size]
-        view = self._view(kind)
-        if allowed is None:
-            view[index] = value
-        else:
-            view[index[allowed]] = value[allowed]
+        _put(self._view(kind), index, allowed, value)
 
     def store_vector(
         self, number: int, address: Array, kind: str, mask: Mask, values: tuple[Array, ...]
     ) -> None:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask, len(values))
+        allowed, index = self._placed(number, address, size, mask, len(values))
         self._log(number, address, allowed, size * len(values), 1)
-        index = address >> _SHIFT[size]
         view = self._view(kind)
         for k, value in enumerate(values):
-            value = np.broadcast_to(np.asarray(value), (self.threads,))
-            if allowed is None:
-                view[index + k] = value
-            else:
-                view[index[allowed] + k] = value[allowed]
+            _put(view, index + k if k else index, allowed, value)
 
     def atomic(
         self, number: int, address: Array, operation: str, kind: str, mask: Mask, value: Array,
@@ -225,13 +236,13 @@ class Services:
     ) -> Array:  # fmt: skip
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed = self._allowed(number, address, size, mask)
+        allowed, index = self._placed(number, address, size, mask)
         self._log(number, address, allowed, size, 3 if block_scope else 2)
         lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
         value = np.broadcast_to(np.asarray(value), (self.threads,))[lanes]
         other = None if second is None else np.broadcast_to(np.asarray(second), (self.threads,))[lanes]
         old = np.zeros(self.threads, kind)
-        old[lanes] = atomics.apply(self._view(kind), address[lanes] >> _SHIFT[size], operation, value, other)
+        old[lanes] = atomics.apply(self._view(kind), index[lanes], operation, value, other)
         writes: Any = True
         if operation == "cas":  # one that fails has only read
             writes = np.zeros(self.threads, bool)
@@ -244,7 +255,7 @@ class Services:
     def copy(self, number: int, target: Array, source: Array, size: int, given: Mask, mask: Mask) -> Mask:
         """Move ``size`` bytes a lane, zeros beyond the ``given`` ones. The lanes that could."""
         target, source = self._addresses(target), self._addresses(source)
-        allowed = self._allowed(number, target, 4, self._allowed(number, source, 4, mask))
+        allowed = self.allowed(number, target, 4, self.allowed(number, source, 4, mask))
         self._log(number, source, allowed, size, 0)
         self._log(number, target, allowed, size, 1)
         lanes = np.arange(self.threads) if allowed is None else np.flatnonzero(allowed)
@@ -280,14 +291,14 @@ class Services:
     def shuffle(self, mode: str, value: Array, lane: Array, clamp: Array, mask: Mask) -> Any:
         return self.lanes.shuffle(mode, value, lane, clamp, mask)
 
-    def vote(self, mode: str, predicate: Array, mask: Mask) -> Array:
-        return self.lanes.vote(mode, predicate, mask)
+    def vote(self, mode: str, predicate: Array, mask: Mask, named: Mask = None) -> Array:
+        return self.lanes.vote(mode, predicate, mask, named)
 
-    def match(self, value: Array, everyone: bool, mask: Mask) -> Any:
-        return self.lanes.match(value, everyone, mask)
+    def match(self, value: Array, everyone: bool, mask: Mask, named: Mask) -> Any:
+        return self.lanes.match(value, everyone, mask, named)
 
-    def reduce(self, operation: str, value: Array, mask: Mask) -> Array:
-        return self.lanes.reduce(operation, value, mask)
+    def reduce(self, operation: str, value: Array, mask: Mask, named: Mask) -> Array:
+        return self.lanes.reduce(operation, value, mask, named)
 
     def fence(self, mask: Mask, wide: bool) -> None:
         self.order.fence(mask, wide)

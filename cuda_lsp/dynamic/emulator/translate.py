@@ -26,6 +26,7 @@ _WHOLE_WARP = 0xFFFFFFFF
 _CLUSTER = 16  # beyond the numbers of a block's barriers
 _REGISTER = re.compile(r"%[\w$.]+")
 _EXCHANGES = ("shfl", "vote", "match", "redux", "elect")
+_POLLS = {"cas", "exch", "volatile", "acquire"}
 _JUMPS = ("bra", "brx", "ret", "exit")
 _NO_RESULT = frozenset({
     "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call",
@@ -62,7 +63,10 @@ class BarrierOp:
 
 @frozen
 class Block:
-    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``first`` … instruction numbers."""
+    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
+
+    ``leads_back``: to itself or to an earlier block.
+    """
 
     run: Run
     kind: str
@@ -70,6 +74,7 @@ class Block:
     wait: Wait | None = None
     barrier: BarrierOp | None = None
     last: int = 0
+    leads_back: bool = False
 
 
 @define
@@ -77,6 +82,7 @@ class Program:
     """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
 
     ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
+    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures.
     """
 
     kernel: FlatKernel
@@ -88,6 +94,8 @@ class Program:
         factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
     )
     grid_wide: bool = False
+    polls: bool = False
+    fetches: bool = False
 
 
 def translate(module: PtxModule, entry: str) -> Program:
@@ -102,6 +110,8 @@ def translate(module: PtxModule, entry: str) -> Program:
     program = Program(kernel, module, [], [stored_name(kernel.registers[r]) for r in numbers], numbers)
     program.sites = [(flat.function, flat.index, flat.calls) for flat in kernel.instructions]
     program.grid_wide = any("%envreg2" in flat.code.operands for flat in kernel.instructions)
+    program.polls = any(_POLLS & set(flat.code.modifiers) for flat in kernel.instructions)
+    program.fetches = any(flat.code.base == "tex" for flat in kernel.instructions)
     sources: list[str] = []
     shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []
     unknown: dict[str, None] = {}
@@ -117,7 +127,7 @@ def translate(module: PtxModule, entry: str) -> Program:
     code = compile("\n".join(sources), f"<{entry}>", "exec")
     exec(code, constants)  # our own text, made from parsed instructions only
     program.blocks = [
-        Block(constants[f"b{k}"], kind, targets, wait, barrier, last)
+        Block(constants[f"b{k}"], kind, targets, wait, barrier, last, min(targets, default=k + 1) <= k)
         for k, (kind, targets, wait, barrier, last) in enumerate(shapes)
     ]
     return program

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.module import Instruction
-from cuda_lsp.dynamic.ptx.operands import PairOperand, parse_operand
+from cuda_lsp.dynamic.ptx.operands import IntegerOperand, PairOperand, parse_operand
 
 Emit = Callable[[Emitter, Instruction, int], None]
 
@@ -19,6 +19,13 @@ Emit = Callable[[Emitter, Instruction, int], None]
 def _pair(text: str) -> tuple[object, object | None]:
     operand = parse_operand(text)
     return (operand.first, operand.second) if isinstance(operand, PairOperand) else (operand, None)
+
+
+def _members(e: Emitter, text: str) -> str:
+    """Whom the instruction names, as bits; ``None``: the whole warp."""
+    operand = parse_operand(text)
+    whole = isinstance(operand, IntegerOperand) and operand.value & 0xFFFFFFFF == 0xFFFFFFFF
+    return "None" if whole else e.read(operand, "u32")
 
 
 def _shuffle(e: Emitter, code: Instruction, number: int) -> None:
@@ -35,16 +42,16 @@ def _shuffle(e: Emitter, code: Instruction, number: int) -> None:
 def _vote(e: Emitter, code: Instruction, number: int) -> None:
     predicate = e.read(code.arguments[1], "pred")
     mode = next(w for w in code.modifiers if w in ("all", "any", "uni", "ballot"))
-    e.write(
-        code.arguments[0], f"S.vote({mode!r}, {predicate}, {e.mask})", "b32" if mode == "ballot" else "pred"
-    )
+    named = _members(e, code.arguments[2])
+    call = f"S.vote({mode!r}, {predicate}, {e.mask}, {named})"
+    e.write(code.arguments[0], call, "b32" if mode == "ballot" else "pred")
 
 
 def _match(e: Emitter, code: Instruction, number: int) -> None:
     kind = code.modifiers[-1]
     value = e.read(code.arguments[1], kind)
     everyone = "all" in code.modifiers
-    result = e.fresh(f"S.match({value}, {everyone}, {e.mask})")
+    result = e.fresh(f"S.match({value}, {everyone}, {e.mask}, {_members(e, code.arguments[2])})")
     first, second = _pair(code.arguments[0])
     e.write(first, f"{result}[0]", "b32")  # type: ignore[arg-type]
     if second is not None:
@@ -57,7 +64,8 @@ def _redux(e: Emitter, code: Instruction, number: int) -> None:
     if operation is None or kind[0] == "f":
         raise Untranslatable(code.opcode)
     value = e.read(code.arguments[1], kind)
-    e.write(code.arguments[0], f"S.reduce({operation!r}, {value}, {e.mask})", kind)
+    named = _members(e, code.arguments[2])
+    e.write(code.arguments[0], f"S.reduce({operation!r}, {value}, {e.mask}, {named})", kind)
 
 
 def _activemask(e: Emitter, code: Instruction, number: int) -> None:
@@ -66,7 +74,7 @@ def _activemask(e: Emitter, code: Instruction, number: int) -> None:
 
 def _elect(e: Emitter, code: Instruction, number: int) -> None:
     first, second = _pair(code.arguments[0])
-    ballot = e.fresh(f"S.vote('ballot', np.True_, {e.mask})")
+    ballot = e.fresh(f"S.vote('ballot', np.True_, {e.mask}, {_members(e, code.arguments[1])})")
     e.write(first, f"clz(brev({ballot}))", "b32")  # type: ignore[arg-type]
     if second is not None:
         e.write(second, f"clz(brev({ballot})) == S.special('%laneid')", "pred")  # type: ignore[arg-type]

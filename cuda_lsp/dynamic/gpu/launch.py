@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from attrs import define, evolve, field
+from attrs import astuple, define, evolve, field
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu import records
@@ -28,8 +28,8 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
-    has_order_by_flags,
     has_order_of_blocks,
+    has_order_of_threads,
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
@@ -118,7 +118,8 @@ class Launch:
         )
         architecture = self.device.architecture
         module = self._for_device()
-        self.made = _instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
+        detector = detector_ptx(self.toolkit, architecture, self.layout.clocks)
+        self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()
@@ -188,6 +189,7 @@ class Launch:
             granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
             atomics=atomics,
             copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
+            clocks=request.races and has_order_of_threads(self.module, request.entry),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
         if self.static_bound + self.dynamic > self._shared_room:
@@ -208,7 +210,9 @@ class Launch:
         each = (4 + records.FENCED_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
-        if has_partial_order(self.module, self.request.entry):
+        if self.layout.clocks:
+            each += records.clocks_bytes(self.layout.threads)
+        elif has_partial_order(self.module, self.request.entry):
             each += 4 * self._knowledge_stride
         room = int(_MEMORY_SHARE * self.device.free_bytes() / 2) // each
         self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
@@ -269,7 +273,12 @@ class Launch:
         if self.layout.in_global and watch.races:
             values["cells_stride"] = self._cells_stride
             values["cells"] = self.memory.allocate("cells", self._cells_stride * checked)
-        if partial and watch.races:
+        if self.layout.clocks and watch.races:
+            values["clocks_stride"] = records.clocks_bytes(count)
+            size = values["clocks_stride"] * checked
+            values["clocks"] = self.memory.allocate("clocks", size)
+            self.memory.shadows.append((values["clocks"], size))
+        elif partial and watch.races:
             values["knowledge_stride"] = self._knowledge_stride
             values["knowledge"] = self.memory.allocate("knowledge", 4 * self._knowledge_stride * checked)
         if watch.sampled:
@@ -305,8 +314,6 @@ class Launch:
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
-        if self.request.races and has_order_by_flags(self.module, self.request.entry):
-            self.not_covered.append("what locks and flags order within a block: it is told as a race")
         if self.request.races and meets_in_clusters(self.module, self.request.entry):
             self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
             return _Order.UNKNOWN
@@ -430,10 +437,10 @@ _MADE: OrderedDict[tuple[object, ...], Instrumented] = OrderedDict()  # of this 
 _KEPT = 16
 
 
-def _instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
+def instrumented(module: PtxModule, request: KernelRun, watch: Watch, detector: str) -> Instrumented:
     """``instrument``, made once for launches that differ only in their buffers' sizes or contents."""
-    what = (watch.sites, watch.races, watch.global_races, watch.banks, watch.ranges, watch.resident)
-    key = (request.ptx, request.entry, module.target, watch.layout, watch.names, watch.sampled, *what)
+    what = astuple(watch, recurse=False, filter=lambda field, _: field.name != "control")
+    key = (request.ptx, module.target, *what)
     known = _MADE.get(key)
     if known is None:
         known = _MADE[key] = instrument(module, request.sites, watch, detector)

@@ -25,7 +25,6 @@ from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.model import Dim3
 
 _TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-_PLAIN_SHARED = 48 * 1024  # bytes; more must be asked for
 
 
 @frozen
@@ -89,7 +88,7 @@ class PycudaCode:
 
     def launch(self, start: Start) -> Ended:
         driver, function = self.device.driver, self.module.get_function(start.entry)
-        if start.shared > _PLAIN_SHARED:
+        if start.shared:  # what may be had without asking depends on the kernel's own static part
             function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, start.shared)
         begun, ended, stream = driver.Event(), driver.Event(), driver.Stream()
         # Made now and kept: while a kernel hangs, the driver allocates and frees nothing.

@@ -17,6 +17,7 @@ _EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
 _WARP = 1 << 11
 _LANE = 1 << 26  # of the low word
 COPY = 1 << 11  # of the low word: an asynchronous copy wrote
+ALLOWED = "\tsetp.eq.u32 %clsp_ok, 0, 0;"  # any access
 _INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
 
 
@@ -34,6 +35,7 @@ class ShadowLayout:
     in_global: bool = False
     atomics: bool = True  # some instruction of the module updates shared memory atomically
     copies: bool = False  # some instruction copies asynchronously into shared memory
+    clocks: bool = False  # locks or flags order threads of the block
 
     @property
     def threads(self) -> int:
@@ -81,15 +83,26 @@ def clear_shared(layout: ShadowLayout, names: tuple[str, ...]) -> str:
     return "\t" + "\n\t".join(lines)
 
 
+def _window(layout: ShadowLayout, names: tuple[str, ...]) -> Iterator[str]:
+    """Where the kernel's shared memory begins, and its bytes. Needs ``%u``."""
+    yield "mov.u32 %clsp_base, clsp_dynamic;"
+    yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
+    yield "and.b32 %clsp_base, %clsp_base, -16;"
+    yield f"mov.u32 %u, clsp_dynamic; add.u32 %clsp_lim, %u, {layout.user_dynamic};"
+    yield "sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+
+
+def bounds_prologue(layout: ShadowLayout, names: tuple[str, ...]) -> str:
+    """First statements where accesses to shared memory are only kept within their bounds."""
+    return "\t" + "\n\t".join(("{ .reg .b32 %u;", *_window(layout, names), "}"))
+
+
 def _places(layout: ShadowLayout, control: Mapping[str, int], names: tuple[str, ...]) -> Iterator[str]:
     x, y, _ = layout.block
     yield "{ .reg .b32 %t, %u; .reg .b64 %q, %s;"
     yield f"mov.u32 %t, %tid.z; mov.u32 %u, %tid.y; mad.lo.u32 %t, %t, {y}, %u;"
     yield f"mov.u32 %u, %tid.x; mad.lo.u32 %t, %t, {x}, %u;"
-    yield "mov.u32 %clsp_self, clsp_dynamic; mov.u32 %clsp_base, clsp_dynamic;"
-    yield from (f"mov.u32 %u, {name}; min.u32 %clsp_base, %clsp_base, %u;" for name in names)
-    yield "and.b32 %clsp_base, %clsp_base, -16;"
-    yield f"add.u32 %clsp_lim, %clsp_self, {layout.user_dynamic}; sub.u32 %clsp_lim, %clsp_lim, %clsp_base;"
+    yield from _window(layout, names)
     yield "{ .param .b32 r; call.uni (r), clsp_ordinal; ld.param.b32 %u, [r]; }"
     yield f"mad.lo.u32 %clsp_self, %u, {layout.threads}, %t; cvt.u64.u32 %q, %clsp_self; shl.b64 %q, %q, 2;"
     yield f"ld.const.u64 %clsp_where, [clsp_control+{control['where']}];"
@@ -291,7 +304,7 @@ class SharedProbe:
 
     def read(self, label: str) -> str:
         lines = list(self._opening(label))
-        if self._cells > 4:
+        if self._cells > 4 or self.layout.clocks:  # who is met, its clock says
             lines += self._call("clsp_read", str(self._cells))
         else:
             lines.append(f"or.b32 %m, %clsp_lo, {self.site << 12}; mov.b64 %new, {{%m, %clsp_hi}};")
@@ -305,23 +318,26 @@ class SharedProbe:
 
     def atomic(self, label: str) -> str:
         lines = list(self._opening(label))
-        for cell in range(self._cells if self._cells <= 4 else 0):
+        inline = self._cells <= 4 and not self.layout.clocks
+        for cell in range(self._cells if inline else 0):
             lines += self._atomic_is_known(cell * CELL_BYTES)
             lines.append(f"@%p bra $slow_{label};")
-        if self._cells <= 4:
+        if inline:
             lines.append(f"bra $done_{label};")
         lines.append(f"$slow_{label}:")
         lines += self._call("clsp_atomic", str(self._cells))
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def write(self, label: str) -> str:
-        """``%v`` (b32) holds a hash of the value, 10 bits."""
+    def write(self, label: str, copies: bool) -> str:
+        """``%v`` (b32) holds 10 bits of a hash of the value; of a copy the b64 ``%V`` its group."""
         lines = [*self._opening(label), "or.b32 %m, %clsp_lo, %v;"]
         if self._cells > 4:
             lines += self._call("clsp_write", str(self._cells))
         else:
             lines.append(f"or.b32 %t, %m, {self.site << 12}; mov.b64 %new, {{%t, %clsp_hi}};")
+            if copies:
+                lines.append(f"and.b64 %new, %new, {~((_WARP - 1) << 32)}; or.b64 %new, %new, %V;")
             for cell in range(self._cells):
                 lines += self._write_cell(cell, f"{label}_{cell}")
         lines.append(f"$done_{label}: }}")
@@ -385,6 +401,22 @@ def next_tick() -> str:
     )
 
 
+def ticked_by(name: str, *arguments: str) -> str:
+    """``tick = name(arguments…)``; arguments are words, or ``%clsp_at``."""
+    sizes = ["b64" if text == "%clsp_at" else "b32" for text in arguments]
+    params = "".join(
+        f" .param .{size} p{i}; st.param.{size} [p{i}], {text};"
+        for i, (size, text) in enumerate(zip(sizes, arguments, strict=True))
+    )
+    names = ", ".join(f"p{i}" for i in range(len(arguments)))
+    return (
+        f"\t{{ .reg .b32 %t, %u; .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %t, [r];"
+        " shl.b32 %u, %t, 31; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff; or.b32 %clsp_lo, %clsp_lo, %u;"
+        f" shr.u32 %t, %t, 1; and.b32 %clsp_hi, %clsp_hi, {-_WARP & 0xFFFFFFFF};"
+        " or.b32 %clsp_hi, %clsp_hi, %t; st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
+    )
+
+
 def called(name: str, *arguments: str) -> str:
     """``name(arguments…)``, words."""
     params = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(arguments))
@@ -397,8 +429,8 @@ def call_with_stamp(name: str, last: str) -> str:
 
 
 def copy_value() -> str:
-    """``%v`` of an asynchronous copy: its group."""
-    return "\t{ .param .b32 r; call (r), clsp_copy_group; ld.param.b32 %v, [r]; }"
+    """``%V`` of an asynchronous copy: the bits of its stamp that say its group; ``%v``: the lower of them."""
+    return "\t{ .param .b64 r; call (r), clsp_copy_group; ld.param.b64 %V, [r]; cvt.u32.u64 %v, %V; }"
 
 
 def barrier_number(address: str) -> str:
@@ -432,9 +464,12 @@ def leaves() -> str:
 # ---------------------------------------------------------------------------- banks, global memory
 
 
-def bank_probe(site: int, bytes: int, is_load: bool) -> str:
-    """``%a``: the address in shared memory."""
-    return called("clsp_bank", "%a", str(site), str(bytes), str(int(is_load)))
+def bank_probe(site: int, bytes: int, is_load: bool, rows: bool = False) -> str:
+    """``%a``: the address in shared memory. Sets ``%clsp_ok``, unless lanes name ``rows`` of a matrix."""
+    told = ("%a", str(site | bytes << 16 | int(is_load) << 24), "%clsp_base", "%clsp_lim")
+    given = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(told))
+    allowed = "" if rows else " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0;"
+    return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, (p0, p1, p2, p3);{allowed} }}"
 
 
 def global_probe(site: int, bytes: int, kind: int) -> str:

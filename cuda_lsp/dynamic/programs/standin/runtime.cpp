@@ -488,6 +488,59 @@ API cudaError_t cudaRuntimeGetVersion(int* out) { return cudaDriverGetVersion(ou
 API cudaError_t cudaProfilerStart() { return cudaSuccess; }
 API cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
+// ------------------------------------------------------------------------------------ memory pools
+//
+// Every pool takes its memory where all of it comes from, at once.
+
+struct CUmemPoolHandle_st {
+    std::map<int, unsigned long long> attributes;
+};
+
+namespace {
+
+CUmemPoolHandle_st default_pool;
+cudaMemPool_t current_pool = &default_pool;
+bool is_flag(cudaMemPoolAttr which) { return which <= cudaMemPoolReuseAllowInternalDependencies; }
+
+}  // namespace
+
+API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* out, int) {
+    *out = &default_pool;
+    return cudaSuccess;
+}
+API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* out, int) {
+    *out = current_pool;
+    return cudaSuccess;
+}
+API cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t pool) {
+    current_pool = pool;
+    return cudaSuccess;
+}
+API cudaError_t cudaMemPoolCreate(cudaMemPool_t* out, const cudaMemPoolProps*) {
+    *out = new CUmemPoolHandle_st();
+    return cudaSuccess;
+}
+API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    if (pool == &default_pool) return said(cudaErrorInvalidValue);
+    if (pool == current_pool) current_pool = &default_pool;
+    delete pool;
+    return cudaSuccess;
+}
+API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+    pool->attributes[which] = is_flag(which) ? *(unsigned*)value : *(unsigned long long*)value;
+    return cudaSuccess;
+}
+API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr which, void* value) {
+    if (is_flag(which))
+        *(unsigned*)value = pool->attributes.count(which) ? pool->attributes[which] : 1;
+    else
+        *(unsigned long long*)value = pool->attributes[which];
+    return cudaSuccess;
+}
+API cudaError_t cudaMemPoolSetAccess(cudaMemPool_t, const cudaMemAccessDesc*, size_t) { return cudaSuccess; }
+API cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+API cudaError_t cudaMallocFromPoolAsync(void** p, size_t size, cudaMemPool_t, cudaStream_t) { return allocate(p, size); }
+
 // ------------------------------------------------------------------------------- streams and events
 
 struct CUstream_st {
