@@ -48,8 +48,8 @@ class CardEngines(Engines):
         super().__init__()
         self.card = open_engine()
 
-    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
-        return super().choose(kind) if kind is EngineKind.EMULATOR else (self.card, ())
+    def choose(self, kind: EngineKind, nvcc: Path | None = None) -> tuple[Engine, tuple[str, ...]]:
+        return super().choose(kind, nvcc) if kind is EngineKind.EMULATOR else (self.card, ())
 
 
 @define

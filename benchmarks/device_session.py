@@ -140,7 +140,8 @@ def _called(command: tuple[str, ...], seconds: float, output: object, emulated: 
 
 
 def _environment(emulated: bool) -> dict[str, str]:
-    own = {"CUDA_ENABLE_CURAND": "False", "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    own = {"CUDA_ENABLE_CURAND": "False", "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
     return {**os.environ, **own, **({"CUDA_LSP_CARD": "emulated"} if emulated else {})}
 
 

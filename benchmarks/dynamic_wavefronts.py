@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import multiprocessing
 import os
 import pickle
@@ -77,11 +78,28 @@ def launch_plainly(engine: GpuEngine, run: KernelRun) -> None:
     memory.place_buffers(run.arguments)
     parameters = memory.parameters(run.entry, run.arguments)
     grid, shared = run.launch.grid or (1, 1, 1), run.launch.dynamic_shared or 0
-    code.launch(Start(run.entry, grid, run.launch.block, parameters, shared, run.deadline))
+    ended = code.launch(Start(run.entry, grid, run.launch.block, parameters, shared, run.deadline))
+    if ended.seconds is None:
+        os._exit(0)  # it hangs, and nothing more runs in this process
 
 
-def measured(runs: Path) -> list[dict[str, int]]:
-    """What ncu counts for each launch of ``runs``, in order."""
+def measured(runs: list[KernelRun]) -> list[dict[str, int]]:
+    """What ncu counts for each launch, in order; nothing for one that did not end."""
+    found: list[dict[str, int]] = []
+    while len(found) < len(runs):
+        with tempfile.NamedTemporaryFile(suffix=".pkl") as file:
+            file.write(pickle.dumps(runs[len(found) :]))
+            file.flush()
+            more = _measured(Path(file.name))
+        if not more and not found:
+            return []  # ncu does not work here
+        found += more
+        if len(found) < len(runs) and (not more or more[-1]):
+            found.append({})
+    return found
+
+
+def _measured(runs: Path) -> list[dict[str, int]]:
     command = ["ncu", "--csv", "--clock-control", "none", "--metrics", ",".join(_METRICS.values())]
     command += ["--target-processes", "all"]
     command += [sys.executable, __file__, "launch", str(runs)]
@@ -92,8 +110,10 @@ def measured(runs: Path) -> list[dict[str, int]]:
         return []
     launches: dict[int, dict[str, int]] = {}
     for row in csv.DictReader(line for line in done.stdout.splitlines() if line.startswith('"')):
-        value = int(float(row["Metric Value"].replace(",", "")))
-        launches.setdefault(int(row["ID"]), {})[row["Metric Name"]] = value
+        value = float(row["Metric Value"].replace(",", ""))
+        counted = launches.setdefault(int(row["ID"]), {})
+        if not math.isnan(value):  # ncu could not count this launch
+            counted[row["Metric Name"]] = int(value)
     if not launches:
         print(done.stdout[-1000:], done.stderr[-1000:])
     return [launches[number] for number in sorted(launches)]
@@ -168,17 +188,17 @@ def compare(jobs: list[CheckJob], target: Path, seconds: float, cache: Path) -> 
         {"kernel": run.entry, **{mode.value: [n, None] for mode, n in ours.items()}} for run, ours in pairs
     ]
     target.write_text(json.dumps(rows, indent=1) + "\n")
-    with tempfile.NamedTemporaryFile(suffix=".pkl") as file:
-        file.write(pickle.dumps([run for run, _ in pairs]))
-        file.flush()
-        theirs = measured(Path(file.name))
+    theirs = measured([run for run, _ in pairs])
     for row, told in zip(rows, theirs, strict=False):
+        if not told:
+            continue
         for mode, metric in _METRICS.items():
             row[mode.value][1] = told.get(metric)
         row["same"] = all(a == b for a, b in (row[mode.value] for mode in _METRICS))
-    print(f"kernels {len(rows)} measured {len(theirs)} same {sum(row.get('same', False) for row in rows)}")
+    same = sum(row.get("same", False) for row in rows)
+    print(f"kernels {len(rows)} measured {sum(map(bool, theirs))} same {same}")
     for row in rows[: len(theirs)]:
-        if not row["same"]:
+        if not row.get("same", True):
             print(json.dumps(row))
     target.write_text(json.dumps(rows, indent=1) + "\n")
 

@@ -17,16 +17,16 @@ import pickle
 import random
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 from card import EMULATED, CardEngines, Kept, few
 
-from cuda_lsp.dynamic.check import Engines, check
+from cuda_lsp.dynamic.check import check
 from cuda_lsp.dynamic.compilation.compile import compile_module
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
@@ -36,6 +36,7 @@ from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Level
 
 ROOT = Path(__file__).resolve().parent.parent
+_AT_ONCE = 8  # jobs, each in two processes
 
 
 def lines(result: CheckResult) -> list[set[tuple[int, int]]]:
@@ -80,12 +81,13 @@ def compare(jobs: list[CheckJob], kept: Kept, cache: Path) -> None:
     )
     if not EMULATED:
         device_architecture()  # without a device every row would say so
-    engines, runner = Engines(), Runner()
-    try:
-        for job, name in zip(jobs, names, strict=True):
-            kept.add(name, partial(compared, evolve(job, cache=cache, all_blocks=True), runner, engines))
-    finally:
-        runner.close()
+    todo = [(job, name) for job, name in zip(jobs, names, strict=True) if name not in known]
+    with ThreadPoolExecutor(1 if EMULATED else _AT_ONCE) as pool:
+        found = [
+            (name, pool.submit(compared, evolve(job, cache=cache, all_blocks=True))) for job, name in todo
+        ]
+        for name, row in found:
+            kept.add(name, row.result)
     rows = kept.good
     report = {
         "kernels": len(kept.rows),
@@ -98,15 +100,21 @@ def compare(jobs: list[CheckJob], kept: Kept, cache: Path) -> None:
     kept.write()
 
 
-def compared(job: CheckJob, runner: Runner, engines: Engines) -> dict[str, Any]:
-    on_gpu = evolve(job, engine=EngineKind.GPU)
-    results = [
-        check(on_gpu, CardEngines(), lambda stage: None)
-        if EMULATED
-        else runner.run(on_gpu),  # a fault must not end the comparison
-        check(evolve(job, engine=EngineKind.EMULATOR), engines, lambda stage: None),
-    ]
-    gpu, cpu = results
+class _Pair(threading.local):
+    """A process for each engine, of one thread: a fault must not end the comparison."""
+
+    def __init__(self) -> None:
+        self.gpu, self.emulator = Runner(), Runner()
+
+
+_PAIR = _Pair()
+
+
+def compared(job: CheckJob) -> dict[str, Any]:
+    on_gpu, on_cpu = (evolve(job, engine=kind) for kind in (EngineKind.GPU, EngineKind.EMULATOR))
+    gpu = check(on_gpu, CardEngines(), lambda stage: None) if EMULATED else _PAIR.gpu.run(on_gpu)
+    cpu = _PAIR.emulator.run(on_cpu)
+    results = [gpu, cpu]
     if gpu.problem or cpu.problem:
         return {"problem": f"gpu: {gpu.problem or 'ran'}; emulator: {cpu.problem or 'ran'}"}
     same, banks = lines(gpu) == lines(cpu), wavefronts(gpu) == wavefronts(cpu)

@@ -3,6 +3,12 @@
 ``{u32}`` in a form stands for an expression of that kind, ``{k}`` for a small constant, ``{c}`` for a
 condition. Words are those of CUDA and of ``generated_prelude.h``; every form has one result whatever its
 operands are.
+
+``nil()`` is a zero that no compiler knows. It stands where ptxas 13.0 is known to compute something else than
+PTX says: positions and lengths of bit fields that are constants beyond the word (``bfe.s32`` gives -1, ``bfi``
+takes the length modulo 32), a negation that it draws into a saturating conversion (-INT_MIN becomes INT_MAX),
+rounding up what was rounded down just before (it rounds the first value instead), and a three-input function
+of two equal words and a constant (``lop3 (x, x, 31, 0xca) & 31`` becomes ``~x & 31``).
 """
 
 # ruff: noqa: E501
@@ -49,16 +55,16 @@ FORMS: dict[str, tuple[str, ...]] = {
     kind: tuple(form.replace("{T}", kind).replace("{x}", "{" + kind + "}") for form in _WHOLE)
     for kind in INTEGERS
 }
-FORMS["u8"] += ("sat_u8({i32})",)
-FORMS["i8"] += ("sat_s8({i32})",)
-FORMS["u16"] += ("sat_u16({i64})", "raw({h16})", "raw({b16})", "__half2ushort_rz({h16})")
+FORMS["u8"] += ("sat_u8({i32} ^ nil())",)
+FORMS["i8"] += ("sat_s8({i32} ^ nil())",)
+FORMS["u16"] += ("sat_u16({i64} ^ nil())", "raw({h16})", "raw({b16})", "__half2ushort_rz({h16})")
 FORMS["i16"] += ("__half2short_rn({h16})", "__half2short_rd({h16})")
 FORMS["i32"] += (
     "__popc({u32})", "__clz({i32})", "__ffs({i32})", "__popcll({u64})", "__clzll({i64})", "__ffsll({i64})",
     "__mulhi({i32}, {i32})", "__mul24({i16}, {i16})", "__dp4a({i32}, {i32}, {i32})",
     "__dp2a_lo({i32}, {i32}, {i32})", "__hadd({i32}, {i32})", "__rhadd({i32}, {i32})", "bfe_s32({i32}, {k}, {k})",
-    "bfe_s32({i32}, {u32}, {k})", "szext_clamp({i32}, {k})", "add_sat({i32}, {i32})", "sub_sat({i32}, {i32})",
-    "mad_hi_sat({i32}, {i32}, {i32})", "slct_s32({i32}, {i32}, {f32})", "sat_s32({u64})",
+    "bfe_s32({i32}, {u32} ^ nil(), {k})", "szext_clamp({i32}, {k})", "add_sat({i32}, {i32})", "sub_sat({i32}, {i32})",
+    "mad_hi_sat({i32}, {i32}, {i32})", "slct_s32({i32}, {i32}, {f32})", "sat_s32({u64} ^ nil())",
     "__float_as_int(number({f32}))", "__double2hiint(number({f64}))", "__double2loint(number({f64}))",
     "min({i32}, {i32})", "max({i32}, {i32})",
     *_each("__float2int_@({f32})", "__double2int_@({f64})", "__half2int_@({h16})"),
@@ -72,11 +78,11 @@ FORMS["u32"] += (
     "__vadd4({u32}, {u32})", "__vsub2({u32}, {u32})", "__vabsdiffu4({u32}, {u32})", "__vabsdiffs2({u32}, {u32})",
     "__vmaxs2({u32}, {u32})", "__vminu4({u32}, {u32})", "__vcmpgtu4({u32}, {u32})", "__vcmpeq2({u32}, {u32})",
     "__vavgu4({u32}, {u32})", "__vaddss2({u32}, {u32})", "__vsubus4({u32}, {u32})", "__vsadu4({u32}, {u32})",
-    "bfe_u32({u32}, {k}, {k})", "bfe_u32({u32}, {u32}, {u32})", "bfi_b32({u32}, {u32}, {k}, {k})",
-    "bfi_b32({u32}, {u32}, {u32}, {k})", "prmt_f4e({u32}, {u32}, {u32})", "prmt_b4e({u32}, {u32}, {u32})",
+    "bfe_u32({u32}, {k}, {k})", "bfe_u32({u32}, {u32} ^ nil(), {u32} ^ nil())", "bfi_b32({u32}, {u32}, {k}, {k})",
+    "bfi_b32({u32}, {u32}, {u32} ^ nil(), {k})", "prmt_f4e({u32}, {u32}, {u32})", "prmt_b4e({u32}, {u32}, {u32})",
     "prmt_rc8({u32}, {u32}, {u32})", "prmt_ecl({u32}, {u32}, {u32})", "prmt_ecr({u32}, {u32}, {u32})",
     "prmt_rc16({u32}, {u32}, {u32})", "mad_hi_u32({u32}, {u32}, {u32})", "mul24_hi_mad({u32}, {u32}, {u32})",
-    "lop3_96({u32}, {u32}, {u32})", "lop3_ca({u32}, {u32}, {u32})", "fns_b32({u32}, {u32}, {i8} % 4)",
+    "lop3_96({u32} ^ nil(), {u32}, {u32} ^ nil())", "lop3_ca({u32} ^ nil(), {u32}, {u32} ^ nil())", "fns_b32({u32}, {u32}, {i8} % 4)",
     "bfind_u32({u32})", "bfind_s32({i32})", "bfind_s64({i64})", "bfind_amount({u32})", "bmsk_clamp({k}, {k})",
     "__float_as_uint(number({f32}))", "min({u32}, {u32})", "max({u32}, {u32})",
     *_each("__float2uint_@({f32})", "__double2uint_@({f64})", "__half2uint_@({h16})"),
@@ -95,21 +101,21 @@ FORMS["f32"] = (
     "fmaf({f32}, {f32}, {f32})", "sqrtf(fabsf({f32}))", "fminf({f32}, {f32})", "fmaxf({f32}, {f32})",
     "floorf({f32})", "ceilf({f32})", "truncf({f32})", "rintf({f32})", "fabsf({f32})", "__saturatef({f32})",
     "copysignf({f32}, number({f32}))", "choose<f32>({c}, {f32}, {f32})", "__uint_as_float({u32} >> 2)",
-    "(f32){i32}", "(f32){u8}", "(f32){f64}", "__half2float({h16})", "__bfloat162float({b16})",
+    "(f32)(i32)({i32} ^ nil())", "(f32)(u8)({u8} ^ nil())", "(f32){f64}", "__half2float({h16})", "__bfloat162float({b16})",
     "__low2float({h16x2})", "add_sat({f32}, {f32})", "min_nan({f32}, {f32})", "max_nan({f32}, {f32})",
     "add_ftz({f32}, {f32})", "mul_ftz({f32}, {f32})", "set_f32({f32}, {f32})",
     *_each("__fadd_@({f32}, {f32})", "__fsub_@({f32}, {f32})", "__fmul_@({f32}, {f32})", "__fdiv_@({f32}, {f32})",
            "__frcp_@({f32})", "__fsqrt_@(fabsf({f32}))", "__fmaf_@({f32}, {f32}, {f32})", "__double2float_@({f64})",
-           "__int2float_@({i32})", "__uint2float_@({u32})", "__ll2float_@({i64})", "__ull2float_@({u64})"),
+           "__int2float_@({i32} ^ nil())", "__uint2float_@({u32} ^ nil())", "__ll2float_@({i64} ^ nil())", "__ull2float_@({u64} ^ nil())"),
 )  # fmt: skip
 FORMS["f64"] = (
     "({f64} + {f64})", "({f64} - {f64})", "({f64} * {f64})", "({f64} / {f64})", "(-{f64})",
     "fma({f64}, {f64}, {f64})", "sqrt(fabs({f64}))", "fmin({f64}, {f64})", "fmax({f64}, {f64})", "floor({f64})",
     "ceil({f64})", "trunc({f64})", "rint({f64})", "fabs({f64})", "copysign({f64}, number({f64}))",
-    "choose<f64>({c}, {f64}, {f64})", "(f64){i32}", "(f64){f32}", "__longlong_as_double({i64} >> 2)",
+    "choose<f64>({c}, {f64}, {f64})", "(f64)(i32)({i32} ^ nil())", "(f64){f32}", "__longlong_as_double({i64} >> 2)",
     *_each("__dadd_@({f64}, {f64})", "__dsub_@({f64}, {f64})", "__dmul_@({f64}, {f64})", "__ddiv_@({f64}, {f64})",
-           "__drcp_@({f64})", "__dsqrt_@(fabs({f64}))", "__fma_@({f64}, {f64}, {f64})", "__ll2double_@({i64})",
-           "__ull2double_@({u64})"),
+           "__drcp_@({f64})", "__dsqrt_@(fabs({f64}))", "__fma_@({f64}, {f64}, {f64})", "__ll2double_@({i64} ^ nil())",
+           "__ull2double_@({u64} ^ nil())"),
 )  # fmt: skip
 
 
@@ -125,13 +131,17 @@ def _narrow(kind: str, word: str) -> tuple[str, ...]:
     forms += [f"choose<{kind}>({{c}}, {x}, {x})"]
     return (
         *forms,
-        *_each(f"__float2{word}_@({{f32}})", f"__int2{word}_@({{i32}})", f"__ull2{word}_@({{u64}})"),
+        *_each(
+            f"__float2{word}_@({{f32}})",
+            f"__int2{word}_@({{i32}} ^ nil())",
+            f"__ull2{word}_@({{u64}} ^ nil())",
+        ),
     )
 
 
 FORMS["h16"] = (
     *_narrow("h16", "half"), "__double2half({f64})", "__low2half({h16x2})", "__high2half({h16x2})",
-    *_each("__short2half_@({i16})", "__uint2half_@({u32})"),
+    *_each("__short2half_@({i16} ^ nil())", "__uint2half_@({u32} ^ nil())"),
 )  # fmt: skip
 FORMS["b16"] = (*_narrow("b16", "bfloat16"), "__double2bfloat16({f64})", "__low2bfloat16({b16x2})")
 for _pair, _join in (

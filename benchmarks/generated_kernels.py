@@ -69,7 +69,7 @@ class _Writer:
     def expression(self, kind: str, depth: int) -> str:
         """Text of a value of ``kind`` (``c``: a condition)."""
         if kind == "k":
-            return f"{self.pick(range(40))}u"
+            return f"({self.pick(range(40))}u ^ nil())"
         if depth == 0 and kind != "c":
             return self.leaf(kind)
         forms = FORMS[kind]

@@ -25,6 +25,12 @@ typedef __nv_bfloat16 b16;
 typedef __half2 h16x2;
 typedef __nv_bfloat162 b16x2;
 
+#ifdef __CUDACC__
+DEV u32 nil() { return gridDim.y - 1; }
+#else
+DEV u32 nil() { return 0; }
+#endif
+
 template <class T> struct Carrier { typedef unsigned U; };
 template <> struct Carrier<long long> { typedef unsigned long long U; };
 template <> struct Carrier<unsigned long long> { typedef unsigned long long U; };

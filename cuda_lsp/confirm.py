@@ -37,6 +37,7 @@ from cuda_lsp.model import (
     KernelReport,
     LaunchConfig,
     LaunchSource,
+    Space,
     Status,
     ToolError,
     Verdict,
@@ -44,6 +45,7 @@ from cuda_lsp.model import (
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.execution.trace import array_bytes
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
@@ -224,9 +226,17 @@ def _inputs(trial: Trial) -> tuple[object, ...]:
 
 def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
     launch = with_grid(trial.launch)
-    return evolve(
-        trial, needs=buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
-    )
+    needs = buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
+    return evolve(trial, needs=needs, spare_shared=_spare_shared(kernel, trial.launch, settings))
+
+
+def _spare_shared(kernel: Kernel, launch: LaunchConfig, settings: Settings) -> int:
+    """Bytes for dynamic shared memory whose size nothing tells: what every launch may have; 0: it is told."""
+    arrays = [array for array in kernel.arrays if array.space is Space.SHARED]
+    if launch.dynamic_shared is not None or not any(array.dynamic for array in arrays):
+        return 0
+    static = sum(array_bytes(array, launch) or 0 for array in arrays if not array.dynamic)
+    return max(0, settings.gpu.max_static_shared - static) // 16 * 16
 
 
 def _limited(

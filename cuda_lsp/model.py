@@ -171,6 +171,7 @@ class Code(enum.Enum):
     BARRIER_DIVERGENCE = "barrier-divergence"
     REDUNDANT_BARRIER = "redundant-barrier"
     SHARED_OUT_OF_BOUNDS = "shared-out-of-bounds"
+    GLOBAL_OUT_OF_BOUNDS = "global-out-of-bounds"
     SHARED_UNINITIALISED = "shared-uninitialised"
     UNCOALESCED_ACCESS = "uncoalesced-access"
     LAUNCH_LIMIT = "launch-limit"
@@ -229,6 +230,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
         CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
         CodeInfo(Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds"),
+        CodeInfo(Code.GLOBAL_OUT_OF_BOUNDS, "access outside the program's allocations"),
         CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
         CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
         CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),

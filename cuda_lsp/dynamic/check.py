@@ -10,6 +10,8 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 
 from attrs import evolve
 
@@ -18,6 +20,7 @@ from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
+from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
@@ -42,15 +45,18 @@ class Engines:
         """The GPU hung or faulted: this process can run nothing more on it."""
         return not getattr(self._gpu, "usable", True)
 
-    def choose(self, kind: EngineKind) -> tuple[Engine, tuple[str, ...]]:
-        """The engine, and notes for people. Raises EngineUnavailable."""
+    def choose(self, kind: EngineKind, nvcc: Path | None = None) -> tuple[Engine, tuple[str, ...]]:
+        """The engine, and notes for people. ``nvcc``: for what the engine itself builds.
+
+        Raises EngineUnavailable.
+        """
         if kind is EngineKind.EMULATOR:
             return self._emulator, ()
         if self._gpu is None and self._no_gpu is None:
             from cuda_lsp.dynamic.gpu.engine import open_engine
 
             try:
-                self._gpu = open_engine()
+                self._gpu = open_engine(nvcc)
             except EngineUnavailable as problem:
                 self._no_gpu = str(problem)
         if self._gpu is not None:
@@ -60,11 +66,16 @@ class Engines:
         return self._emulator, (f"checked on the CPU: {self._no_gpu}",)
 
 
-def check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
-    """Check one kernel."""
+def check(
+    job: CheckJob,
+    engines: Engines,
+    progress: Progress,
+    chosen: Callable[[Engine], None] = lambda engine: None,
+) -> CheckResult:
+    """Check one kernel. ``chosen`` is told the engine before anything runs on it."""
     started = time.perf_counter()
     try:
-        result = _check(job, engines, progress)
+        result = _check(job, engines, progress, chosen)
     except CompileError as error:
         result = CheckResult(job.kernel, errors=error.errors, problem=f"{job.kernel} does not compile")
     except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
@@ -75,13 +86,24 @@ def check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
     return evolve(result, seconds=time.perf_counter() - started)
 
 
-def _check(job: CheckJob, engines: Engines, progress: Progress) -> CheckResult:
-    engine, notes = engines.choose(job.engine)
+def _check(
+    job: CheckJob, engines: Engines, progress: Progress, chosen: Callable[[Engine], None]
+) -> CheckResult:
     toolkit = find_toolkit(job.nvcc)
     progress("compiling")
-    with ThreadPoolExecutor(1) as aside:  # the second build is made while the first one runs
-        later = aside.submit(_compiled, job, Level.O3, toolkit)
-        return _run_both(job, engine, notes, _compiled(job, Level.O0, toolkit), later, progress)
+    with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
+        plain, later = [aside.submit(_compiled, job, level, toolkit) for level in (Level.O0, Level.O3)]
+        _begin_detector(job, toolkit)
+        engine, notes = engines.choose(job.engine, job.nvcc)
+        chosen(engine)
+        return _run_both(job, engine, notes, plain.result(), later, progress)
+
+
+def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
+    """A GPU will need it: on most machines for the architecture that the code is compiled for."""
+    architecture = "".join(filter(str.isdigit, job.options.arch))
+    if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
+        made_meanwhile(toolkit, int(architecture))
 
 
 def _run_both(
@@ -144,6 +166,8 @@ def _run(
     banks: bool = False,
 ) -> RunOutcome:
     launch = with_grid(trial.launch)
+    if trial.spare_shared:
+        launch = evolve(launch, dynamic_shared=trial.spare_shared)
     sizes = first_sizes(job.parameters, trial)
     request = KernelRun(
         ptx=compiled.ptx,

@@ -75,7 +75,9 @@ class Trial:
 
     ``contents``: buffers all of whose elements have one value, by name; ``cells``: what single elements hold
     (buffer, byte offset, value). ``needs``: bytes that buffers are
-    known to need. ``blocks``: linear numbers of blocks to check beside the usual ones.
+    known to need. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
+    program's, not ours: what lies outside it is out of bounds. ``spare_shared``: bytes of dynamic shared
+    memory for a launch that does not tell.
     """
 
     launch: LaunchConfig
@@ -85,6 +87,8 @@ class Trial:
     cells: tuple[tuple[str, int, int], ...] = ()
     needs: Mapping[str, int] = field(factory=dict[str, int])
     blocks: tuple[int, ...] = ()
+    own_memory: bool = False
+    spare_shared: int = 0
 
 
 @frozen

@@ -106,7 +106,7 @@ def notes(result: CheckResult) -> Iterator[str]:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
         if outcome.flags:
             yield f"{len({f.place for f in outcome.flags})} words raced (`flags` does not tell where)"
-        outside = [f for f in outcome.faults if f.place.space is not Space.SHARED]
+        outside = [f for f in outcome.faults if _made_up(f, trial)]
         beyond = sorted({_line(result.sites[f.site]) for f in outside})
         if beyond:
             lines = ", ".join(map(str, beyond))
@@ -366,30 +366,40 @@ def _add_divergence(
         findings.append(_missed(seen))
 
 
+def _made_up(fault: SeenFault, trial: TrialResult) -> bool:
+    """Memory of the check itself only has the size that we gave it: what lies outside tells nothing."""
+    if fault.place.space is Space.SHARED:
+        return trial.trial.spare_shared > 0
+    return not trial.trial.own_memory
+
+
 def _add_fault(
     findings: list[Finding], fault: SeenFault, result: CheckResult, trial: TrialResult, kernel: str
 ) -> None:
-    """An access outside shared memory; buffers of the check itself only have the size that we gave them."""
+    """An access outside shared memory, or outside what a whole program has allocated."""
     site = result.sites[fault.site].site
-    if site is None or fault.place.space is not Space.SHARED:
+    if site is None or _made_up(fault, trial):
         return
+    shared = fault.place.space is Space.SHARED
+    code = Code.SHARED_OUT_OF_BOUNDS if shared else Code.GLOBAL_OUT_OF_BOUNDS
     observation = _observation(trial, result.device, 0, 0)
     for k, finding in enumerate(findings):
-        if finding.code is Code.SHARED_OUT_OF_BOUNDS and _overlap(finding.site.range, site.range):
+        if finding.code is code and _overlap(finding.site.range, site.range):
             findings[k] = evolve(
                 finding, status=Status.CONFIRMED, severity=None, reason=None, observation=observation
             )
             return
-    name = source_name(fault.place.array) if fault.place.array else "shared memory"
-    thread = _thread(_triple(fault.thread, trial.trial.launch.block), None)
-    message = (
-        f"{site.text} is outside {name}: {thread} reaches byte {fault.place.offset}; seen on {result.device}"
-    )
+    space = "shared memory" if shared else "global memory"
+    name = source_name(fault.place.array) if fault.place.array else space
+    where = f"is not aligned in {name}" if fault.misaligned else f"is outside {name}"
+    block = None if shared else _triple(fault.block, trial.trial.launch.grid or (1, 1, 1))
+    thread = _thread(_triple(fault.thread, trial.trial.launch.block), block)
+    message = f"{site.text} {where}: {thread} reaches byte {fault.place.offset}; seen on {result.device}"
     seen = Finding(
-        Code.SHARED_OUT_OF_BOUNDS, Status.CONFIRMED, message, kernel, site,
+        code, Status.CONFIRMED, message, kernel, site,
         launch=trial.trial.launch, observation=observation,
     )  # fmt: skip
-    findings.append(_missed(seen))
+    findings.append(_missed(seen) if shared else seen)
 
 
 def _add_conflict(

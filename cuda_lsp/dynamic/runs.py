@@ -187,13 +187,17 @@ class SeenBanks:
 
 @frozen
 class SeenFault:
-    """An access outside every buffer, array or block's shared memory; it was not carried out."""
+    """An access outside every buffer, array or block's shared memory; it was not carried out.
+
+    ``misaligned``: its address is no multiple of its size.
+    """
 
     site: int
     thread: int
     block: int
     place: Place
     count: int = 1
+    misaligned: bool = False
 
 
 @frozen

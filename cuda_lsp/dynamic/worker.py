@@ -71,10 +71,13 @@ def main() -> None:
 
 def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
     from cuda_lsp.dynamic.check import check
+    from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 
-    _limit_memory(job.memory if _emulates(job, engines) else None)
+    def chosen(engine: object) -> None:
+        _limit_memory(job.memory if isinstance(engine, EmulatorEngine) else None)
+
     try:
-        return check(job, engines, lambda stage: send(answers, ("progress", stage)))
+        return check(job, engines, lambda stage: send(answers, ("progress", stage)), chosen)
     except MemoryError:
         return CheckResult(
             job.kernel,
@@ -105,17 +108,6 @@ def _build(job: BuildJob, answers: BinaryIO) -> Built:
     except Exception as error:  # noqa: BLE001 - a bug of ours must not read as one of the build
         what = f"internal error {type(error).__name__}: {error}"
         return Built(problem=f"`{job.build}` was not followed: {what}; please report this")
-
-
-def _emulates(job: CheckJob, engines: Any) -> bool:
-    """Whether the job will run on the emulator; that it cannot run at all is told by the check itself."""
-    from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
-    from cuda_lsp.dynamic.runs import EngineUnavailable
-
-    try:
-        return isinstance(engines.choose(job.engine)[0], EmulatorEngine)
-    except EngineUnavailable:
-        return False
 
 
 def _limit_memory(size: int | None) -> None:

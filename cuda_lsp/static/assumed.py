@@ -82,9 +82,12 @@ def _launches(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
 def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
     """Other launches as plausible as an assumed one: what holds under all of them is not its fault.
 
-    None when the kernel's template arguments, or its block-wide collectives, name the block.
+    None when the kernel's template arguments, or its block-wide collectives, name the block, or both its
+    shared arrays and its indices do (``s[256]`` and ``blockIdx.x * 256 + threadIdx.x``).
     """
     if launch.block == block_of_collectives(kernel):
+        return ()
+    if launch.block == _hinted_block(kernel) == _strided_block(kernel):
         return ()
     if launch.block == (kernel.required.get("block"), 1, 1):
         return ()
@@ -154,6 +157,13 @@ def _counted_block(kernel: Kernel, settings: Settings) -> Dim3 | None:
     strides = block_strides(kernel)
     usual = {axis: n for axis, n in strides.items() if n in _USUAL and (n >= _LEAST or len(strides) > 1)}
     return _capped(_folded(kernel, settings.default_block), usual) if usual else None
+
+
+def _strided_block(kernel: Kernel) -> Dim3:
+    """The block that indices count on, along every axis that they tell."""
+    strides = block_strides(kernel)
+    x, y, z = (strides.get(axis, 1) for axis in THREAD_AXES)
+    return (x, y, z)
 
 
 def _capped(block: Dim3, strides: Mapping[Axis, int]) -> Dim3:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, Axis, BinaryOp, Expr, Stmt, Var
+from cuda_lsp.ir.program import Array, Axis, BinaryOp, Const, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Mode, Site, SourceRange, Space
 from cuda_lsp.static.diagnostics import waiting
@@ -23,7 +23,13 @@ from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_k
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
 
+Named = tuple[Const | Var, int]
+"""A number in the source or a parameter, and a distance from it."""
+
 _ORDER = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
+_FULFILLED = dict.fromkeys((*_ORDER, BinaryOp.EQ, BinaryOp.NE), 0) | {BinaryOp.LT: -1, BinaryOp.GT: 1}
+"""How far on the left a number is from what it is compared with, to fulfil the comparison or its opposite."""
+_SWAPS = ("cas", "exch", "min", "max")
 _NOTHING: frozenset[Source] = frozenset()
 
 
@@ -40,7 +46,9 @@ class Accessed:
 
 @define(eq=False)
 class DataFlow:
-    """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics."""
+    """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
+    those that are exchanged and lead somewhere (forests). ``named``: what elements are compared with.
+    """
 
     slice: Slice
     params: frozenset[Var] = frozenset()
@@ -50,6 +58,7 @@ class DataFlow:
     begins: frozenset[Array] = frozenset()
     drawn: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
+    named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
 
     def of(self, e: Expr) -> frozenset[Source]:
         found: set[Source] = set()
@@ -76,6 +85,14 @@ class DataFlow:
 
     def at(self, place: SourceRange) -> list[Accessed]:
         return [a for a in self.accesses if a.site.range == place]
+
+    def is_update(self, a: Accessed, b: Accessed) -> bool:
+        """The same place is read and written without an atomic."""
+        if a.site.range != b.site.range and a.address != b.address:
+            return False
+        same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
+        modes = {x.mode for x in same}
+        return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
 
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
@@ -223,9 +240,13 @@ def _roles(flow: DataFlow) -> None:
             counters = [v for v in variables(side) if v.id in inside]
             if counters:
                 begins |= _initial(flow, counters, loop)
-    flow.rows, flow.begins = frozenset(rows), frozenset(begins)
-    atomics = (s for s in flow.slice.statements if isinstance(s, ir.Atomic))
-    flow.drawn = frozenset(a for s in atomics for a in flow.slice.roots(s.pointer))
+    # what the kernel writes is no offsets: ``while (parent[v] < v)`` follows a path
+    flow.rows, flow.begins = frozenset(rows - flow.slice.written), frozenset(begins)
+    atomics = [s for s in flow.slice.statements if isinstance(s, ir.Atomic)]
+    swapped = {a for s in atomics if s.op in _SWAPS for a in flow.slice.roots(s.pointer)}
+    drawn = {a for s in atomics for a in flow.slice.roots(s.pointer)}
+    flow.drawn = frozenset(drawn - (swapped & flow.indices))
+    flow.named = _named(flow)
     waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
     flow.awaited = frozenset(
         a
@@ -234,6 +255,35 @@ def _roles(flow: DataFlow) -> None:
         if isinstance(s, ir.Load)
         for a in flow.slice.roots(s.pointer)
     )
+
+
+def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
+    """For arrays: the constants and parameters that loaded elements are compared with, and how far
+    from them an element makes the comparison true."""
+    found: dict[Array, dict[Named, None]] = {}
+    loaded = {
+        s.var.id: flow.slice.roots(s.pointer)
+        for s in flow.slice.statements
+        if isinstance(s, ir.Load) and s.var is not None
+    }
+    pending = [e for s in flow.slice.statements for e in used(s)]
+    while pending:
+        e = pending.pop()
+        pending += operands(e)
+        if not isinstance(e, ir.Binary) or e.op not in _FULFILLED:
+            continue
+        left, right, away = _uncast(e.left), _uncast(e.right), _FULFILLED[e.op]
+        for side, other, distance in ((left, right, away), (right, left, -away)):
+            if isinstance(side, Var) and (isinstance(other, Const) or other in flow.params):
+                for array in loaded.get(side.id, ()):
+                    found.setdefault(array, {})[other, distance] = None
+    return {array: tuple(others) for array, others in found.items()}
+
+
+def _uncast(e: Expr) -> Expr:
+    while isinstance(e, ir.Cast):
+        e = e.operand
+    return e
 
 
 def _initial(flow: DataFlow, counters: Sequence[Var], loop: ir.Loop) -> set[Array]:

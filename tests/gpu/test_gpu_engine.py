@@ -415,6 +415,17 @@ def test_copies_of_late_groups_are_told_from_early_ones(
     assert bool(outcome.races) == racy
 
 
+def test_a_copy_of_many_groups_ago_is_over(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """#include <cuda_pipeline.h>
+__global__ void k(int* out, int* in) { __shared__ int s[64]; int t = threadIdx.x;
+__pipeline_memcpy_async(&s[t], &in[t], 4); __pipeline_commit(); __pipeline_wait_prior(0); __syncthreads();
+for (int i = 0; i < 1023; ++i) __pipeline_commit();
+__pipeline_wait_prior(0); __syncthreads();
+out[t] = s[63 - t]; }"""
+    buffers = {**OUT, "in": np.zeros(64, np.int32)}
+    assert outcome_of(engine, run_of(tmp_path, text, buffers, level=Level.O3)).races == ()
+
+
 MBARRIER = """#include <cuda/barrier>
 __global__ void k(int* out) {{ using Barrier = cuda::barrier<cuda::thread_scope_block>;
 __shared__ alignas(8) char room[sizeof(Barrier)]; Barrier& bar = *reinterpret_cast<Barrier*>(room);
@@ -436,6 +447,13 @@ def test_mbarriers_order_those_who_wait(
     text = MBARRIER.format(first=first, second=second)
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT, block=128))
     assert bool([race for race in outcome.races if race.place.space is Space.SHARED]) == racy
+
+
+def test_fences_alone_order_nothing(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; s[threadIdx.x] = 1; __threadfence(); %s
+    out[threadIdx.x] = s[63 - threadIdx.x]; }"""
+    assert outcome_of(engine, run_of(tmp_path, text % "__syncthreads();", OUT)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT)).races
 
 
 def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(

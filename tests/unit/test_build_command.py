@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
     cudaMalloc(&p, n * sizeof(int));
     start(p, n);
     printf("%s n %d host %d read %d\\n", argv[0], n, host(n), scanf("%d", &read) == 1 ? read : -1);
+    printf("preloaded %s\\n", getenv("LD_PRELOAD"));
     return cudaDeviceSynchronize();
 }
 """
@@ -89,8 +90,10 @@ def run(file: str, *options: str):
     return CliRunner().invoke(main, ["run", file, "--engine", "emulator", *options])
 
 
-def test_make_tells_the_sources_and_make_run_how_the_program_is_called(project):
+def test_make_tells_the_sources_and_make_run_how_the_program_is_called(project, monkeypatch):
+    monkeypatch.setenv("LD_PRELOAD", "libm.so.6")
     done = run("shift.cu", "--build", "make", "--run", "make run")
+    assert "preloaded libm.so.6\n" in done.stderr
     assert "./app n 32 host 64 read 7" in done.stderr
     assert "1 launches on CPU emulator, exit status 0" in done.stderr
     assert "shift.cu:5:22: shared-race [confirmed]" in done.stdout

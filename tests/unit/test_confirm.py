@@ -127,3 +127,22 @@ def test_a_conditional_race_is_tried_under_its_own_condition(tmp_path):
     after = {f.kernel: f.status for f in dynamic.findings if f.kind}
     assert after["fact"] is after["argument"] is after["histogram"] is Status.CONFIRMED
     assert not any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in dynamic.findings)
+
+
+OF_ANY_SIZE = """__global__ void halves(float* g) {
+    extern __shared__ float s[];
+    int t = threadIdx.x;
+    s[t] = g[blockIdx.x * blockDim.x + t];
+    __syncthreads();
+    if (t < blockDim.x / 2) s[t] += s[t + blockDim.x / 2];
+    if (t == 0) g[blockIdx.x * blockDim.x] = s[1];
+}
+"""
+
+
+def test_dynamic_shared_memory_of_a_size_that_nothing_tells_is_large_enough(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(OF_ANY_SIZE)
+    _, after = checked(source)
+    (kernel,) = after.kernels
+    assert {f.code for f in kernel.findings if f.status is Status.CONFIRMED} == {Code.WARP_RACE}

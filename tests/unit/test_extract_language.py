@@ -382,3 +382,32 @@ def test_a_function_as_template_argument_is_inlined():
         "__global__ void k(int* a) { a[apply<twice>(threadIdx.x)] = 1; }\n"
     )
     assert constructs(kernel) == []
+
+
+def test_an_element_of_a_constant_table_is_one_of_its_numbers():
+    text = "__device__ const int t[2][2] = {{7, 5}, {3}}; __global__ void k(int* a, int i, int j) { a[t[i][j]] = 0; }"
+    store = accesses(text, "a")[0]
+    choice = next(line for line in printed(text) if "?" in line)
+    assert choice.endswith("< 8 ? (t6 < 4 ? 7 : 5) : (t6 < 12 ? 3 : 0)")
+    assert store == f"store int32 &a + {choice.split(' = ')[0]} * 4 B <- 0"
+
+
+def test_what_libclang_hides_is_read_all_the_same():
+    """The middle of ``?:``, the first statement of a ``switch``, the initialisers of captures."""
+    text = """__global__ void k(int* a, int* b, int i) {
+    int x = a[i] ?: a[i + 1];
+    switch (int n = a[i + 2]; n) { case 1: b[0] = x; }
+    auto f = [n = a[i + 3], &r = a[i + 4]] { return n + r; };
+    auto g = [n = a[i + 5]](auto v) { return n + v; };
+    __syncthreads();
+    b[1] = f() + g(a[i + 6]);
+}"""
+    lines = printed(text)
+    loads = [line.split(" &a + ")[1] for line in lines if "load int32 &a" in line]
+    assert loads == ["i * 4 B", *(f"(i + {k}) * 4 B" for k in (1, 2, 3, 5, 4, 6))]
+    barrier = lines.index("barrier block")
+    assert [lines.index(line) < barrier for line in lines if "(i + 3)" in line or "(i + 4)" in line] == [
+        True,
+        False,
+    ]
+    assert not any("global int32 n" in line for line in lines)

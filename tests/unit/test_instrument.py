@@ -19,10 +19,11 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    calls_stored_pointers,
     has_partial_order,
+    keeps_functions,
     launches_kernels,
     meets_in_clusters,
-    takes_functions,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -205,6 +206,28 @@ def test_ptxas_accepts_the_instrumented_kernel(
     assert assembled(result.text, toolkit, "sm_80")[:4] == b"\x7fELF"
 
 
+def test_a_function_named_as_a_register_is_not_its_address() -> None:
+    clock = ".func (.param .b64 r) clock64() { .reg .b64 %rd<2>; mov.u64 %rd1, %clock64; ret; }\n"
+    text = KERNEL.replace(HEAD, HEAD + clock).replace("bar.sync 0;", "bar.sync 0; mov.u64 %rd2, %clock64;")
+    watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)
+    assert "mov.u64 %rd2, %clock64;" in instrument(read_module(text), sites(), watch, "").text
+
+
+def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> None:
+    call = "mov.u64 %rd2, put; cast: .callprototype ()_ (.param .b32 _); call %rd2, (%r2), cast;"
+    text = KERNEL.replace("{ .param .b32 p0; st.param.b32 [p0], %r2; call.uni put, (p0); }", "")
+    taken = text.replace("bar.sync 0;", call)
+    assert not calls_stored_pointers(read_module(KERNEL), "k")
+    assert not calls_stored_pointers(read_module(taken), "k")
+    table = ".global .align 8 .u64 table[1] = {put};\n"
+    assert calls_stored_pointers(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    assert not keeps_functions(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    made = taken.replace("mov.u64 %rd2, put;", "mov.u64 %rd2, table;")
+    assert keeps_functions(read_module(made.replace(HEAD, HEAD + table)), "k")
+    other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
+    assert calls_stored_pointers(read_module(taken + other), "k")
+
+
 def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
     module, request = read_module(KERNEL), KernelRun(KERNEL, "k", LaunchConfig((64, 1, 1)), (), sites())
     made = [
@@ -240,4 +263,4 @@ VIRTUAL = (
 )
 def test_a_kernel_that_keeps_a_table_of_functions_is_known(name: str, takes: bool) -> None:
     module = read_module(VIRTUAL.replace("NAME", name))
-    assert takes_functions(module, "makes") is takes
+    assert keeps_functions(module, "makes") is takes

@@ -144,6 +144,18 @@ def test_an_access_outside_shared_memory_is_a_finding():
     assert "outside s" in finding.message and "thread (5,0,0)" in finding.message
 
 
+def test_an_access_outside_the_programs_own_memory_is_a_finding():
+    fault = SeenFault(0, 5, 2, Place(Space.GLOBAL, "out", 256))
+    seen = result(faults=(fault,))
+    ours = evolve(
+        seen, results=tuple(evolve(r, trial=evolve(r.trial, own_memory=True)) for r in seen.results)
+    )
+    assert not merged(REPORT, seen, {}).findings
+    (finding,) = merged(REPORT, ours, {}).findings
+    assert finding.code is Code.GLOBAL_OUT_OF_BOUNDS and finding.status is Status.CONFIRMED
+    assert "outside out: thread (5,0,0) of block (2,0,0) reaches byte 256" in finding.message
+
+
 def test_racing_words_without_statements_hide_no_suspicion():
     report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
     flag = SeenFlag(RACE.place, (0, 1), 0)

@@ -227,3 +227,35 @@ int main() {
     assert "Assertion `threadIdx.x < n` failed." in done.stderr
     assert "cudaErrorAssert and cudaErrorAssert" in done.stderr
     assert "an assertion failed: threadIdx.x < n (thread 60)" in done.stdout
+
+
+def test_accesses_outside_the_programs_allocations_are_told(tmp_path):
+    text = """
+__global__ void guarded(const int* in, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = in[i];
+}
+__global__ void one_too_many(const int* in, int* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i <= n) out[i] = in[i];
+}
+__global__ void quads_from_an_odd_place(const int* in, int* out) {
+    int4 quad = *(const int4*)(in + 4 * threadIdx.x + 1);
+    out[threadIdx.x] = quad.x + quad.w;
+}
+int main() {
+    int *in, *out;
+    cudaMalloc(&in, 96 * sizeof(int));
+    cudaMalloc(&out, 96 * sizeof(int));
+    guarded<<<2, 64>>>(in, out, 96);
+    one_too_many<<<2, 64>>>(in, out, 96);
+    quads_from_an_odd_place<<<1, 8>>>(in, out);
+    return cudaDeviceSynchronize();
+}
+"""
+    done = run(tmp_path, text)
+    told = [line for line in done.stdout.splitlines() if "global-out-of-bounds" in line]
+    assert [line.split(":")[1] for line in told] == ["8", "8", "11"]
+    assert "out[i] is outside out: thread (32,0,0) of block (1,0,0) reaches byte 384" in told[0]
+    assert "not aligned in in" in told[2]
+    assert done.exit_code == 1

@@ -209,7 +209,7 @@ def test_offsets_ascend_and_counters_start_at_zero():
     flow = data_flow(kernel)
     arrays = {a.name: a for a in kernel.arrays}
     for filling in FILLINGS:
-        contents = Contents(flow, filling)
+        contents = Contents(flow, filling, {})
         row = [contents.at(arrays["row"], 4 * i, arrays["row"].element) for i in range(9)]
         assert all(a is not None and b is not None and a < b for a, b in itertools.pairwise(row))
         assert contents.at(arrays["seen"], 0, arrays["seen"].element) == 0
@@ -220,7 +220,7 @@ def test_what_is_waited_for_is_not_chosen():
         "__global__ void k(volatile int* f, int* x) { while (f[0] == 0); x[0] = f[1]; f[0] = 0; }"
     )
     (flag,) = [a for a in kernel.arrays if a.name == "f"]
-    assert Contents(data_flow(kernel), FILLINGS[0]).at(flag, 0, flag.element) is None
+    assert Contents(data_flow(kernel), FILLINGS[0], {}).at(flag, 0, flag.element) is None
 
 
 def test_sizes_that_agree_come_first():

@@ -217,7 +217,8 @@ class Launch:
             if site is not None:
                 thread = int(self.lanes.thread[fault.thread])
                 block = self.blocks[int(self.lanes.block[fault.thread])]
-                yield SeenFault(site, thread, block, self.memory.place(fault.address), fault.count)
+                place = self.memory.place(fault.address)
+                yield SeenFault(site, thread, block, place, fault.count, fault.misaligned)
 
     def _stuck(self, waiting: Waiting) -> Stuck:
         first = next(iter(waiting.places.values()))

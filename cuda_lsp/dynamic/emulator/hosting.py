@@ -183,7 +183,8 @@ class Host:
         banks: bool = False,
         backwards: bool = False,
     ) -> RunOutcome:
-        sites = self._sites_of(compiled, call.entry) if races or banks else ()
+        checked = banks or compiled is self._homes[call.entry][0]
+        sites = self._sites_of(compiled, call.entry) if checked else ()
         request = KernelRun(
             ptx=compiled.ptx,
             entry=call.entry,

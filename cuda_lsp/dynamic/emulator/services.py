@@ -41,11 +41,15 @@ class Stopped(Exception):
 
 @define
 class Fault:
-    """An access outside everything: instruction number, thread of the launch, address, how often."""
+    """An access outside everything: instruction number, thread of the launch, address, how often.
+
+    ``misaligned``: the address is no multiple of the access's size.
+    """
 
     number: int
     thread: int
     address: int
+    misaligned: bool = False
     count: int = 0
 
 
@@ -127,12 +131,19 @@ class Services:
         """The mask without lanes that miss every object; None: all threads, none misses."""
         return self._placed(number, address, size, mask)[0]
 
-    def _placed(self, number: int, address: Array, size: int, mask: Mask) -> tuple[Mask, Array]:
-        """``allowed``, and the addresses in units of ``size``."""
-        index = address >> _SHIFT[size]
-        good = self.memory.valid[size].take(index, mode="clip")
-        if size > 1 and np.bitwise_or.reduce(address) & size - 1:  # also of lanes that are not there
-            good &= address & size - 1 == 0
+    def _placed(
+        self, number: int, address: Array, size: int, mask: Mask, count: int = 1
+    ) -> tuple[Mask, Array]:
+        """``allowed``, and the addresses in units of ``size``.
+
+        ``count``: elements of ``size`` bytes of a vector, which is aligned as a whole.
+        """
+        valid, index, whole = self.memory.valid[size], address >> _SHIFT[size], size * count
+        good = valid.take(index, mode="clip")
+        if count > 1:
+            good &= valid.take(index + (count - 1), mode="clip")
+        if whole > 1 and np.bitwise_or.reduce(address) & whole - 1:  # also of lanes that are not there
+            good &= address & whole - 1 == 0
         if mask is None:
             if good.all():
                 return None, index
@@ -142,7 +153,8 @@ class Services:
             if not bad.any():
                 return mask, index
         lane = int(np.flatnonzero(bad)[0])
-        fault = self.faults.setdefault(number, Fault(number, lane, int(address[lane])))
+        here = int(address[lane])
+        fault = self.faults.setdefault(number, Fault(number, lane, here, here % whole != 0))
         fault.count += int(bad.sum())
         return (good if mask is None else mask & good), index
 
@@ -186,7 +198,7 @@ class Services:
     ) -> tuple[Array, ...]:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed, index = self._placed(number, address, size, mask)
+        allowed, index = self._placed(number, address, size, mask, count)
         self._log(number, address, allowed, size * count, 0)
         view = self._view(kind)
         return tuple(view.take(index + k, mode="clip") for k in range(count))
@@ -212,7 +224,7 @@ class Services:
     ) -> None:
         address = self._addresses(address)
         size = int(kind[1:])
-        allowed, index = self._placed(number, address, size, mask)
+        allowed, index = self._placed(number, address, size, mask, len(values))
         self._log(number, address, allowed, size * len(values), 1)
         view = self._view(kind)
         for k, value in enumerate(values):

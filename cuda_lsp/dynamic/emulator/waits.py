@@ -83,23 +83,23 @@ class Waits:
         """The lanes of ``group`` whose whole mask has arrived; None (and parked) when there are none."""
         assert block.wait is not None
         here = self.at.alive & (self.at.pc == number)
-        if block.wait.anywhere:
-            waiting = np.array(
-                [b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False]
-            )
-            here = self.at.alive & waiting[self.at.pc] & ((self.at.parked == 2) | (self.at.pc == number))
         named = np.broadcast_to(np.asarray(self.lane_mask(block), np.uint32), (self.threads,))
         living = self.lanes.mask(self.at.alive)[self.lanes.warp]
-        present = self.lanes.mask(here)[self.lanes.warp]
+        if block.wait.anywhere:
+            here, named = self._waiting_anywhere(here, named)
+            released = np.zeros(self.threads, bool)
+            for bits in distinct((named & living)[here]).tolist():  # who names others waits for others
+                alike = here & (named & living == bits)
+                present = self.lanes.mask(alike)[self.lanes.warp]
+                released |= alike & (bits & ~present == 0)
+        else:
+            present = self.lanes.mask(here)[self.lanes.warp]
+            released = here & (named & living & ~present == 0)
+        complete = group & released
         # Lanes that came earlier are parked here and leave with the last.
-        complete = (group if block.wait.anywhere else here) & (named & living & ~present == 0)
         if not complete.any():
             self.at.parked[group] = 2
             return None
-        released = here & complete
-        if block.wait.anywhere:
-            bits = self.lanes.mask(complete)[self.lanes.warp]
-            released = here & (self.lanes.mask(here)[self.lanes.warp] != 0) & (bits != 0)
         self.order.warp_sync(released, named, self.at.alive)
         self.at.parked[group & ~complete] = 2
         at_this = released & (self.at.pc == number)
@@ -109,6 +109,15 @@ class Waits:
         self.at.pc = np.where(others, self.at.pc + 1, self.at.pc)
         # A wait alone in its block has nothing to execute but what follows it there.
         return at_this
+
+    def _waiting_anywhere(self, here: Array, named: Array) -> tuple[Array, Array]:
+        """``here`` and ``named`` with the lanes that are parked at other ``bar.warp.sync``."""
+        waiting = np.array([b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False])
+        parked = self.at.alive & waiting[self.at.pc] & (self.at.parked == 2) & ~here
+        for number in distinct(self.at.pc[parked]).tolist():
+            mask = np.asarray(self.lane_mask(self.program.blocks[number]), np.uint32)
+            named = np.where(parked & (self.at.pc == number), mask, named)
+        return here | parked, named
 
     def arrive(self, block: Block, number: int, group: Array, out: Mask) -> None:
         op = block.barrier

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from attrs import define
@@ -17,7 +18,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_t
 from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
-from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
+from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, made_meanwhile
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import (
     EngineUnavailable,
@@ -32,12 +33,13 @@ _LEAD = 1 << 31  # bytes to clear before a timed kernel, while the host queues i
 _SPENT: list[Launch] = []
 
 
-def open_engine() -> GpuEngine:
+def open_engine(nvcc: Path | None = None) -> GpuEngine:
     """The engine on device 0. Raises EngineUnavailable with the next step."""
     try:
-        toolkit = find_toolkit()
+        toolkit = find_toolkit(nvcc)
     except ToolkitMissing as error:
         raise EngineUnavailable(str(error)) from error
+    made_meanwhile(toolkit, device_architecture())
     device = open_device(toolkit)
     atexit.register(device.context.pop)
     return GpuEngine(device, toolkit)

@@ -28,8 +28,8 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
-    has_order_by_flags,
     has_order_of_blocks,
+    has_order_of_threads,
     has_partial_order,
     launches_kernels,
     meets_in_clusters,
@@ -118,7 +118,8 @@ class Launch:
         )
         architecture = self.device.architecture
         module = self._for_device()
-        self.made = instrumented(module, self.request, watch, detector_ptx(self.toolkit, architecture))
+        detector = detector_ptx(self.toolkit, architecture, self.layout.clocks)
+        self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
         self._place_memory()
@@ -188,6 +189,7 @@ class Launch:
             granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
             atomics=atomics,
             copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
+            clocks=request.races and has_order_of_threads(self.module, request.entry),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
         if self.static_bound + self.dynamic > self._shared_room:
@@ -208,7 +210,9 @@ class Launch:
         each = (4 + records.FENCED_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
-        if has_partial_order(self.module, self.request.entry):
+        if self.layout.clocks:
+            each += records.clocks_bytes(self.layout.threads)
+        elif has_partial_order(self.module, self.request.entry):
             each += 4 * self._knowledge_stride
         room = int(_MEMORY_SHARE * self.device.free_bytes() / 2) // each
         self.blocks = [b for b in chosen if b < self._total_blocks][: max(1, room)]
@@ -269,7 +273,12 @@ class Launch:
         if self.layout.in_global and watch.races:
             values["cells_stride"] = self._cells_stride
             values["cells"] = self.memory.allocate("cells", self._cells_stride * checked)
-        if partial and watch.races:
+        if self.layout.clocks and watch.races:
+            values["clocks_stride"] = records.clocks_bytes(count)
+            size = values["clocks_stride"] * checked
+            values["clocks"] = self.memory.allocate("clocks", size)
+            self.memory.shadows.append((values["clocks"], size))
+        elif partial and watch.races:
             values["knowledge_stride"] = self._knowledge_stride
             values["knowledge"] = self.memory.allocate("knowledge", 4 * self._knowledge_stride * checked)
         if watch.sampled:
@@ -305,12 +314,10 @@ class Launch:
 
     def _order_of_blocks(self) -> _Order:
         """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
-        if self.request.races and has_order_by_flags(self.module, self.request.entry):
-            self.not_covered.append("what locks and flags order within a block: it is told as a race")
         if self.request.races and meets_in_clusters(self.module, self.request.entry):
             self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
             return _Order.UNKNOWN
-        if not (self.request.races and has_order_of_blocks(self.module, self.request.entry)):
+        if not (self.layout.clocks and has_order_of_blocks(self.module, self.request.entry)):
             return _Order.NONE
         if len(self.blocks) <= _ORDERED_BLOCKS:
             return _Order.FOLLOWED

@@ -29,7 +29,7 @@ from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
-from cuda_lsp.dynamic.instrumentation.synchronisation import calls_through_pointers, takes_functions
+from cuda_lsp.dynamic.instrumentation.synchronisation import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.module import PtxModule
@@ -40,7 +40,7 @@ from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
 _BANKS = frozenset({2})  # … and for bank conflicts
-_KERNEL_SECONDS = 10.0
+_KERNEL_SECONDS = 30.0
 _AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
@@ -104,12 +104,11 @@ class Hosted:
         self, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any, arguments: Any
     ) -> int:
         job, number = self.task.job, self.counts[entry]
-        if calls_through_pointers(compiled.module, entry):
-            # Addresses of functions that the program keeps are of its own build of the module.
-            raise EngineUnavailable("not checked on the GPU: it calls functions through pointers")
-        if takes_functions(compiled.module, entry):
-            # What it keeps of them, in virtual objects too, must be of the program's build as well.
-            raise EngineUnavailable("not checked on the GPU: it takes addresses of functions")
+        # Addresses of functions that the program keeps are of its own build of the module, not of ours.
+        if calls_stored_pointers(compiled.module, entry):
+            raise EngineUnavailable("not checked on the GPU: it calls functions through pointers from memory")
+        if keeps_functions(compiled.module, entry):
+            raise EngineUnavailable("not checked on the GPU: it keeps addresses of functions")
         sites = sites_of(compiled, entry)
         races = number in _RACES
         config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])

@@ -20,13 +20,15 @@ Records = np.ndarray[Any, Any]
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
 RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
 OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 20  # of one
+CLOCK_BYTES, THREAD_BYTES, PLACES = 16, 32, 128 + 16  # places where threads hand over, and barriers
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
     [
         *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
         *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
-        *((name, "u8") for name in ("told", "known", "fenced", "cells", "cells_stride")),
+        *((name, "u8") for name in ("told", "known", "fenced", "clocks", "clocks_stride")),
+        *((name, "u8") for name in ("cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),
         *((name, "u4") for name in ("checked", "pad")),
@@ -54,10 +56,11 @@ BANK = np.dtype(
 BANK_SUM = np.dtype([("executions", "u4"), ("ideal", "u4"), ("wavefronts", "u8")])
 FLAG = np.dtype([("address", "u8"), ("warps", "u4", (2,)), ("block", "u4"), ("pad", "u4")])
 NOTES = (
-    "races inside a warp after 4,094 warp synchronisations without a block barrier",
+    "races inside a block after 4,094 warp synchronisations or releases of a thread without a block barrier",
     "more races than the report has room for",
     "races inside a block in global memory after 16,382 block barriers",
     "races between blocks: they synchronise through more than 256 addresses",
+    "races inside a block in global memory after 63 warp synchronisations or releases without a barrier",
 )
 
 
@@ -66,6 +69,12 @@ def control_offsets() -> dict[str, int]:
     control: Any = CONTROL
     fields = control.fields
     return {str(name): int(entry[1]) for name, entry in fields.items()}
+
+
+def clocks_bytes(threads: int) -> int:
+    """What the threads of a block know of each other where locks and flags order them (``detector.cu``)."""
+    warps = -(-threads // 32)
+    return threads * THREAD_BYTES + CLOCK_BYTES * (warps * (threads + warps) + PLACES * (warps + 1))
 
 
 @frozen

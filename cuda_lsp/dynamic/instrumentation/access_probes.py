@@ -37,14 +37,14 @@ class AccessProbes:
         if site.space is Space.SHARED:
             return "\n".join(
                 (
-                    "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v;",
+                    "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b32 %a, %v; .reg .b64 %V;",
                     access.shared_address,
                     shared,
                     "\t}",
                 )
             )
         lines = [
-            "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A; .reg .b32 %a, %v; .reg .pred %p, %q;",
+            "\tsetp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A, %V; .reg .b32 %a, %v; .reg .pred %p, %q;",
             access.generic_address,
         ]
         if site.space is Space.GLOBAL:
@@ -75,7 +75,7 @@ class AccessProbes:
             else:
                 copies = access.instruction.base == "cp"
                 value = probes.copy_value() if copies else value_hash(access.instruction, access.types)
-                parts += [value, probe.write(label)]
+                parts += [value, probe.write(label, copies)]
         return "\n".join(parts)
 
     def _global_part(self, access: ProbedAccess, watched: bool) -> str:

@@ -30,6 +30,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     literal_registers,
     participants,
     pointed_to,
+    with_names,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import (
@@ -254,11 +255,10 @@ class _Rewriter:
         if self.watch.sampled or not self._keeps_state:
             return text  # blocks that are not checked may call what a pointer names
 
-        def copy(match: re.Match[str]) -> str:
-            name = match[0]
+        def copy(name: str) -> str:
             return self._copy_of(self.module.functions[name], None) if name in self.pointed else name
 
-        return re.sub(r"[\w$]+", copy, text)
+        return with_names(text, copy)
 
     def _place(self, function: str, index: int) -> tuple[int, PtxSite] | None:
         return self.places.get((function, index, self.path)) or self.places.get((function, index, ()))
@@ -413,6 +413,8 @@ class _Rewriter:
     ) -> Iterator[Statement]:
         access = _probed(instruction, number, site, types)
         probe = access and self.accesses.probe(access, bounds_only)
+        if access and not probe and not bounds_only and self.order.hands_over(access):
+            probe = probes.ALLOWED
         if not (access and probe):
             yield from mark or ()
             yield instruction

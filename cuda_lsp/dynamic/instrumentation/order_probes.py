@@ -10,10 +10,16 @@ from collections.abc import Iterator, Mapping
 from attrs import evolve, frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
-from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess, address_of, shared_address
-from cuda_lsp.dynamic.instrumentation.synchronisation import fences_blocks
+from cuda_lsp.dynamic.instrumentation.probe_operands import (
+    ProbedAccess,
+    address_of,
+    generic_address,
+    shared_address,
+)
+from cuda_lsp.dynamic.instrumentation.synchronisation import fences_blocks, is_fence
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import Instruction, Label, Statement, Verbatim
+from cuda_lsp.dynamic.ptx.operands import AddressOperand
 from cuda_lsp.model import Mode, Scope, Space
 
 
@@ -34,8 +40,8 @@ class OrderProbes:
         match instruction.base:
             case "ret" | "exit" if in_entry:
                 return Verbatim(probes.leaves()), plain
-            case "membar" | "fence" if self.watch.order and fences_blocks(instruction):
-                return Verbatim(probes.called("clsp_fenced")), plain
+            case "membar" | "fence" if fenced := self._fenced(instruction):
+                return *fenced, plain
             case "cp" if "async" in words and "bulk" not in words:
                 return self._awaited(plain, words, types)
             case "mbarrier":
@@ -43,13 +49,20 @@ class OrderProbes:
             case _:
                 return ()
 
+    def _fenced(self, instruction: Instruction) -> tuple[Statement, ...]:
+        if not (self.watch.layout.clocks and is_fence(instruction)):
+            return ()
+        blocks = self.watch.order and fences_blocks(instruction)
+        names = ("clsp_thread_fenced", *("clsp_fenced",) * blocks)
+        return tuple(Verbatim(probes.called(name)) for name in names)
+
     def _awaited(
         self, plain: Instruction, words: set[str], types: Mapping[str, str]
     ) -> tuple[Statement, ...]:
         """Commits and waits of asynchronous copies; one that an mbarrier waits for is taken to be there."""
         if "mbarrier" in words:
             done = Verbatim(probes.call_with_stamp("clsp_awaited", "-1"))
-            return plain, done, *(self._met(plain, words, types)[:-1] if "noinc" in words else ())
+            return (done, *self._met(plain, words, types)) if "noinc" in words else (plain, done)
         if "commit_group" in words:
             return plain, Verbatim(probes.called("clsp_committed"))
         if words & {"wait_group", "wait_all"}:
@@ -62,14 +75,29 @@ class OrderProbes:
         waits, address = words & {"test_wait", "try_wait"}, address_of(plain)
         if address is None or not (waits or words & {"arrive", "arrive_drop"}):
             return ()
-        number = probes.barrier_number(shared_address(address, types))
-        call = probes.call_with_stamp("clsp_depart" if waits else "clsp_arrive", "%a")
-        told = Verbatim(f"\t{{ .reg .b32 %a; {number.strip()} {call.strip()} }}")
+        if self.watch.layout.clocks:
+            at = Verbatim(_generic(address, types, "shared" in words))
+            told = at, Verbatim(_learns() if waits else _tells(True))
+        else:
+            number = probes.barrier_number(shared_address(address, types))
+            called = "\n".join(s.text for s in (self._departs("%a") if waits else self._arrives("%a")))
+            told = (Verbatim(f"\t{{ .reg .b32 %a; {number.strip()}\n{called} }}"),)
         if not waits:
-            return told, Verbatim(probes.next_tick()), plain
+            return *told, plain
         label = "$" + self.labels.new("early")
         skip = Verbatim(f"\t@!{plain.arguments[0]} bra {label};")
-        return plain, skip, told, Verbatim(probes.next_tick()), Label(label)
+        return plain, skip, *told, Label(label)
+
+    def _arrives(self, number: str) -> tuple[Verbatim, ...]:
+        """Before a thread comes to a barrier that not all threads need to pass."""
+        if self.watch.layout.clocks:
+            return (Verbatim(probes.ticked_by("clsp_thread_arrives", *_STAMP, number)),)
+        return Verbatim(probes.call_with_stamp("clsp_arrive", number)), Verbatim(probes.next_tick())
+
+    def _departs(self, number: str) -> tuple[Verbatim, ...]:
+        if self.watch.layout.clocks:
+            return (Verbatim(probes.call_with_stamp("clsp_thread_departs", number)),)
+        return Verbatim(probes.call_with_stamp("clsp_depart", number)), Verbatim(probes.next_tick())
 
     def synchronisation(
         self,
@@ -94,11 +122,10 @@ class OrderProbes:
             name = instruction.arguments[
                 2 if "red" in words and "popc" in words else 1 if "red" in words else 0
             ]
-            yield Verbatim(probes.call_with_stamp("clsp_arrive", name))
+            yield from self._arrives(name)
             yield plain
             if "arrive" not in words:
-                yield Verbatim(probes.call_with_stamp("clsp_depart", name))
-            yield Verbatim(probes.next_tick())
+                yield from self._departs(name)
             return
         yield plain
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
@@ -107,19 +134,84 @@ class OrderProbes:
         """The lanes that take part have waited for one another."""
         if not self.watch.races:
             return
+        lanes = "-1" if mask == "all" else str(mask)
+        if self.watch.layout.clocks:
+            yield Verbatim(probes.ticked_by("clsp_lanes_met", *_STAMP, lanes))
+            return
         if self.partial:
-            yield Verbatim(probes.call_with_stamp("clsp_warp_met", "-1" if mask == "all" else str(mask)))
+            yield Verbatim(probes.call_with_stamp("clsp_warp_met", lanes))
         yield Verbatim(probes.next_tick())
 
+    def hands_over(self, access: ProbedAccess) -> bool:
+        """Whether threads of the block may synchronise through this access."""
+        strong = access.site.mode is Mode.ATOMIC
+        return strong and self.watch.races and self.watch.layout.clocks
+
     def around(self, access: ProbedAccess) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-        """What an access that other blocks may synchronise with says before it is made, and after."""
+        """What an access that threads or blocks may synchronise with says before it is made, and after."""
         instruction, site = access.instruction, access.site
-        strong = site.mode is Mode.ATOMIC and site.scope is not Scope.BLOCK
-        if not (strong and self.watch.order and self.watch.races) or site.space is Space.SHARED:
+        if not self.hands_over(access):
             return (), ()
-        words = set(instruction.modifiers)
-        where = Verbatim(f"\t{{ .reg .b64 %A; {access.generic_address} mov.b64 %clsp_at, %A; }}")
-        releases = int(bool(words & {"release", "acq_rel"}))
-        tell, learn = probes.with_address("clsp_tell", releases), probes.with_address("clsp_learn")
-        tells = (where,) if instruction.base == "ld" else (where, Verbatim(tell))
-        return tells, () if instruction.base in ("st", "red") else (Verbatim(learn),)
+        blocks = self.watch.order and site.space is not Space.SHARED and site.scope is not Scope.BLOCK
+        releases = bool({"release", "acq_rel"} & set(instruction.modifiers))
+        tells, learns = (Verbatim(_tells(releases)),), (Verbatim(_learns()),)
+        if blocks:
+            tells = (Verbatim(probes.with_address("clsp_tell", int(releases))), *tells)
+            learns = (Verbatim(probes.with_address("clsp_learn")), *learns)
+        where = Verbatim(_generic(access.address, access.types, site.space is Space.SHARED))
+        if instruction.base == "ld":
+            return (where,), learns
+        if instruction.base in ("st", "red"):
+            return (where, *tells), ()
+        quiet = Label("$" + self.labels.new("quiet"))
+        peeked = without_change(access, quiet.name)
+        return (where, *peeked, *tells), (*((quiet,) if peeked else ()), *learns)
+
+
+_STAMP = ("%clsp_lo", "%clsp_hi")
+
+
+def _tells(releases: bool) -> str:
+    """``releases``: without a fence, too."""
+    return probes.ticked_by("clsp_hand_over", "%clsp_at", *_STAMP, str(int(releases)))
+
+
+def _learns() -> str:
+    return probes.with_address("clsp_take_over")
+
+
+def _generic(address: AddressOperand, types: Mapping[str, str], shared: bool) -> str:
+    """``%clsp_at``: the address, generic. ``shared``: it is one of shared memory."""
+    if not shared:
+        return f"\t{{ .reg .b64 %A; {generic_address(address, types)} mov.b64 %clsp_at, %A; }}"
+    return (
+        f"\t{{ .reg .b32 %a; {shared_address(address, types)} cvt.u64.u32 %clsp_at, %a;"
+        " cvta.shared.u64 %clsp_at, %clsp_at; }"
+    )
+
+
+def without_change(access: ProbedAccess, label: str) -> tuple[Statement, ...]:
+    """Look first: an exchange that would change nothing is made as a load, and goes on at ``label``.
+
+    That is one of the orders in which the hardware may do it, and tells nobody anything: threads that wait
+    for a lock would else release at every try. Adding nothing is the other way to look at a flag.
+    """
+    code = access.instruction
+    kind = code.modifiers[-1]
+    if kind not in ("b32", "b64", "u32", "u64", "s32", "s64"):
+        return ()
+    bits, words = kind[1:], set(code.modifiers)
+    result, given = code.arguments[0], code.arguments[2]
+    if words & {"add", "or"}:
+        same = f"setp.eq.b{bits} %p, {given}, 0;"
+    elif words & {"cas", "exch"}:
+        same = f"setp.{'ne' if 'cas' in words else 'eq'}.b{bits} %p, %v, {given};"
+    else:
+        return ()
+    kept = "" if result == "_" else f" mov.b{bits} {result}, %v;"
+    go = label + "_go"
+    return (
+        Verbatim(f"\t{{ .reg .b{bits} %v; .reg .pred %p; @!%clsp_ok bra {go};"),
+        Verbatim(f"\t@%clsp_ok ld.volatile.b{bits} %v, [%clsp_at]; {same} @!%p bra {go};{kept} bra {label};"),
+        Verbatim(f"{go}: }}"),
+    )

@@ -17,6 +17,7 @@ _EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
 _WARP = 1 << 11
 _LANE = 1 << 26  # of the low word
 COPY = 1 << 11  # of the low word: an asynchronous copy wrote
+ALLOWED = "\tsetp.eq.u32 %clsp_ok, 0, 0;"  # any access
 _INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
 
 
@@ -34,6 +35,7 @@ class ShadowLayout:
     in_global: bool = False
     atomics: bool = True  # some instruction of the module updates shared memory atomically
     copies: bool = False  # some instruction copies asynchronously into shared memory
+    clocks: bool = False  # locks or flags order threads of the block
 
     @property
     def threads(self) -> int:
@@ -302,7 +304,7 @@ class SharedProbe:
 
     def read(self, label: str) -> str:
         lines = list(self._opening(label))
-        if self._cells > 4:
+        if self._cells > 4 or self.layout.clocks:  # who is met, its clock says
             lines += self._call("clsp_read", str(self._cells))
         else:
             lines.append(f"or.b32 %m, %clsp_lo, {self.site << 12}; mov.b64 %new, {{%m, %clsp_hi}};")
@@ -316,23 +318,26 @@ class SharedProbe:
 
     def atomic(self, label: str) -> str:
         lines = list(self._opening(label))
-        for cell in range(self._cells if self._cells <= 4 else 0):
+        inline = self._cells <= 4 and not self.layout.clocks
+        for cell in range(self._cells if inline else 0):
             lines += self._atomic_is_known(cell * CELL_BYTES)
             lines.append(f"@%p bra $slow_{label};")
-        if self._cells <= 4:
+        if inline:
             lines.append(f"bra $done_{label};")
         lines.append(f"$slow_{label}:")
         lines += self._call("clsp_atomic", str(self._cells))
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def write(self, label: str) -> str:
-        """``%v`` (b32) holds a hash of the value, 10 bits."""
+    def write(self, label: str, copies: bool) -> str:
+        """``%v`` (b32) holds 10 bits of a hash of the value; of a copy the b64 ``%V`` its group."""
         lines = [*self._opening(label), "or.b32 %m, %clsp_lo, %v;"]
         if self._cells > 4:
             lines += self._call("clsp_write", str(self._cells))
         else:
             lines.append(f"or.b32 %t, %m, {self.site << 12}; mov.b64 %new, {{%t, %clsp_hi}};")
+            if copies:
+                lines.append(f"and.b64 %new, %new, {~((_WARP - 1) << 32)}; or.b64 %new, %new, %V;")
             for cell in range(self._cells):
                 lines += self._write_cell(cell, f"{label}_{cell}")
         lines.append(f"$done_{label}: }}")
@@ -396,6 +401,22 @@ def next_tick() -> str:
     )
 
 
+def ticked_by(name: str, *arguments: str) -> str:
+    """``tick = name(arguments…)``; arguments are words, or ``%clsp_at``."""
+    sizes = ["b64" if text == "%clsp_at" else "b32" for text in arguments]
+    params = "".join(
+        f" .param .{size} p{i}; st.param.{size} [p{i}], {text};"
+        for i, (size, text) in enumerate(zip(sizes, arguments, strict=True))
+    )
+    names = ", ".join(f"p{i}" for i in range(len(arguments)))
+    return (
+        f"\t{{ .reg .b32 %t, %u; .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %t, [r];"
+        " shl.b32 %u, %t, 31; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff; or.b32 %clsp_lo, %clsp_lo, %u;"
+        f" shr.u32 %t, %t, 1; and.b32 %clsp_hi, %clsp_hi, {-_WARP & 0xFFFFFFFF};"
+        " or.b32 %clsp_hi, %clsp_hi, %t; st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
+    )
+
+
 def called(name: str, *arguments: str) -> str:
     """``name(arguments…)``, words."""
     params = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(arguments))
@@ -408,8 +429,8 @@ def call_with_stamp(name: str, last: str) -> str:
 
 
 def copy_value() -> str:
-    """``%v`` of an asynchronous copy: its group."""
-    return "\t{ .param .b32 r; call (r), clsp_copy_group; ld.param.b32 %v, [r]; }"
+    """``%V`` of an asynchronous copy: the bits of its stamp that say its group; ``%v``: the lower of them."""
+    return "\t{ .param .b64 r; call (r), clsp_copy_group; ld.param.b64 %V, [r]; cvt.u32.u64 %v, %V; }"
 
 
 def barrier_number(address: str) -> str:

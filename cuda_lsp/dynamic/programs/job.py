@@ -154,7 +154,11 @@ def results_of(launches: Sequence[Checked]) -> tuple[TrialResult, ...]:
     """One result for each launch watched for races; the first also tells the bank conflicts seen."""
     banks = next((c.banks for c in launches if c.banks is not None), None)
     return tuple(
-        TrialResult(Trial(c.launch, {}, f"launch {c.number} of the program"), c.races, None if k else banks)
+        TrialResult(
+            Trial(c.launch, why=f"launch {c.number} of the program", own_memory=True),
+            c.races,
+            None if k else banks,
+        )
         for k, c in enumerate(c for c in launches if c.races is not None)
         if c.races is not None
     )

@@ -26,7 +26,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.model import ToolError
 
 _LENGTH = struct.Struct("<I")
-_OURS = ("CUDA_LSP_RECORD", "CUDA_LSP_PROGRAMS", "LD_PRELOAD")
+_OURS = ("CUDA_LSP_RECORD", "CUDA_LSP_PROGRAMS")
 
 
 @frozen
@@ -75,23 +75,26 @@ def record(
             output=Path(work) / "output",
             what=f"`{command}`",
         )
-        return done, tuple(_read(log.read_bytes()))
+        return done, tuple(_read(log.read_bytes(), str(library)))
 
 
-def _read(data: bytes) -> Iterator[Started]:
+def _read(data: bytes, library: str) -> Iterator[Started]:
     at = 0
     while at + _LENGTH.size <= len(data):
         (size,) = _LENGTH.unpack_from(data, at)
-        yield _started(data[at + _LENGTH.size : at + _LENGTH.size + size])
+        yield _started(data[at + _LENGTH.size : at + _LENGTH.size + size], library)
         at += _LENGTH.size + size
 
 
-def _started(body: bytes) -> Started:
+def _started(body: bytes, library: str) -> Started:
     kind, executable, folder, given, rest = body.split(b"\0", 4)
     words, rest = _words(rest)
     variables = dict(word.split("=", 1) for word in _words(rest)[0] if "=" in word)
     for name in _OURS:
         variables.pop(name, None)
+    preloaded = [p for p in variables.pop("LD_PRELOAD", "").replace(":", " ").split() if p != library]
+    if preloaded:
+        variables["LD_PRELOAD"] = " ".join(preloaded)
     where = Path(os.fsdecode(folder))
     return Started(
         kind == b"program", Path(os.fsdecode(executable)), where, words, os.fsdecode(given), variables

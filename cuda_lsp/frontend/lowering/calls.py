@@ -85,7 +85,7 @@ def _call(low: Lowering, node: Node) -> Value | Place:
         if built_in is not None:
             return built_in
         return _inline_or_say(low, node, declaration, arguments, None)
-    if callee is not None and callee.kind == K.MEMBER_EXPR:
+    if callee is not None and callee.kind == K.MEMBER_EXPR and not _is_operand(low, callee, declaration):
         this = _object(low, callee)
     elif declaration.name.startswith("operator") and arguments:
         this = lvalues.place(low, arguments[0])
@@ -96,6 +96,12 @@ def _call(low: Lowering, node: Node) -> Value | Place:
     if built_in is not None:
         return built_in
     return _inline_or_say(low, node, declaration, arguments, this)
+
+
+def _is_operand(low: Lowering, callee: Node, declaration: Declaration) -> bool:
+    """``object.member += x``: libclang's first child of an operator's call is its left operand."""
+    named = low.ast.referenced(callee)
+    return declaration.name.startswith("operator") and named is not None and named.kind == K.FIELD
 
 
 def _object(low: Lowering, callee: Node) -> Place | None:
@@ -218,6 +224,8 @@ def without_body(
             values.append(low.address(lvalues.place(low, argument)))
     provided = declaration.in_system_header or declaration.name.startswith("__builtin_")
     if provided and not by_reference:
+        if this is not None:
+            _touch(low, node, declaration, this)
         if info is VOID:
             return zero(INT64)
         return low.unknown_record(info, f"result of {declaration.name}", values)
@@ -236,6 +244,17 @@ def without_body(
         harmless=declaration.in_system_header and not pointers,
     )  # fmt: skip
     return low.unknown_record(info, f"result of {declaration.name}") if info is not VOID else zero(INT64)
+
+
+def _touch(low: Lowering, node: Node, declaration: Declaration, this: Place) -> None:
+    """What a method of the shim does to its object: reads it, and writes it unless it is ``const``."""
+    object = node.children[0] if node.children else node
+    if isinstance(this, MemoryPlace) and (this.info.scalar or this.info.scalar_replaceable()):
+        low.read(this, object)
+        if not low.ast.lib.clang_CXXMethod_isConst(declaration.cursor):
+            low.write(this, low.unknown_record(this.info, f"written by {declaration.name}"), object)
+    else:
+        scramble(low, this)
 
 
 def scramble(low: Lowering, place: Place) -> None:
@@ -342,6 +361,7 @@ def _bind_all(low: Lowering, function: Function, arguments: list[Node]) -> list[
 def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
     """The object a parameter stands for: the argument itself for references, else a copy."""
     info = type_of_declaration(low.ast, parameter)
+    argument = _given(low, parameter, argument)
     if info.kind == "reference":
         return lvalues.place(low, argument)
     if info.kind == "array":  # decays
@@ -353,6 +373,17 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
         name = f"parameter {parameter.name}"
         low.incomplete(name, "its destructor is not followed", argument, synchronises=True)
     return hold(low, parameter, info, value)
+
+
+def _given(low: Lowering, parameter: Declaration, argument: Node) -> Node:
+    """The argument, or the parameter's default, which libclang shows without its parts."""
+    shown = argument.children or argument.kind != K.UNEXPOSED
+    if shown or low.ast.evaluate(argument.cursor) is not None:
+        return argument
+    own = [child for child in low.ast.body(parameter).children if child.kind >= 100]
+    if not own:
+        low.incomplete(f"the default of {parameter.name}", "it is written elsewhere", argument)
+    return own[-1] if own else argument
 
 
 def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) -> Place:

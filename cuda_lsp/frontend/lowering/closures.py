@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering import declarations, lvalues
 from cuda_lsp.frontend.lowering.places import Closure, Place, Value, VarPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import type_of
@@ -21,7 +22,10 @@ def closure(low: Lowering, node: Node) -> Value:
     }
     if capture.startswith("[="):
         _references(low, node, named)
-    for declared in named:
+    for child in node.children:
+        if child.kind == K.VARIABLE_REF:
+            made.captures.update(_initialised(low, child))
+    for declared in named - made.captures.keys():
         place = low.env.get(declared)
         if not isinstance(place, VarPlace) or place.constant:
             continue
@@ -33,6 +37,16 @@ def closure(low: Lowering, node: Node) -> Value:
         made.captures[declared] = copy
     low.closures[key] = made
     return made
+
+
+def _initialised(low: Lowering, node: Node) -> dict[int, Place]:
+    """``[name = value]``: a variable of the lambda's own, made where the lambda is."""
+    declaration = low.ast.referenced(node)
+    if declaration is None or declaration.key in low.env or not lvalues.is_automatic(low, declaration):
+        return {}
+    declarations.declare(low, low.ast.body(declaration))
+    made = low.env.pop(declaration.key, None)
+    return {declaration.key: made} if made is not None else {}
 
 
 def _references(low: Lowering, node: Node, found: set[int]) -> None:

@@ -87,6 +87,8 @@ def _unexposed(low: Lowering, node: Node) -> Value:
     target = type_of(low.ast, node)
     if not children:
         return _evaluated(low, node, target, "value")
+    if len(children) == 4 and low.ast.text(children[0]) == low.ast.text(children[2]):
+        return _itself_or(low, node, children[0], children[3])
     child = children[-1]
     source = type_of(low.ast, child)
     if source.kind == "array" and target.kind == "pointer":
@@ -301,6 +303,18 @@ def _conditional(low: Lowering, node: Node) -> Value:
         low.write(result, convert(low, b, info), None)  # type: ignore[arg-type]
     second.extend(extra)
     low.emit(If(test, tuple(first), tuple(second), low.site(node)))
+    return low.read(result, None)
+
+
+def _itself_or(low: Lowering, node: Node, given: Node, otherwise: Node) -> Value:
+    """``given ?: otherwise``, GNU's."""
+    info = type_of(low.ast, node)
+    result = low.local("", info)
+    low.write(result, convert(low, value(low, given), info), None)
+    test = truth(low, low.read(result, None))
+    with low.nested() as lowered:
+        low.write(result, convert(low, value(low, otherwise), info), None)
+    low.emit(If(test, (), tuple(lowered), low.site(node)))
     return low.read(result, None)
 
 

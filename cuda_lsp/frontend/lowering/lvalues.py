@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering import calls, expressions, initialisers
+from cuda_lsp.frontend.lowering import calls, declarations, expressions, initialisers, tables
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import element, select
 from cuda_lsp.frontend.lowering.places import (
@@ -26,6 +26,8 @@ from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, If
 from cuda_lsp.ir.types import INT32, INT64, Float, Int, Pointer
 from cuda_lsp.model import Space
 
+_SPACES = {K.SHARED_ATTR, K.CONSTANT_ATTR, K.DEVICE_ATTR}
+_FUNCTIONS = {K.FUNCTION, K.METHOD, K.CONSTRUCTOR, K.DESTRUCTOR, K.CONVERSION, K.FUNCTION_TEMPLATE}
 _AXES = {
     f"{name}.{component}": axis
     for axis in Axis
@@ -332,9 +334,22 @@ def variable(low: Lowering, declaration: Declaration, node: Node) -> Place:
             return StaticPlace(info, RecordValue(info, dict(fields)))
         if name == "warpSize":
             return StaticPlace(info, Builtin(Axis.WARP_SIZE, INT32))
+    if is_automatic(low, declaration):  # libclang hides it: ``switch (int n = a[i]; n)``
+        declarations.declare(low, low.ast.body(declaration))
+        if declaration.key in low.env:
+            return low.env[declaration.key]
     made = _static_object(low, declaration, info, node)
     low.env[declaration.key] = made
     return made
+
+
+def is_automatic(low: Lowering, declaration: Declaration) -> bool:
+    """A variable that every call of a function has for itself."""
+    if declaration.kind != K.VAR or declaration.attributes & _SPACES:
+        return False
+    storage = low.ast.lib.clang_Cursor_getStorageClass(declaration.cursor)
+    parent = low.ast.parent(declaration)
+    return storage not in (K.EXTERN, K.STATIC) and parent is not None and parent.kind in _FUNCTIONS
 
 
 def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node: Node) -> Place:
@@ -362,6 +377,9 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
 
 def _in_memory(low: Lowering, declaration: Declaration, info: TypeInfo, space: Space) -> Place:
     array = low.array(declaration.key, declaration.name, space, info)
+    numbers = tables.numbers_of(low, declaration, info)
+    if numbers is not None:
+        low.tables[array.id] = numbers
     return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
 
@@ -389,4 +407,4 @@ def shared(low: Lowering, declaration: Declaration, info: TypeInfo) -> Place:
     return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
 
-__all__ = ["indexed", "place", "pointed", "shared", "variable"]
+__all__ = ["indexed", "is_automatic", "place", "pointed", "shared", "variable"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering import calls, expressions, initialisers, lvalues
+from cuda_lsp.frontend.lowering import calls, conversions, expressions, initialisers, lvalues
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.functions import Function, argument_nodes, defined
 from cuda_lsp.frontend.lowering.places import Place, Value
@@ -23,8 +23,9 @@ def construct(low: Lowering, node: Node, declaration: Declaration, target: Place
         return library
     function = defined(low, declaration)
     copied = len(arguments) == 1 and (function.body is None or copies(function))
-    if copied and type_of(low.ast, arguments[0]).is_record:
-        value = expressions.value(low, arguments[0])
+    if copied and (info.scalar or type_of(low.ast, arguments[0]).is_record):
+        # a narrow float (``__half``) is a class for C++ and a number here: its constructors only convert
+        value = conversions.convert(low, expressions.value(low, arguments[0]), info)
         if target is not None:
             low.write(target, value, None)
         return value

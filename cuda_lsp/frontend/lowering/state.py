@@ -10,6 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import base_array, offset_by, zero
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
@@ -93,6 +94,7 @@ class Lowering:
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.arrays: dict[int | str, Array] = {}
+        self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
         self.late_parameters: list[Var] = []  # fields that only their use told of
@@ -433,6 +435,15 @@ class Lowering:
         if isinstance(info.ir, Float | Opaque):
             self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
             return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
+        table = self.tables.get(base.id) if base is not None else None
+        offset = tables.offset_in(pointer) if table is not None else None
+        if table and offset is not None and base and info.ir == base.element and isinstance(info.ir, Int):
+            self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
+            place = self.var("", INT64)
+            self.emit(Assign(place, offset))
+            element = self.var("", info.ir)
+            self.emit(Assign(element, tables.element_at(place, table, info.ir)))
+            return element
         var = self.var("", info.ir)
         self.emit(Load(var, pointer, info.ir, site, volatile, readonly))
         return self.unknown(f"bit-field {text}", info.ir) if bitfield else var

@@ -36,7 +36,8 @@ _ATOMIC = {
     "fetch_or": "or", "fetch_xor": "xor", "exchange": "exch", "load": "load", "store": "store",
     "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add",
     "operator--": "sub",
-    "operator+=": "add", "operator-=": "sub", "operator=": "store",
+    "operator+=": "add", "operator-=": "sub", "operator=": "store", "operator&=": "and", "operator|=": "or",
+    "operator^=": "xor",
 }  # fmt: skip
 _ASYNCHRONOUS = (
     "memcpy_async",
@@ -134,7 +135,8 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
     )
     if new_value and isinstance(old, Var):
         return binary(BinaryOp.ADD if op == "add" else BinaryOp.SUB, old, operands[0])
-    return call.unknown(f"result of {call.name}", varies=True) if op in ("cas", "store") else old
+    no_value = op in ("cas", "store") or call.name in ("operator&=", "operator|=", "operator^=")
+    return call.unknown(f"result of {call.name}", varies=True) if no_value else old
 
 
 def _is_order(call: Call, node: object) -> bool:

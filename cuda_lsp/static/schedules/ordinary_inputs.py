@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
-from cuda_lsp.ir.program import Array, Kernel
+from cuda_lsp.ir.program import Array, Const, Kernel
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static.assumed import free_scalars, sample
@@ -19,6 +19,11 @@ from cuda_lsp.static.data_flow import DataFlow
 
 _ROW = 2  # elements of a row
 _FEW = (16, 40)  # sizes that loops soon get over with
+_HUB = 13  # an index that all elements may hold, larger than most of the first threads' own
+_MOST = 4000
+_TURNS = {"named": 0, "named in turn": 1}
+_LIMITS = {"rising": 0, "falling": _MOST}
+"""What the kernel's results start with, when every thread is to improve on the one before it."""
 
 
 @frozen
@@ -36,6 +41,10 @@ FILLINGS = (
     Filling("zeros", "ones"),
     Filling("pairs", "zeros"),
     Filling("next", "ones"),
+    Filling("hub", "rising"),
+    Filling("hub", "falling"),
+    Filling("hub", "named in turn"),
+    Filling("next", "named"),
 )
 
 
@@ -45,6 +54,7 @@ class Contents:
 
     flow: DataFlow
     filling: Filling
+    arguments: Mapping[str, int]
 
     def at(self, array: Array, offset: int, type: Type) -> int | None:
         """The integer at a byte of an array; None: nobody knows."""
@@ -56,7 +66,21 @@ class Contents:
         if array in self.flow.rows:
             return type.wrap(self._row(array, element))
         how = self.filling.index if array in self.flow.indices else self.filling.value
+        if how in _LIMITS and array in self.flow.slice.written:
+            return type.wrap(_LIMITS[how])
+        if how in _TURNS:
+            return type.wrap(self._compared_with(array, element + _TURNS[how]))
         return type.wrap(_element(how, element, array.id))
+
+    def _compared_with(self, array: Array, turn: int) -> int:
+        """One of the numbers that the kernel tells elements of the array from, and of their neighbours."""
+        numbers: dict[int, None] = {}
+        for other, distance in self.flow.named.get(array, ()):
+            number = other.value if isinstance(other, Const) else self.arguments.get(other.name, 0)
+            numbers[int(number) + distance] = None
+        if len(numbers) < 2:
+            numbers |= {number - 1: None for number in numbers} or {0: None, 1: None}
+        return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
         if array in self.flow.begins:
@@ -74,6 +98,12 @@ def _element(how: str, element: int, array: int) -> int:
             return max(element - 1, 0)
         case "next":
             return element + 1
+        case "hub":
+            return _HUB
+        case "rising":
+            return element + 1
+        case "falling":
+            return _MOST - 1 - element
         case "pairs":
             return element // 2
         case _:

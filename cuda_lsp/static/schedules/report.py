@@ -107,24 +107,15 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if all(data):
         if data[0] != data[1] or data[0] & flow.rows:
             return False
-        one_atomic = (a.mode is Mode.ATOMIC) != (b.mode is Mode.ATOMIC)
-        return one_atomic or _is_update(flow, a, b)
+        atomic = Mode.ATOMIC in (a.mode, b.mode)  # of two, the scope of one is too narrow
+        return atomic or flow.is_update(a, b)
     if shared:
         return True
     own = a if not data[0] else b
     open_scalars = set(free_scalars(kernel, launch))
     moved = any(isinstance(x, Var) and x.name in open_scalars for x in own.address)
-    chosen = flow.arrays_in(own.guard) - own.arrays
+    chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
     return not moved and not chosen and bool(own.address & _THREADS)
-
-
-def _is_update(flow: DataFlow, a: Accessed, b: Accessed) -> bool:
-    """The same place is read and written without an atomic."""
-    if a.site.range != b.site.range and a.address != b.address:
-        return False
-    same = [x for x in flow.accesses if x.arrays & a.arrays and x.address == a.address]
-    modes = {x.mode for x in same}
-    return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
 
 
 # ------------------------------------------------------------------------------------------- the words

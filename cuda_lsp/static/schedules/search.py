@@ -213,9 +213,21 @@ class Search:
             if work.now() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, arguments, filling, choice)
-            if shown is not None and _one_choice(shown):
+            if shown is not None and (_one_choice(shown) or self._improves(shown)):
                 return shown
         return None
+
+    def _improves(self, shown: Shown) -> bool:
+        """One thread has read what the other replaces when its condition, which nobody knows, is true.
+
+        Floats are not computed: ``if (d[k] < v) d[k] = v``. Whether it is ever true is the condition.
+        """
+        reader, writer = sorted((shown.first, shown.second), key=lambda p: p.touch.mode.writes)
+        if (reader.touch.mode, writer.touch.mode) != (Mode.READ, Mode.WRITE):
+            return False
+        read, written = (self.flow.at(p.touch.site.range) for p in (reader, writer))
+        update = all(self.flow.is_update(a, b) for a in read for b in written)
+        return update and not reader.runner.choices and len(shown.choices) == 1
 
     # -- runs
 
@@ -233,7 +245,7 @@ class Search:
         threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, arguments)
         until = min(self.deadline, work.now() + _RUN)
-        memory = Memory(Contents(self.flow, filling).at)
+        memory = Memory(Contents(self.flow, filling, arguments).at)
         return Schedule(
             self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole
         )

@@ -208,7 +208,9 @@ def _settle_launch(
     if gave_up or not better:
         return parametric
     for sites in certain:
-        unrolled.findings.setdefault(sites, parametric.findings[sites])
+        again = unrolled.findings.get(sites)
+        if again is None or not solve_report.is_certain(again):
+            unrolled.findings[sites] = parametric.findings[sites]
         unrolled.doubts.pop(sites, None)
     return unrolled
 

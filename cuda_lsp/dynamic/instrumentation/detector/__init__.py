@@ -1,16 +1,19 @@
 """The detector's PTX and the assembled kernel: built by the user's own nvcc, kept by content.
 
-``detector.cu`` is shipped as source, because PTX must match the toolkit that compiles the kernel and the GPU
-that runs it. The cache is a folder of files named by the hash of what they were made from.
+``detector.cu`` and its parts are shipped as source, because PTX must match the toolkit that compiles the
+kernel and the GPU that runs it. The cache is a folder of files named by the hash of what they were made from.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -18,18 +21,38 @@ import platformdirs
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 
 SOURCE = Path(__file__).with_name("detector.cu")
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
 _TIMEOUT = 300  # seconds; a large module takes ptxas tens of seconds
+_MAKING = threading.Lock()  # who needs what is being made waits for it
 
 
 class AssemblyError(Exception):
     """nvcc or ptxas did not accept its input; the message is theirs."""
 
 
-def detector_ptx(toolkit: Toolkit, architecture: int) -> str:
-    """The detector for ``sm_<architecture>``. Raises AssemblyError."""
-    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}")
-    made = _made(SOURCE.read_text(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
+def detector_ptx(toolkit: Toolkit, architecture: int, clocks: bool = False) -> str:
+    """The detector for ``sm_<architecture>``. Raises AssemblyError.
+
+    ``clocks``: with what follows locks, flags and mbarriers; other kernels need not pay for it in registers.
+    """
+    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}", *("-DCLSP_CLOCKS",) * clocks)
+    made = _made(_source(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
     return made.decode()
+
+
+def _source() -> str:
+    """All of the detector as one text: what is built is kept by it."""
+    return _INCLUDE.sub(lambda match: SOURCE.with_name(match[1]).read_text(), SOURCE.read_text())
+
+
+def made_meanwhile(toolkit: Toolkit, architecture: int) -> None:
+    """Begin to build the detector, which the first launch will ask for."""
+
+    def build() -> None:
+        with suppress(AssemblyError, OSError):  # told when a launch asks for it
+            detector_ptx(toolkit, architecture)
+
+    threading.Thread(target=build, daemon=True).start()
 
 
 def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
@@ -42,8 +65,14 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
     folder = Path(platformdirs.user_cache_dir("cuda-lsp")) / "gpu"
     key = hashlib.sha256("\0".join((toolkit.version, *command[1:], text)).encode()).hexdigest()[:40]
     kept = folder / f"{key}{result}"
-    if kept.exists():
+    with _MAKING:
+        if not kept.exists():
+            _make(text, kept, suffix, command)
         return kept.read_bytes()
+
+
+def _make(text: str, kept: Path, suffix: str, command: Sequence[str]) -> None:
+    folder, result = kept.parent, kept.suffix
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         source, target = Path(scratch, f"module{suffix}"), Path(scratch, f"module{result}")
@@ -57,4 +86,3 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
         if done.returncode:
             raise AssemblyError((done.stderr or done.stdout).strip())
         os.replace(target, kept)
-    return kept.read_bytes()
