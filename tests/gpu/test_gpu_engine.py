@@ -449,6 +449,13 @@ def test_mbarriers_order_those_who_wait(
     assert bool([race for race in outcome.races if race.place.space is Space.SHARED]) == racy
 
 
+def test_fences_alone_order_nothing(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """__global__ void k(int* out) { __shared__ int s[64]; s[threadIdx.x] = 1; __threadfence(); %s
+    out[threadIdx.x] = s[63 - threadIdx.x]; }"""
+    assert outcome_of(engine, run_of(tmp_path, text % "__syncthreads();", OUT)).races == ()
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT)).races
+
+
 def test_global_accesses_outside_a_buffer_are_reported_and_not_carried_out(
     engine: GpuEngine, tmp_path: Path
 ) -> None:

@@ -147,6 +147,7 @@ LABELLED = [
     ("groups", "grid_in_two_phases"), ("groups", "block_sync_for_the_grid"),
     ("locks", "spin_lock_of_one_thread"), ("locks", "lock_not_taken"), ("locks", "lock_freed_too_early"),
     ("locks", "standard_atomics_beside_a_plain_store"), ("locks", "lock_in_shared_without_a_fence"),
+    ("mbarriers", "mbarrier_completes_copies"), ("groups", "tile_inside_tile"),
 ]  # fmt: skip
 
 

@@ -21,9 +21,9 @@ from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     calls_stored_pointers,
     has_partial_order,
+    keeps_functions,
     launches_kernels,
     meets_in_clusters,
-    names_tables,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -221,9 +221,9 @@ def test_pointers_that_only_the_kernel_itself_takes_are_not_from_memory() -> Non
     assert not calls_stored_pointers(read_module(taken), "k")
     table = ".global .align 8 .u64 table[1] = {put};\n"
     assert calls_stored_pointers(read_module(taken.replace(HEAD, HEAD + table)), "k")
-    assert not names_tables(read_module(taken.replace(HEAD, HEAD + table)), "k")
+    assert not keeps_functions(read_module(taken.replace(HEAD, HEAD + table)), "k")
     made = taken.replace("mov.u64 %rd2, put;", "mov.u64 %rd2, table;")
-    assert names_tables(read_module(made.replace(HEAD, HEAD + table)), "k")
+    assert keeps_functions(read_module(made.replace(HEAD, HEAD + table)), "k")
     other = ".visible .entry other() { .reg .b64 %rd<2>; mov.u64 %rd1, put; ret; }\n"
     assert calls_stored_pointers(read_module(taken + other), "k")
 
@@ -238,3 +238,29 @@ def test_what_is_instrumented_in_another_way_is_instrumented_anew() -> None:
     ]
     assert made[0] is made[2]
     assert made[0] is not made[1]
+
+
+VIRTUAL = (
+    HEAD
+    + """
+.func push(.param .b32 push_0) { ret; }
+.global .align 8 .u64 table[3] = {0, 0, push};
+.global .align 8 .u64 home = table;
+.global .align 4 .u32 plain = 1;
+.visible .entry makes(.param .u64 p) {
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd1, [p];
+	mov.u64 %rd2, NAME;
+	st.global.u64 [%rd1], %rd2;
+	ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "takes"), [("table", True), ("home", True), ("push", True), ("plain", False)]
+)
+def test_a_kernel_that_keeps_a_table_of_functions_is_known(name: str, takes: bool) -> None:
+    module = read_module(VIRTUAL.replace("NAME", name))
+    assert keeps_functions(module, "makes") is takes

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_card import emulated_engine
+from emulated_card import EmulatedCard, emulated_engine
 from order_kernels import compiled, labelled_pairs, pairs_of, run_of
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.instrumentation.detector import assembled
+from cuda_lsp.dynamic.ptx.reader import read_module
 
 pytestmark = needs_nvcc
 ENGINES = ("emulator", "card", "card backwards")
@@ -46,3 +49,11 @@ def test_threads_that_hand_over_correctly_are_not_accused(module: CompiledModule
 @pytest.mark.parametrize("on", ENGINES)
 def test_what_breaks_the_chain_is_told_with_its_lines(module: CompiledModule, on: str) -> None:
     assert raced(module, "broken", on) == labelled_pairs()
+
+
+def test_the_assembler_takes_what_follows_them(module: CompiledModule) -> None:
+    run = run_of(module, "broken")
+    launch = Launch(EmulatedCard(), find_toolkit(), run, read_module(run.ptx))
+    launch.prepare()
+    assert launch.made is not None
+    assert assembled(launch.made.text, find_toolkit(), "sm_90")

@@ -74,6 +74,19 @@ __global__ void partial_masks(int* o) {
     __syncwarp();
     o[threadIdx.x] = v;
 }
+__global__ void two_masks_at_once(int* o) {
+    __shared__ volatile int s[64];
+    int t = threadIdx.x;
+    s[t] = 0;
+    if (t % 32 < 8) {
+        if (t % 32 == 0)
+            for (int k = 0; k < 20; ++k) s[t] += k;
+        __syncwarp(0xff);
+        s[t] = 5;
+    }
+    __syncwarp();
+    o[t] = s[t / 32 * 32 + t % 8];
+}
 __global__ void counted_after_exits(int* o) {
     if (threadIdx.x < 48) o[threadIdx.x] = __syncthreads_count(threadIdx.x < 20);
 }
@@ -136,6 +149,12 @@ def test_a_named_barrier_that_too_few_reach_is_named(module):
 def test_lanes_exchange_under_the_masks_that_they_name(module):
     expected = [v if v % 2 == 0 else (3 if v % 4 == 3 else 1) + v // 32 * 32 + 16 for v in range(64)]
     assert words(outcome(module, "partial_masks")).tolist() == expected
+
+
+def test_lanes_wait_for_those_whom_they_name_and_no_others(module):
+    result = outcome(module, "two_masks_at_once")
+    assert result.races == ()
+    assert (words(result) == 5).all()
 
 
 def test_a_barrier_counts_those_who_have_not_left(module):

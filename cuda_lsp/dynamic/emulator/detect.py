@@ -182,7 +182,7 @@ class Detector:
         """A barrier was passed by the threads in ``done`` (None: all)."""
         records, self.pending = self.pending, []
         self.interval += 1
-        if done is not None:
+        if done is not None and not done.all():
             records, self.pending = _split(records, done)
         self._judge(records, self.lanes.thread_numbers, False)
         if self.across_blocks:

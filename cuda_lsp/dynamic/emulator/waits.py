@@ -83,23 +83,23 @@ class Waits:
         """The lanes of ``group`` whose whole mask has arrived; None (and parked) when there are none."""
         assert block.wait is not None
         here = self.at.alive & (self.at.pc == number)
-        if block.wait.anywhere:
-            waiting = np.array(
-                [b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False]
-            )
-            here = self.at.alive & waiting[self.at.pc] & ((self.at.parked == 2) | (self.at.pc == number))
         named = np.broadcast_to(np.asarray(self.lane_mask(block), np.uint32), (self.threads,))
         living = self.lanes.mask(self.at.alive)[self.lanes.warp]
-        present = self.lanes.mask(here)[self.lanes.warp]
+        if block.wait.anywhere:
+            here, named = self._waiting_anywhere(here, named)
+            released = np.zeros(self.threads, bool)
+            for bits in distinct((named & living)[here]).tolist():  # who names others waits for others
+                alike = here & (named & living == bits)
+                present = self.lanes.mask(alike)[self.lanes.warp]
+                released |= alike & (bits & ~present == 0)
+        else:
+            present = self.lanes.mask(here)[self.lanes.warp]
+            released = here & (named & living & ~present == 0)
+        complete = group & released
         # Lanes that came earlier are parked here and leave with the last.
-        complete = (group if block.wait.anywhere else here) & (named & living & ~present == 0)
         if not complete.any():
             self.at.parked[group] = 2
             return None
-        released = here & complete
-        if block.wait.anywhere:
-            bits = self.lanes.mask(complete)[self.lanes.warp]
-            released = here & (self.lanes.mask(here)[self.lanes.warp] != 0) & (bits != 0)
         self.order.warp_sync(released, named, self.at.alive)
         self.at.parked[group & ~complete] = 2
         at_this = released & (self.at.pc == number)
@@ -109,6 +109,15 @@ class Waits:
         self.at.pc = np.where(others, self.at.pc + 1, self.at.pc)
         # A wait alone in its block has nothing to execute but what follows it there.
         return at_this
+
+    def _waiting_anywhere(self, here: Array, named: Array) -> tuple[Array, Array]:
+        """``here`` and ``named`` with the lanes that are parked at other ``bar.warp.sync``."""
+        waiting = np.array([b.wait is not None and b.wait.anywhere for b in self.program.blocks] + [False])
+        parked = self.at.alive & waiting[self.at.pc] & (self.at.parked == 2) & ~here
+        for number in distinct(self.at.pc[parked]).tolist():
+            mask = np.asarray(self.lane_mask(self.program.blocks[number]), np.uint32)
+            named = np.where(parked & (self.at.pc == number), mask, named)
+        return here | parked, named
 
     def arrive(self, block: Block, number: int, group: Array, out: Mask) -> None:
         op = block.barrier
@@ -180,23 +189,25 @@ class Waits:
 
     def release(self) -> bool:
         """Open every block barrier at which all living threads of a block wait. False: none is."""
-        opened = False
         unparked = self.at.parked == 2
-        for b in range(int(self.lanes.block[-1]) + 1):
-            mine = self.lanes.block == b
-            living = mine & self.at.alive
-            if not living.any() or not (self.at.parked[living] == 1).all():
-                continue
-            places = distinct(self.at.pc[living])
+        passing = np.zeros(self.threads, bool)
+        for b in self._complete():
+            mine = slice(b * self.lanes.per_block, (b + 1) * self.lanes.per_block)
+            alive = self.at.alive[mine]
+            places = distinct(self.at.pc[mine][alive])
             ops = [self.program.blocks[p].barrier for p in places.tolist()]
             if len({op.id for op in ops if op}) > 1 or any(op and op.count is not None for op in ops):
                 continue
-            if len(places) > 1 or not self.at.alive[mine].all():
+            if len(places) > 1 or not alive.all():
+                living = np.zeros(self.threads, bool)
+                living[mine] = alive
                 self.exited_at(self.program.blocks[int(places[0])], living)
-            self.open(living)
-            self._reduce(living)
-            self._pass(living)
-            opened = True
+            passing[mine] = alive
+        opened = bool(passing.any())
+        if opened:
+            self.open(passing)
+            self._reduce(passing)
+            self._pass(passing)
         if not opened and not (self.at.alive & (self.at.parked == 0)).any():
             for key, op in tuple(self.counted.items()):
                 opened |= self._try_counted(key, op, last=True)
@@ -207,6 +218,13 @@ class Waits:
             return True
         self._retried = False
         return opened
+
+    def _complete(self) -> list[int]:
+        """The blocks of which all living threads are parked at barriers."""
+        blocks = self.lanes.block
+        living = np.bincount(blocks[self.at.alive])
+        parked = np.bincount(blocks[self.at.alive & (self.at.parked == 1)], minlength=len(living))
+        return np.flatnonzero((living > 0) & (living == parked)).tolist()
 
     def open(self, threads: Mask) -> None:
         """A barrier of whole blocks: one interval ends, the next begins."""

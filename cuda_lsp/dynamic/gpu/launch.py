@@ -317,7 +317,7 @@ class Launch:
         if self.request.races and meets_in_clusters(self.module, self.request.entry):
             self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
             return _Order.UNKNOWN
-        if not (self.request.races and has_order_of_blocks(self.module, self.request.entry)):
+        if not (self.layout.clocks and has_order_of_blocks(self.module, self.request.entry)):
             return _Order.NONE
         if len(self.blocks) <= _ORDERED_BLOCKS:
             return _Order.FOLLOWED

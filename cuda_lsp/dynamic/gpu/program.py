@@ -29,7 +29,7 @@ from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
-from cuda_lsp.dynamic.instrumentation.synchronisation import calls_stored_pointers, names_tables
+from cuda_lsp.dynamic.instrumentation.synchronisation import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.module import PtxModule
@@ -107,8 +107,8 @@ class Hosted:
         # Addresses of functions that the program keeps are of its own build of the module, not of ours.
         if calls_stored_pointers(compiled.module, entry):
             raise EngineUnavailable("not checked on the GPU: it calls functions through pointers from memory")
-        if names_tables(compiled.module, entry):
-            raise EngineUnavailable("not checked on the GPU: it makes objects with virtual functions")
+        if keeps_functions(compiled.module, entry):
+            raise EngineUnavailable("not checked on the GPU: it keeps addresses of functions")
         sites = sites_of(compiled, entry)
         races = number in _RACES
         config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])

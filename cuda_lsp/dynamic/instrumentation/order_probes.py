@@ -50,9 +50,10 @@ class OrderProbes:
                 return ()
 
     def _fenced(self, instruction: Instruction) -> tuple[Statement, ...]:
+        if not (self.watch.layout.clocks and is_fence(instruction)):
+            return ()
         blocks = self.watch.order and fences_blocks(instruction)
-        threads = self.watch.layout.clocks and is_fence(instruction)
-        names = ("clsp_thread_fenced",) * threads + ("clsp_fenced",) * blocks
+        names = ("clsp_thread_fenced", *("clsp_fenced",) * blocks)
         return tuple(Verbatim(probes.called(name)) for name in names)
 
     def _awaited(
@@ -149,23 +150,17 @@ class OrderProbes:
     def around(self, access: ProbedAccess) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What an access that threads or blocks may synchronise with says before it is made, and after."""
         instruction, site = access.instruction, access.site
-        threads = self.hands_over(access)
-        blocks = site.space is not Space.SHARED and site.scope is not Scope.BLOCK and self.watch.order
-        blocks = blocks and site.mode is Mode.ATOMIC and self.watch.races
-        if not (threads or blocks):
+        if not self.hands_over(access):
             return (), ()
+        blocks = self.watch.order and site.space is not Space.SHARED and site.scope is not Scope.BLOCK
         releases = bool({"release", "acq_rel"} & set(instruction.modifiers))
-        tells: list[Statement] = []
-        learns: list[Statement] = []
+        tells, learns = (Verbatim(_tells(releases)),), (Verbatim(_learns()),)
         if blocks:
-            tells.append(Verbatim(probes.with_address("clsp_tell", int(releases))))
-            learns.append(Verbatim(probes.with_address("clsp_learn")))
-        if threads:
-            tells.append(Verbatim(_tells(releases)))
-            learns.append(Verbatim(_learns()))
+            tells = (Verbatim(probes.with_address("clsp_tell", int(releases))), *tells)
+            learns = (Verbatim(probes.with_address("clsp_learn")), *learns)
         where = Verbatim(_generic(access.address, access.types, site.space is Space.SHARED))
         if instruction.base == "ld":
-            return (where,), tuple(learns)
+            return (where,), learns
         if instruction.base in ("st", "red"):
             return (where, *tells), ()
         quiet = Label("$" + self.labels.new("quiet"))

@@ -151,15 +151,26 @@ def calls_stored_pointers(module: PtxModule, entry: str) -> bool:
     return any(f.body is not None and not f.entry for n, f in module.functions.items() if n in words)
 
 
-def names_tables(module: PtxModule, entry: str) -> bool:
-    """Whether the kernel takes the address of what holds some of functions (a class's virtual ones).
+def keeps_functions(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel may leave addresses of functions in memory: of tables (a class's virtual ones)
+    that it names, or of functions that it stores.
 
-    Objects that it makes lead to this module, also those who meet them in another.
+    Who finds them there, in another module, would come to this one.
     """
-    bodies = {n for n, f in module.functions.items() if f.body is not None}
+    functions = {n for n, f in module.functions.items() if f.body is not None}
     held = {v.name: set(_NAME.findall(v.initialiser or "")) for v in module.variables.values()}
-    tables = {name for name, words in held.items() if words & bodies}
-    return any(addressed(f) & tables for f in reached_from(module, entry))
+    tables: set[str] = set()
+    for _ in range(2):  # tables, and what points to tables
+        tables |= {name for name, words in held.items() if words & (functions | tables)}
+    reached = reached_from(module, entry)
+    return any(addressed(f) & tables or _stores_one(f, functions) for f in reached)
+
+
+def _stores_one(function: PtxFunction, names: set[str]) -> bool:
+    code = list(function.instructions())
+    taken = {i.arguments[0] for i in code if i.base in ("mov", "cvta") and names & set(i.arguments[1:])}
+    stores = (i for i in code if i.base == "st" and "param" not in i.modifiers)
+    return any(taken & set(i.arguments[1:]) for i in stores)
 
 
 _NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
