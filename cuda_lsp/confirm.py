@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
-from cuda_lsp.ir.program import Array, Atomic, Kernel, Var
+from cuda_lsp.ir.program import Array, Kernel, Var
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import (
     Dim3,
@@ -44,12 +44,11 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.assumed import sample
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import array_bytes
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
-from cuda_lsp.static.slicing import walk
 
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
@@ -58,6 +57,7 @@ _MAX_TRIALS = 6
 _MOST_BLOCKS = 1 << 16  # of a grid that only a witness tells
 _LONGEST_OUTPUT = 1 << 16
 _LARGEST_SCALAR = 1024
+_MOST_OFFSETS = 1 << 14  # offsets of rows are below it
 _LARGEST_ARGUMENT = 1 << 24  # of those that a solver chose
 _TRIED = (Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE)
 
@@ -245,10 +245,13 @@ def _limited(
     """The parameters with what their elements must stay below to be indices, and which ascend."""
     launch = with_grid(report.launches[0] if report.launches else LaunchConfig((256, 1, 1)))
     limits, offsets = index_limits(kernel, launch), offset_arrays(kernel)
+    forests = {array.param.name for array in data_flow(kernel).forests if array.param is not None}
 
     def limited(piece: Piece) -> Piece:
-        limit = min(piece.limit, limits.get(piece.name, piece.limit))
-        return evolve(piece, limit=limit, ascending=piece.name in offsets)
+        ascending = piece.name in offsets
+        usual = _MOST_OFFSETS if ascending else piece.limit
+        limit = min(usual, limits.get(piece.name, usual))
+        return evolve(piece, limit=limit, ascending=ascending, forest=piece.name in forests)
 
     return tuple(evolve(p, pieces=tuple(map(limited, p.pieces))) for p in parameters)
 
@@ -264,24 +267,16 @@ def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
 def kernel_parameters(kernel: Kernel) -> tuple[Parameter, ...]:
     """The kernel's parameters; fields of a record in their natural layout."""
     arrays = {array.param: array for array in kernel.arrays if array.param is not None}
-    counted = _counters(kernel)
+    counted = data_flow(kernel).drawn  # a program sets counters and locks to zero first
     grouped: dict[str, list[Var]] = {}
     for number, var in enumerate(kernel.params):
         grouped.setdefault(var.name.split(".")[0] or f"#{number}", []).append(var)
     return tuple(_parameter(name, fields, arrays, counted) for name, fields in grouped.items())
 
 
-def _counters(kernel: Kernel) -> set[Array]:
-    """Arrays that atomics update: counters and locks, which a program sets to zero first."""
-    return {
-        array
-        for s in walk(kernel.body)
-        if isinstance(s, Atomic)
-        for array in facts_of(kernel).roots(s.pointer)
-    }
-
-
-def _parameter(name: str, fields: Sequence[Var], arrays: dict[Var, Array], counters: set[Array]) -> Parameter:
+def _parameter(
+    name: str, fields: Sequence[Var], arrays: dict[Var, Array], counters: Collection[Array]
+) -> Parameter:
     pieces: list[Piece] = []
     top = 0
     for var in fields:

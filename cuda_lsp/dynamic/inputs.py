@@ -24,6 +24,7 @@ LARGEST = 1 << 26
 """Bytes a buffer may grow to."""
 _FILLED = frozenset(("i1", "i2", "i4", "i8", "f4", "f8"))
 _SMALLEST = 1 << 16
+_LONGEST_ROW = 4
 
 
 def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
@@ -105,9 +106,13 @@ def _buffer(piece: Piece, size: int, trial: Trial, random: np.random.Generator) 
     elif piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
         data = random.random(size // piece.element).astype(f"f{piece.element}")
     elif piece.contents is ElementKind.INTEGER and piece.element in (1, 2, 4, 8):
-        data = random.integers(0, piece.limit, size // piece.element).astype(f"u{piece.element}")
-        if piece.ascending:
-            data.sort()
+        count = size // piece.element
+        if piece.ascending:  # the first rows, which the kernel reads, have elements as well
+            ends = np.cumsum(random.integers(0, _LONGEST_ROW + 1, count))
+            data = np.minimum(ends, piece.limit - 1).astype(f"u{piece.element}")
+        else:
+            most = np.minimum(np.arange(count) + 1, piece.limit) if piece.forest else piece.limit
+            data = random.integers(0, most, count).astype(f"u{piece.element}")
     else:
         data = np.zeros(size, np.uint8)
     held = data.view(np.uint8)

@@ -40,6 +40,7 @@ class Piece:
     ``element``: bytes of what a pointer points to. ``name`` as findings name it (``p`` or ``record.p``).
     ``limit``: integers that a pointer points to are below it, because they may be indices.
     ``ascending``: they bound stretches of something, so that none is smaller than the one before.
+    ``forest``: they lead from one element to another, and never back: none is above its own number.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Piece:
     fraction: bool = False  # a float or double scalar
     limit: int = 64
     ascending: bool = False
+    forest: bool = False
 
 
 @frozen

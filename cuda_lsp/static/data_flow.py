@@ -47,7 +47,7 @@ class Accessed:
 @define(eq=False)
 class DataFlow:
     """``rows``: arrays that say where ranges of a loop begin and end. ``drawn``: arrays with atomics, but
-    those that are exchanged and lead somewhere (forests). ``named``: what elements are compared with.
+    ``forests``, that are exchanged and lead somewhere. ``named``: what elements are compared with.
     """
 
     slice: Slice
@@ -57,6 +57,7 @@ class DataFlow:
     rows: frozenset[Array] = frozenset()
     begins: frozenset[Array] = frozenset()
     drawn: frozenset[Array] = frozenset()
+    forests: frozenset[Array] = frozenset()
     awaited: frozenset[Array] = frozenset()
     named: dict[Array, tuple[Named, ...]] = field(factory=dict[Array, "tuple[Named, ...]"])
 
@@ -245,7 +246,8 @@ def _roles(flow: DataFlow) -> None:
     atomics = [s for s in flow.slice.statements if isinstance(s, ir.Atomic)]
     swapped = {a for s in atomics if s.op in _SWAPS for a in flow.slice.roots(s.pointer)}
     drawn = {a for s in atomics for a in flow.slice.roots(s.pointer)}
-    flow.drawn = frozenset(drawn - (swapped & flow.indices))
+    flow.forests = frozenset(swapped & flow.indices)
+    flow.drawn = frozenset(drawn - flow.forests)
     flow.named = _named(flow)
     waiting = (s for s in _loops(flow) if id(s) in flow.slice.waiting)
     flow.awaited = frozenset(

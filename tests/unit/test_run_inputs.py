@@ -89,6 +89,21 @@ def test_offsets_of_rows_ascend(tmp_path, end, ascending):
     found = arguments(made.parameters, made.trials[0], first_sizes(made.parameters, made.trials[0]), 1)
     values = found[0].pointers[0][1].data.view(np.int32)
     assert bool((np.diff(values) >= 0).all()) is ascending
+    assert len(set(values[:64].tolist())) > 16  # the rows that are read are not all empty
+
+
+def test_a_forest_leads_down_and_counters_start_at_zero(tmp_path):
+    made = job(
+        tmp_path,
+        "__global__ void unite(int* parent, int* joined, int n) {"
+        " int v = blockIdx.x * 64 + threadIdx.x;"
+        " if (v < n && atomicCAS(&parent[parent[v]], v, v - 1) == v) atomicAdd(joined, 1); }\n"
+        "void launch(int* p, int* j, int n) { unite<<<8, 64>>>(p, j, n); }\n",
+    )
+    found = arguments(made.parameters, made.trials[0], first_sizes(made.parameters, made.trials[0]), 1)
+    parent, joined = (found[k].pointers[0][1].data.view(np.int32) for k in (0, 1))
+    assert (parent <= np.arange(len(parent))).all() and len(set(parent.tolist())) > 16
+    assert not joined.any()
 
 
 def test_the_contents_of_a_solvers_witness_are_used(tmp_path):
