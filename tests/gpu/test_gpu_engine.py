@@ -429,7 +429,7 @@ out[t] = s[63 - t]; }"""
 MBARRIER = """#include <cuda/barrier>
 __global__ void k(int* out) {{ using Barrier = cuda::barrier<cuda::thread_scope_block>;
 __shared__ alignas(8) char room[sizeof(Barrier)]; Barrier& bar = *reinterpret_cast<Barrier*>(room);
-__shared__ int s[128]; int t = threadIdx.x; if (t == 0) init(&bar, 128); __syncthreads();
+__shared__ int s[128]; int t = threadIdx.x; if (t == 0) init(&bar, {count}); __syncthreads();
 for (int i = 0; i < 3; ++i) {{ s[t] = i; {first} out[t] += s[127 - t]; {second} }} }}"""
 
 
@@ -444,7 +444,9 @@ for (int i = 0; i < 3; ++i) {{ s[t] = i; {first} out[t] += s[127 - t]; {second} 
 def test_mbarriers_order_those_who_wait(
     engine: GpuEngine, tmp_path: Path, first: str, second: str, racy: bool
 ) -> None:
-    text = MBARRIER.format(first=first, second=second)
+    # More arrivals than a phase expects may be a fault on a card, where lanes arrive together.
+    count = 256 if first.startswith("(void)") else 128
+    text = MBARRIER.format(first=first, second=second, count=count)
     outcome = outcome_of(engine, run_of(tmp_path, text, OUT, block=128))
     assert bool([race for race in outcome.races if race.place.space is Space.SHARED]) == racy
 

@@ -18,7 +18,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_t
 from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
-from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, made_meanwhile
+from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import (
     EngineUnavailable,
@@ -39,7 +39,6 @@ def open_engine(nvcc: Path | None = None) -> GpuEngine:
         toolkit = find_toolkit(nvcc)
     except ToolkitMissing as error:
         raise EngineUnavailable(str(error)) from error
-    made_meanwhile(toolkit, device_architecture())
     device = open_device(toolkit)
     atexit.register(device.context.pop)
     return GpuEngine(device, toolkit)

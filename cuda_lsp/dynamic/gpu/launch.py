@@ -116,9 +116,8 @@ class Launch:
             order=self._order is _Order.FOLLOWED,
             resident=self._resident,
         )
-        architecture = self.device.architecture
         module = self._for_device()
-        detector = detector_ptx(self.toolkit, architecture, self.layout.clocks)
+        detector = detector_ptx(self.toolkit, self._detector_architecture, self.layout.clocks)
         self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
@@ -174,6 +173,12 @@ class Launch:
         """The module for this device; what was compiled for its special features (``sm_90a``) keeps them."""
         own = f"sm_{self.device.architecture}"
         return self.module if self.module.target.startswith(own) else evolve(self.module, target=own)
+
+    @property
+    def _detector_architecture(self) -> int:
+        """The one that the kernel was compiled for, which is known early; the device's if that is older."""
+        compiled = int("".join(filter(str.isdigit, self.module.target.split(",")[0])))
+        return min(compiled, self.device.architecture)
 
     def _watches_anything(self) -> bool:
         return self.request.watch is None or bool(self.request.watch)

@@ -12,6 +12,7 @@ import re
 import subprocess
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +24,8 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 SOURCE = Path(__file__).with_name("detector.cu")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
 _TIMEOUT = 300  # seconds; a large module takes ptxas tens of seconds
-_MAKING = threading.Lock()  # who needs what is being made waits for it
+_MAKING: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
+"""By what is made: who needs it meanwhile waits for it."""
 
 
 class AssemblyError(Exception):
@@ -65,7 +67,7 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
     folder = Path(platformdirs.user_cache_dir("cuda-lsp")) / "gpu"
     key = hashlib.sha256("\0".join((toolkit.version, *command[1:], text)).encode()).hexdigest()[:40]
     kept = folder / f"{key}{result}"
-    with _MAKING:
+    with _MAKING[kept]:
         if not kept.exists():
             _make(text, kept, suffix, command)
         return kept.read_bytes()
