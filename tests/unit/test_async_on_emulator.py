@@ -63,6 +63,10 @@ CASES = {
     "copies not waited for": (COPY, {"WAIT": "", "READ": "1"}, True),
     "the older group waited for": (COPY, {"WAIT": "__pipeline_wait_prior(1);", "READ": "0"}, False),
     "the newer group not waited for": (COPY, {"WAIT": "__pipeline_wait_prior(1);", "READ": "1"}, True),
+    "waited for behind the barrier": (
+        COPY.replace("WAIT\n    __syncthreads();", "__syncthreads();\n    WAIT"),
+        {"WAIT": "__pipeline_wait_prior(0);", "READ": "1"}, True,
+    ),
     "a group's copy waited for": (GROUP, {"WAIT": "cg::wait(block);"}, False),
     "a group's copy and only a barrier": (GROUP, {"WAIT": "block.sync();"}, True),
     "stored before arriving": (

@@ -37,10 +37,10 @@ def emit_copy(e: Emitter, code: Instruction, number: int, address: Address) -> N
     if "bulk" in words:
         return _bulk(e, code, words, address)
     if "mbarrier" in words:
+        e.lines.append(f"S.asynchronous.wait(None, {e.mask})")
         if "noinc" in words:
             where = address(e, arguments[0], _space(words))
             e.lines.append(f"S.asynchronous.arrive({where}, {e.read('1', 'u32')}, {e.mask})")
-        e.lines.append(f"S.asynchronous.wait(None, {e.mask})")
     elif "commit_group" in words:
         e.lines.append(f"S.asynchronous.commit({e.mask})")
     elif "wait_group" in words:
@@ -165,6 +165,9 @@ class Async:
         lanes[self._lanes(mask)] = True
         for copy in self.pending:
             done = lanes if allowed is None else lanes & (copy.group < self.commits - allowed)
+            ended = copy.mask & done
+            if ended.any():  # it may have written until now, whatever ordered its beginning
+                self.services.log_write(copy.number, copy.target, ended, copy.size)
             copy.mask &= ~done
         self.pending = [copy for copy in self.pending if copy.mask.any()]
 
