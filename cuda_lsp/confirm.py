@@ -28,6 +28,7 @@ from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Var
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import (
@@ -317,5 +318,4 @@ def kernel_shapes(kernel: Kernel) -> dict[str, Shape]:
 
 def _real_architecture(arch: str) -> str:
     """The nearest architecture that today's compilers still know (sm_75 and up)."""
-    digits = "".join(c for c in arch if c.isdigit())
-    return arch if digits and int(digits) >= 75 else "sm_75"
+    return arch if (architecture_number(arch) or 0) >= 75 else "sm_75"

@@ -26,6 +26,12 @@ _DYNAMIC_SHARED: Mapping[tuple[int, int], int] = {
 DEFAULT_ARCH = "sm_80"
 
 
+def architecture_number(arch: str) -> int | None:
+    """90 of ``sm_90a``; None: it names none (``native``)."""
+    digits = re.search(r"\d+", arch)
+    return int(digits[0]) if digits else None
+
+
 class UnknownArchitecture(ValueError):
     """The name is not one of ``sm_10`` … ``sm_121``."""
 

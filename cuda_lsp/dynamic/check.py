@@ -24,6 +24,7 @@ from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
+from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import Dim3, LaunchConfig
 
 Progress = Callable[[str], None]
@@ -101,9 +102,9 @@ def _check(
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
     """A GPU will need it: on most machines for the architecture that the code is compiled for."""
-    architecture = "".join(filter(str.isdigit, job.options.arch))
+    architecture = architecture_number(job.options.arch)
     if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
-        made_meanwhile(toolkit, int(architecture))
+        made_meanwhile(toolkit, architecture)
 
 
 def _run_both(

@@ -20,6 +20,8 @@ import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
 import platformdirs
 from attrs import frozen
 
+from cuda_lsp.hardware import architecture_number
+
 HEADERS = Path(__file__).resolve().parent / "headers"
 SHIM = HEADERS / "cuda_lsp_shim.h"
 LoadError = cindex.TranslationUnitLoadError
@@ -48,8 +50,7 @@ class FrontendOptions:
     @property
     def compute(self) -> int:
         """The value of ``__CUDA_ARCH__``; libclang 18 knows architectures up to sm_90."""
-        digits = "".join(c for c in self.arch if c.isdigit())
-        return int(digits) * 10 if digits else 800
+        return (architecture_number(self.arch) or 80) * 10
 
     def language_flags(self) -> tuple[str, ...]:
         """The flags that a precompiled shim depends on."""

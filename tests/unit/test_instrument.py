@@ -11,6 +11,11 @@ from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.launch import instrumented
 from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
+from cuda_lsp.dynamic.instrumentation.functions import (
+    calls_stored_pointers,
+    keeps_functions,
+    launches_kernels,
+)
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     finest_granule,
@@ -19,10 +24,7 @@ from cuda_lsp.dynamic.instrumentation.instrument import (
 )
 from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
-    calls_stored_pointers,
     has_partial_order,
-    keeps_functions,
-    launches_kernels,
     meets_in_clusters,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch

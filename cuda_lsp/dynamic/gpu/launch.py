@@ -20,6 +20,7 @@ from cuda_lsp.dynamic.gpu.device import Code, Device, Start
 from cuda_lsp.dynamic.gpu.memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
+from cuda_lsp.dynamic.instrumentation.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     finest_granule,
@@ -31,9 +32,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_order_of_blocks,
     has_order_of_threads,
     has_partial_order,
-    launches_kernels,
     meets_in_clusters,
-    reached_from,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.ptx.module import PtxModule
@@ -45,6 +44,7 @@ from cuda_lsp.dynamic.runs import (
     SeenBanks,
     SiteKind,
 )
+from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import Mode, Space
 
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
@@ -177,8 +177,8 @@ class Launch:
     @property
     def _detector_architecture(self) -> int:
         """The one that the kernel was compiled for, which is known early; the device's if that is older."""
-        compiled = int("".join(filter(str.isdigit, self.module.target.split(",")[0])))
-        return min(compiled, self.device.architecture)
+        own = self.device.architecture
+        return min(architecture_number(self.module.target) or own, own)
 
     def _watches_anything(self) -> bool:
         return self.request.watch is None or bool(self.request.watch)

@@ -29,7 +29,7 @@ from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
-from cuda_lsp.dynamic.instrumentation.synchronisation import calls_stored_pointers, keeps_functions
+from cuda_lsp.dynamic.instrumentation.functions import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.module import PtxModule

@@ -16,6 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
+from cuda_lsp.dynamic.instrumentation.functions import callees, pointed_to, with_names
 from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes, narrowest_part
 from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
 from cuda_lsp.dynamic.instrumentation.probe_operands import (
@@ -25,12 +26,9 @@ from cuda_lsp.dynamic.instrumentation.probe_operands import (
     zeroed,
 )
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
-    callees,
     has_partial_order,
     literal_registers,
     participants,
-    pointed_to,
-    with_names,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import (

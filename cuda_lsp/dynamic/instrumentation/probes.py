@@ -7,7 +7,7 @@ which instruction gets which probe is decided in ``instrument.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import frozen
 
@@ -401,14 +401,19 @@ def next_tick() -> str:
     )
 
 
-def ticked_by(name: str, *arguments: str) -> str:
-    """``tick = name(arguments…)``; arguments are words, or ``%clsp_at``."""
+def _passed(arguments: Sequence[str]) -> tuple[str, str]:
+    """Parameters with the arguments of a call in them, and their names."""
     sizes = ["b64" if text == "%clsp_at" else "b32" for text in arguments]
     params = "".join(
         f" .param .{size} p{i}; st.param.{size} [p{i}], {text};"
         for i, (size, text) in enumerate(zip(sizes, arguments, strict=True))
     )
-    names = ", ".join(f"p{i}" for i in range(len(arguments)))
+    return params, ", ".join(f"p{i}" for i in range(len(arguments)))
+
+
+def ticked_by(name: str, *arguments: str) -> str:
+    """``tick = name(arguments…)``; arguments are words, or ``%clsp_at``."""
+    params, names = _passed(arguments)
     return (
         f"\t{{ .reg .b32 %t, %u; .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %t, [r];"
         " shl.b32 %u, %t, 31; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff; or.b32 %clsp_lo, %clsp_lo, %u;"
@@ -418,9 +423,9 @@ def ticked_by(name: str, *arguments: str) -> str:
 
 
 def called(name: str, *arguments: str) -> str:
-    """``name(arguments…)``, words."""
-    params = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(arguments))
-    return f"\t{{{params} call {name}, ({', '.join(f'p{i}' for i in range(len(arguments)))}); }}"
+    """``name(arguments…)``, words, or ``%clsp_at``."""
+    params, names = _passed(arguments)
+    return f"\t{{{params} call {name}, ({names}); }}"
 
 
 def call_with_stamp(name: str, last: str) -> str:
@@ -440,12 +445,7 @@ def barrier_number(address: str) -> str:
 
 def with_address(name: str, last: int | None = None) -> str:
     """``name(address, low, high[, last])`` for the address in ``%clsp_at``."""
-    more = "" if last is None else f" .param .b32 p3; st.param.b32 [p3], {last};"
-    return (
-        "\t{ .param .b64 p0; .param .b32 p1; .param .b32 p2; st.param.b64 [p0], %clsp_at;"
-        f" st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;{more}"
-        f" call {name}, (p0, p1, p2{'' if last is None else ', p3'}); }}"
-    )
+    return called(name, "%clsp_at", "%clsp_lo", "%clsp_hi", *(() if last is None else (str(last),)))
 
 
 def waits_at(site: int) -> str:
@@ -467,9 +467,9 @@ def leaves() -> str:
 def bank_probe(site: int, bytes: int, is_load: bool, rows: bool = False) -> str:
     """``%a``: the address in shared memory. Sets ``%clsp_ok``, unless lanes name ``rows`` of a matrix."""
     told = ("%a", str(site | bytes << 16 | int(is_load) << 24), "%clsp_base", "%clsp_lim")
-    given = "".join(f" .param .b32 p{i}; st.param.b32 [p{i}], {text};" for i, text in enumerate(told))
+    given, names = _passed(told)
     allowed = "" if rows else " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0;"
-    return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, (p0, p1, p2, p3);{allowed} }}"
+    return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, ({names});{allowed} }}"
 
 
 def global_probe(site: int, bytes: int, kind: int) -> str:

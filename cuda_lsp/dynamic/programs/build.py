@@ -26,6 +26,7 @@ from cuda_lsp.dynamic.compilation.compile import CompileError, build_errors, dig
 from cuda_lsp.dynamic.compilation.stages import Cancelled, nvcc_variables, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
+from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import ToolError
 
 _FORMAT = 2
@@ -101,12 +102,12 @@ class _Build:
             ]  # fmt: skip
             self._do(command, own, unit.folder)
             return name
-        digits = "".join(c for c in self.job.options.arch if c.isdigit())
-        code = f"sm_{self.architecture}" if self.architecture else f"compute_{digits}"
+        compute = self.architecture or architecture_number(self.job.options.arch)
+        code = f"{'sm' if self.architecture else 'compute'}_{compute}"
         flags = [flag for flag in unit.options.flags() if not flag.startswith("-arch=")]
         command = [
             str(self.toolkit.nvcc), "-c", str(source), "-o", name, f"-I{own.parent}",
-            "-gencode", f"arch=compute_{self.architecture or digits},code={code}", "-Xcompiler=-fPIC", "-MMD",
+            "-gencode", f"arch=compute_{compute},code={code}", "-Xcompiler=-fPIC", "-MMD",
             *(("-x", "cu") if unit.device and source.suffix != ".cu" else ()), *flags, *unit.flags,
         ]  # fmt: skip
         said = self._do(command, own)
