@@ -56,6 +56,11 @@ class PtxSite:
     volatile: bool = False
     via: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def effect(self) -> Mode | None:
+        """What it does to memory: an atomic load (``ld.acquire``) reads, though its mode is that of atomics."""
+        return Mode.READ if self.mode is Mode.ATOMIC and self.opcode.startswith("ld") else self.mode
+
 
 @frozen
 class Buffer:
