@@ -24,7 +24,7 @@ from cuda_lsp.dynamic.job import (
     Shape,
     Trial,
 )
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observe import ending, merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
@@ -171,6 +171,13 @@ def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError
     if result.errors:
         return result.errors
     return [ToolError(f"{report.name}: {result.problem}", report.range)] if result.problem else []
+
+
+def failure_of(result: CheckResult) -> str | None:
+    """Why the kernel did not come to its end in the run that was meant, for people."""
+    if not result.results or result.results[0].races.failure is None:
+        return None
+    return f"{result.kernel}: {'; '.join(ending(result, result.results[0]))}"
 
 
 def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:

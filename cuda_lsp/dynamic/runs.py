@@ -58,7 +58,7 @@ class PtxSite:
 
     @property
     def effect(self) -> Mode | None:
-        """What it does to memory: an atomic load (``ld.acquire``) reads, though its mode is that of atomics."""
+        """What it does to memory: an atomic load (``ld.acquire``) reads, though its mode is ATOMIC."""
         return Mode.READ if self.mode is Mode.ATOMIC and self.opcode.startswith("ld") else self.mode
 
 
@@ -213,6 +213,7 @@ class Stuck:
     waiting: tuple[tuple[int, int, int], ...]
     exited: int = 0  # threads of the block that have left
     spinning: bool = False  # waits in a loop on memory, not at a barrier
+    late: bool = False  # the deadline ended it: who is at no barrier may only be slow
 
 
 @frozen

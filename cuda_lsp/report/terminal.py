@@ -65,7 +65,7 @@ def _render_file(console: Console, report: FileReport, source: Source, verbose: 
     for finding in sorted(report.findings, key=lambda f: (f.site.range, f.effective_severity)):
         console.print(finding_text(finding, source), soft_wrap=True)
     for kernel in report.kernels:
-        unremarkable = kernel.verdict is Verdict.RACE_FREE and not kernel.assumptions
+        unremarkable = kernel.verdict is Verdict.RACE_FREE and not (kernel.assumptions or kernel.notes)
         if verbose or not unremarkable or not kernel.findings:
             console.print(_verdict_line(report.path, kernel), soft_wrap=True)
 
@@ -146,9 +146,8 @@ def _verdict_line(path: Path, kernel: KernelReport) -> Text:
     )
     if kernel.launches:
         line.append(f"  {launch_text(kernel.launches[0])}", "dim")
-    if kernel.verdict is Verdict.UNDECIDED:
-        for reason in kernel.reasons:
-            line.append(f"\n      {reason}", "yellow")
+    for reason in kernel.reasons if kernel.verdict is Verdict.UNDECIDED else kernel.notes:
+        line.append(f"\n      {reason}", "yellow")
     for assumption in kernel.assumptions:
         line.append(f"\n      taken for granted: {assumption}", "dim")
     return line

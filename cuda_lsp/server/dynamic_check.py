@@ -21,7 +21,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, job_for, output_of, problems_of
+from cuda_lsp.confirm import CheckOptions, failure_of, job_for, output_of, problems_of
 from cuda_lsp.confirm_program import (
     Analysed,
     build_job,
@@ -114,7 +114,7 @@ class DynamicChecks:
         settings: Settings,
         engine: EngineKind,
     ) -> str | None:
-        """Check one kernel of ``file`` with progress in the client. Returns the problem, if there is one."""
+        """Check one kernel of ``file`` with progress in the client. Returns what went wrong, if something did."""
         options = CheckOptions(engine=engine)
         job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
@@ -127,7 +127,7 @@ class DynamicChecks:
         progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
         self._keep(file, text, settings, report, result, job.shapes)
-        return problems[0].message if problems else None
+        return problems[0].message if problems else failure_of(result)
 
     async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
         """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""

@@ -205,7 +205,7 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
             here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
             waiting.append((site, len(here), int(here[0])))
         missing = len(alive) > len(waits)
-        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing))
+        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing, late=missing))
     return tuple(stuck)
 
 
