@@ -243,15 +243,14 @@ def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding
 
     With arguments and data of ours it may be what the program never does, so it says what it depends on.
     """
-    made_up = finding.reason is not None and not trial.trial.own_memory
+    ours = finding.reason is not None and not trial.trial.own_memory
+    doubt = f" with made-up inputs (depends on {finding.reason})" if ours else ""
     return evolve(
         finding,
         code=seen.code,
         status=Status.CONFIRMED,
         severity=None,
-        message=f"{seen.message} with made-up inputs (depends on {finding.reason})"
-        if made_up
-        else seen.message,
+        message=f"{seen.message}{doubt}",
         kind=seen.kind,
         witness=seen.witness,
         same_value=seen.same_value,

@@ -114,7 +114,7 @@ class DynamicChecks:
         settings: Settings,
         engine: EngineKind,
     ) -> str | None:
-        """Check one kernel of ``file`` with progress in the client. Returns what went wrong, if something did."""
+        """Check one kernel of ``file`` with progress in the client. Returns what went wrong."""
         options = CheckOptions(engine=engine)
         job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
