@@ -396,6 +396,7 @@ class ToolError:
 
     message: str
     range: SourceRange | None = None
+    severity: Severity = Severity.INFORMATION
 
 
 @frozen

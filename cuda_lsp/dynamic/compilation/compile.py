@@ -28,7 +28,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.model import Position, SourceRange, ToolError
+from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
 _FORMAT = 2
 _SECONDS = 120.0
@@ -192,7 +192,7 @@ def build_errors(output: str, source: Path, tokens: TokenTable | None = None) ->
         else:
             start = Position(int(match["line"]), int(match.groupdict().get("column") or 1))
             place = SourceRange(Path(match["path"]), start, Position(start.line, start.column + 1))
-        found.append(ToolError(f"nvcc: {match['text'].strip()}", place))
+        found.append(ToolError(f"nvcc: {match['text'].strip()}", place, Severity.ERROR))
     return found or [ToolError(f"nvcc failed: {_last_line(output)}")]
 
 
