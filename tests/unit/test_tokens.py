@@ -77,6 +77,29 @@ def test_a_macro_leaves_the_tokens_around_it_exact():
     assert (token.column, token.exact) == (38, True)
 
 
+@pytest.mark.parametrize(
+    ("source", "made", "at", "place"),
+    [
+        ("int s[2]; BODY }", "int s[2]; s[t] = 1; o[t] = s[0]; }", "o", (11, 15)),
+        ("x = LOAD(s, i + 1) + LOAD(s, j);", "x = (s)[(i + 1)] + (s)[(j)];", "[", (5, 19)),
+        ("ADD(1) ADD(2)", "s[t] += s[t + 1]; s[t] += s[t + 2];", "+=", (1, 7)),
+        ("o[t] = s[INC(t)];", "o[t] = s[((t) + 1)];", "1", (10, 16)),
+        ("KERNEL(k, int)", "void k(int *o) { o[0] = 1; }", "=", (1, 15)),
+    ],
+)
+def test_what_a_macro_makes_stands_where_it_is_used(source, made, at, place):
+    _, table = rewritten(made, source)
+    token = next(t for t in table.tokens if t.text == at and not t.exact)
+    assert (token.column, token.stop) == place
+
+
+def test_an_access_that_a_macro_makes_is_the_macros_use():
+    _, table = rewritten("x = (s)[(i + 1)] + (s)[(j)];", "x = LOAD(s, i + 1) + LOAD(s, j);")
+    index = next(k for k, t in enumerate(table.tokens) if t.text == "1")
+    extent = Expressions(table.tokens).site(Expressions(table.tokens).around(index)[0]).range
+    assert (extent.start.column, extent.end.column) == (5, 19)
+
+
 def texts(text: str, at: str, after: str = "") -> list[str]:
     """The expressions around the token ``at`` (the first one behind ``after``)."""
     _, table = rewritten(text)

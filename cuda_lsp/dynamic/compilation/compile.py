@@ -30,7 +30,7 @@ from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
-_FORMAT = 2
+_FORMAT = 3
 _SECONDS = 120.0
 _ERROR = re.compile(
     r"(?P<path>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
@@ -198,7 +198,7 @@ def build_errors(output: str, source: Path, tokens: TokenTable | None = None) ->
 
 def _extent(token: Token) -> SourceRange:
     start = Position(token.line, token.column)
-    return SourceRange(token.path, start, Position(token.line, token.column + len(token.text)))
+    return SourceRange(token.path, start, Position(token.line, token.stop))
 
 
 def _last_line(output: str) -> str:
@@ -225,8 +225,8 @@ def _kept(folder: Path, level: Level, arch: str, text: str) -> CompiledModule | 
         ptx = (folder / "module.ptx").read_text()
         names: list[str] = data["paths"]
         paths = [Path(p) for p in names]
-        rows: list[tuple[int, int, int, str, bool]] = data["tokens"]
-        tokens = [Token(paths[p], line, column, t, exact) for p, line, column, t, exact in rows]
+        rows: list[tuple[int, int, int, str, bool, int]] = data["tokens"]
+        tokens = [Token(paths[p], line, column, t, exact, end) for p, line, column, t, exact, end in rows]
     except (OSError, ValueError, KeyError, IndexError, TypeError):
         return None
     return CompiledModule(ptx, TokenTable(tokens), level, arch, 0.0, True, text, dict(data["headers"]))
@@ -238,7 +238,7 @@ def _keep(folder: Path, ptx: str, tokens: TokenTable, headers: Mapping[str, str]
     data = {
         "headers": dict(headers),
         "paths": [str(p) for p in paths],
-        "tokens": [(index[t.path], t.line, t.column, t.text, t.exact) for t in tokens.tokens],
+        "tokens": [(index[t.path], t.line, t.column, t.text, t.exact, t.end) for t in tokens.tokens],
     }
     with scratch(folder.parent) as made:
         (made / "module.ptx").write_text(ptx)

@@ -97,10 +97,9 @@ class Expressions:
     def site(self, stretch: Stretch, calls: tuple[SourceRange, ...] = ()) -> Site:
         """The stretch as a source range with its text."""
         first, last = self.tokens[stretch.first], self.tokens[stretch.last]
-        end = Position(last.line, last.column + len(last.text))
-        start = Position(first.line, first.column)
-        if end <= start or last.path != first.path:
-            end = Position(first.line, first.column + len(first.text))
+        start, end = Position(first.line, first.column), Position(last.line, last.stop)
+        if end <= start or last.path != first.path or not (first.exact or last.exact):
+            end = Position(first.line, first.stop)
         return Site(SourceRange(first.path, start, end), self._spelled(stretch), calls)
 
     # -------------------------------------------------------------------------------- helpers

@@ -3,13 +3,13 @@
 The device compiler records lines, not columns (``-lineinfo``). So between the preprocessor and the compiler
 the user's text is rewritten to one token a line, numbered across all files; every ``.loc`` line is then the
 number of a token, and the table says where that stands. Toolkit and system headers stay as they are.
-Inside macro expansions lines are exact and columns approximate.
+What a macro's own text makes stands where the macro is used; its arguments stand where they are written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -28,18 +28,29 @@ _TOKEN = re.compile(
     re.X | re.S,
 )
 _MARKER = re.compile(r'#\s+(\d+)\s+"((?:[^"\\]|\\.)*)"((?:\s+\d)*)')
+_WORD, _NAME = re.compile(r"[\w.\"']"), re.compile(r"[A-Za-z_$]")
+_CLOSING = frozenset(")];}")
 _FIRST = 1
 
 
 @frozen
 class Token:
-    """One token of the user's text; ``column`` is 1-based, in code points. ``exact``: it stands there so."""
+    """One token of the user's text; ``column`` is 1-based, in code points. ``exact``: it stands there so.
+
+    Else a macro made it, whose use ends before column ``end``.
+    """
 
     path: Path
     line: int
     column: int
     text: str
     exact: bool = True
+    end: int = 0
+
+    @property
+    def stop(self) -> int:
+        """The column behind it, or behind the macro's use."""
+        return self.end or self.column + len(self.text)
 
 
 @frozen(eq=False)
@@ -134,8 +145,8 @@ class _Rewriter:
         path = self._path(name)
         texts = [match[0] for match in _TOKEN.finditer(row) if not match[0].isspace()]
         columns = _columns(texts, self._line(name, line))
-        for text, (column, exact) in zip(texts, columns, strict=True):
-            self.tokens.append(Token(path, line, column, text, exact))
+        for text, (column, exact, end) in zip(texts, columns, strict=True):
+            self.tokens.append(Token(path, line, column, text, exact, end))
             self.out.append(text)
             if "\n" in text:
                 self._mark(name)
@@ -155,20 +166,77 @@ class _Rewriter:
         self.sources[str(path)] = text.split("\n")
 
 
-def _columns(texts: Sequence[str], source: str) -> list[tuple[int, bool]]:
-    """Where the tokens of a preprocessed line stand in the source line; macros make the two differ."""
-    written = [(m[0], m.start() + 1) for m in _TOKEN.finditer(source) if not _is_blank(m[0])]
-    if [text for text, _ in written[: len(texts)]] == list(texts):
-        return [(column, True) for _, column in written[: len(texts)]]
-    matcher = SequenceMatcher(None, [text for text, _ in written], texts, autojunk=False)
-    found: list[tuple[int, bool]] = [(0, False)] * len(texts)
-    for block in matcher.get_matching_blocks():
-        for k in range(block.size):
-            found[block.b + k] = (written[block.a + k][1], True)
-    column = 1
-    for k, (known, exact) in enumerate(found):
-        column = known if exact else column
-        found[k] = (column, exact)
+def _columns(texts: Sequence[str], source: str) -> list[tuple[int, bool, int]]:
+    """Where the tokens of a preprocessed line stand in the source line; macros make the two differ.
+
+    For each its column, whether it stands there so, and if not, where the use of the macro ends.
+    """
+    found = [(m[0], m.start() + 1) for m in _TOKEN.finditer(source) if not _is_blank(m[0])]
+    written, columns = [text for text, _ in found], [column for _, column in found]
+    if written[: len(texts)] == list(texts):
+        return [(column, True, 0) for column in columns[: len(texts)]]
+    partners = _partners(texts, written)
+    taken = set(partners.values())
+    uses = {k: _use(written, k) for k, text in enumerate(written) if k not in taken and _NAME.match(text)}
+    _extend(partners, texts, written, {k for use in uses.values() for k in use})
+    following = _following(partners, len(texts), len(written))
+    places: list[tuple[int, bool, int]] = []
+    before, column = -1, 1
+    for k, text in enumerate(texts):
+        if k in partners:
+            before = partners[k]
+            column = columns[before]
+            places.append((column, True, 0))
+            continue
+        # What opens belongs to the use that the next argument stands in, what closes to that of the last one.
+        limit = before if text in _CLOSING else following[k]
+        use = next((uses[u] for u in reversed(uses) if u <= limit), None)
+        end = columns[use[-1]] + len(written[use[-1]]) if use else 0
+        places.append((columns[use[0]] if use else column, False, end))
+    return places
+
+
+def _partners(texts: Sequence[str], written: Sequence[str]) -> dict[int, int]:
+    """Words of the preprocessed line that stand in the source line."""
+    ours, theirs = ([k for k, text in enumerate(line) if _WORD.match(text)] for line in (texts, written))
+    matcher = SequenceMatcher(None, [written[k] for k in theirs], [texts[k] for k in ours], autojunk=False)
+    return {
+        ours[block.b + k]: theirs[block.a + k]
+        for block in matcher.get_matching_blocks()
+        for k in range(block.size)
+    }
+
+
+def _extend(partners: dict[int, int], texts: Sequence[str], written: Sequence[str], used: set[int]) -> None:
+    """Punctuation beside a word stands beside it in the source, unless it is part of a macro's use."""
+    free = set(range(len(written))) - used - set(partners.values())
+    for step, numbers in ((1, range(len(texts))), (-1, range(len(texts) - 1, -1, -1))):
+        for k in numbers:
+            place = partners.get(k - step, -2) + step
+            if k not in partners and place in free and texts[k] == written[place]:
+                partners[k] = place
+                free.remove(place)
+
+
+def _use(written: Sequence[str], name: int) -> list[int]:
+    """Of a macro's use its name and what separates its arguments: the last one ends it."""
+    if written[name + 1 : name + 2] != ["("]:
+        return [name]
+    depth, found = 0, [name]
+    for k in range(name + 1, len(written)):
+        depth += {"(": 1, ")": -1}.get(written[k], 0)
+        if depth == (written[k] != ")") and written[k] in ("(", ")", ","):
+            found.append(k)
+        if depth == 0:
+            break
+    return found
+
+
+def _following(partners: Mapping[int, int], count: int, end: int) -> list[int]:
+    """For each token the place in the source of the next one that has a place there."""
+    found = [end] * count
+    for k in range(count - 1, -1, -1):
+        found[k] = end = partners.get(k, end)
     return found
 
 
