@@ -110,6 +110,9 @@ def notes(result: CheckResult) -> Iterator[str]:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
         if outcome.flags:
             yield f"{len({f.place for f in outcome.flags})} words raced (`flags` does not tell where)"
+        nowhere = sum(any(result.sites[k].site is None for k in race.sites) for race in outcome.races)
+        if nowhere:
+            yield f"{nowhere} pairs of instructions raced that stand in no file of yours"
         outside = [f for f in outcome.faults if _made_up(f, trial)]
         beyond = sorted({_line(result.sites[f.site]) for f in outside})
         if beyond:

@@ -157,6 +157,13 @@ def test_what_was_seen_with_inputs_of_ours_says_what_it_depends_on():
     assert "made-up" not in found.message
 
 
+def test_a_race_in_no_file_of_the_users_is_told_all_the_same():
+    seen = result(races=(RACE,))
+    hidden = evolve(seen, sites=(evolve(STORE, site=None), LOAD, BARRIER))
+    assert any("raced" in note for note in merged(REPORT, hidden, {}).notes)
+    assert not any("raced" in note for note in merged(REPORT, seen, {}).notes)
+
+
 def test_names_of_shared_variables_are_read_from_mangled_ones():
     assert source_name("_ZZ18reduce_interleavedPfPKfE1s") == "s"
     assert source_name("_ZZ6matmulILi16EEvPfE4tile_0") == "tile"

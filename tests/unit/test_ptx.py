@@ -116,3 +116,8 @@ def test_operands_split_outside_brackets():
 def test_text_that_is_not_ptx_is_refused():
     with pytest.raises(PtxSyntaxError, match="not a PTX instruction"):
         read_module(".version 8.0\n.target sm_75\n.entry k() { 5 apples; }")
+
+
+def test_names_of_files_beyond_ascii_are_read():
+    text = '.version 8.0\n.target sm_80\n.address_size 64\n.file 1 "/src/\\303\\251.cu"\n'
+    assert read_module(text).files == {1: "/src/é.cu"}

@@ -89,7 +89,7 @@ class _Reader:
         while self._skip_space():
             if match := self._take(_LINE_DIRECTIVE):
                 if file := _FILE.match(match[0]):
-                    self.files[int(file[1])] = file[2]
+                    self.files[int(file[1])] = _unescaped(file[2])
                 elif not match[0].startswith(".loc"):
                     word, _, rest = match[0][1:].partition(" ")
                     heads[word] = rest.strip()
@@ -328,3 +328,9 @@ def _variable(
         linkage=linkage,
         text=" ".join(text.split()),
     )
+
+
+def _unescaped(name: str) -> str:
+    """A file's name: the compiler writes bytes beyond ASCII as octal numbers."""
+    plain = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), name)
+    return plain.encode("latin-1").decode("utf-8", "surrogateescape") if plain != name else name
