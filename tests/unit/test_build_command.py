@@ -16,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.programs.build_command import BuildJob
+from cuda_lsp.dynamic.programs.recorder import record
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 
 pytestmark = [needs_nvcc, pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")]
@@ -197,3 +199,12 @@ def test_a_check_that_waits_for_its_turn_is_cancelled_at_once(tmp_path):
     stop.set()
     thread.join()
     runner.close()
+
+
+def test_the_cache_may_have_blanks_in_its_name(tmp_path):
+    (tmp_path / "a.c").write_text("int one;\n")
+    cache, end = tmp_path / "a cache: mine", time.monotonic() + 60
+    done, started = record("gcc -c a.c -o a.o", tmp_path, find_toolkit(), cache, end)
+    assert done.status == 0 and done.output == ""
+    assert any("a.c" in one.arguments for one in started)
+    assert all("LD_PRELOAD" not in one.environment for one in started)

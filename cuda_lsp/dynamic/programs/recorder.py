@@ -9,11 +9,13 @@ so that a run command of any kind (``make run``, a script) says how it calls the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import re
 import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -55,14 +57,14 @@ def record(
     Raises CompileError (there is no C compiler), Interrupted, OSError.
     """
     library = _library(cache, deadline, cancelled)
-    with scratch(library.parent) as work:
+    with scratch(library.parent) as work, _preloadable(library) as name:
         log = work / "log"
         log.touch()
         environment = {
             **os.environ,
             "CUDA_LSP_RECORD": str(log),
             "CUDA_LSP_PROGRAMS": ":".join(map(os.path.realpath, programs)),
-            "LD_PRELOAD": " ".join(p for p in (str(library), os.environ.get("LD_PRELOAD", "")) if p),
+            "LD_PRELOAD": " ".join(p for p in (name, os.environ.get("LD_PRELOAD", "")) if p),
             "CCACHE_DISABLE": "1",  # a hit would start no compiler
             "PATH": os.pathsep.join((os.environ.get("PATH", os.defpath), str(toolkit.root / "bin"))),
         }
@@ -75,7 +77,17 @@ def record(
             output=work / "output",
             what=f"`{command}`",
         )
-        return done, tuple(_read(log.read_bytes(), str(library)))
+        return done, tuple(_read(log.read_bytes(), name))
+
+
+@contextlib.contextmanager
+def _preloadable(library: Path) -> Generator[str]:
+    """A name for ``LD_PRELOAD``, which takes blanks and colons for separators."""
+    if not re.search(r"[\s:]", str(library)):
+        yield str(library)
+        return
+    with library.open("rb") as opened:
+        yield f"/proc/{os.getpid()}/fd/{opened.fileno()}"
 
 
 def _read(data: bytes, library: str) -> Iterator[Started]:
