@@ -22,6 +22,7 @@ from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
+from cuda_lsp.dynamic.observe import with_lines
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
@@ -188,7 +189,10 @@ def _run(
     outcome: RunOutcome | None = None
     for _ in range(_GROWTHS):
         made = arguments(job.parameters, trial, sizes, job.seed)
-        outcome = engine.run(evolve(request, arguments=made), progress)
+        try:
+            outcome = engine.run(evolve(request, arguments=made), progress)
+        except EngineUnavailable as problem:
+            raise EngineUnavailable(with_lines(str(problem), sites)) from problem
         larger = grown(sizes, outcome)
         if larger is None:
             break

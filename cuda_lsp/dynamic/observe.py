@@ -9,7 +9,7 @@ and which was not seen, becomes ``not observed``. What was proved stays proved. 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -118,8 +118,15 @@ def notes(result: CheckResult) -> Iterator[str]:
         if beyond:
             lines = ", ".join(map(str, beyond))
             yield f"accesses outside the buffers of the check were not carried out (line {lines})"
-        yield from outcome.not_covered
+        yield from (with_lines(text, result.sites) for text in outcome.not_covered)
     yield from result.notes
+
+
+def with_lines(text: str, sites: Sequence[PtxSite]) -> str:
+    """What is not covered, and the lines of the instructions that it names."""
+    named = [s for s in sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE) and s.opcode in text]
+    lines = sorted({_line(site) for site in named if site.site is not None})
+    return f"{text} (line {', '.join(map(str, lines))})" if lines else text
 
 
 def ending(result: CheckResult, trial: TrialResult) -> Iterator[str]:
@@ -482,4 +489,4 @@ def _judged(finding: Finding, executed: list[set[SourceRange]], device: str) -> 
     )
 
 
-__all__ = ["ending", "merged", "notes", "source_name"]
+__all__ = ["ending", "merged", "notes", "source_name", "with_lines"]

@@ -164,6 +164,14 @@ def test_a_race_in_no_file_of_the_users_is_told_all_the_same():
     assert not any("raced" in note for note in merged(REPORT, seen, {}).notes)
 
 
+def test_what_is_not_covered_names_its_lines():
+    copy = evolve(ptx(7, None, SiteKind.OTHER), opcode="cp.async.bulk")
+    seen = result(not_covered=("cp.async.bulk: memory it touches is not watched", "something else"))
+    notes = merged(REPORT, evolve(seen, sites=(STORE, LOAD, copy)), {}).notes
+    assert "cp.async.bulk: memory it touches is not watched (line 7)" in notes
+    assert "something else" in notes
+
+
 def test_names_of_shared_variables_are_read_from_mangled_ones():
     assert source_name("_ZZ18reduce_interleavedPfPKfE1s") == "s"
     assert source_name("_ZZ6matmulILi16EEvPfE4tile_0") == "tile"
