@@ -32,6 +32,7 @@ LoadError = cindex.TranslationUnitLoadError
 # CXTranslationUnit_ForSerialization | Incomplete: what a saved translation unit needs.
 _FOR_SERIALIZATION = 0x010 | 0x002
 PARSE_OPTIONS = 0x200 | 0x100 | 0x004
+_SHIM_BYTES = 4 << 20  # four times what it takes
 # Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
 _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
 
@@ -132,10 +133,26 @@ def precompiled_shim(flags: tuple[str, ...]) -> Path | None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Written beside and renamed: another process never sees half a file.
         handle, name = tempfile.mkstemp(dir=target.parent, suffix=".pch")
-        os.close(handle)
     except OSError:
         return None
+    try:
+        _make_room(handle)
+    except OSError:
+        Path(name).unlink()
+        return None
+    finally:
+        os.close(handle)
     return _compile_shim(flags, Path(name), target)
+
+
+def _make_room(handle: int) -> None:
+    """Room on the disk for a precompiled shim: libclang ends the process when it cannot write.
+
+    Raises OSError.
+    """
+    reserve = getattr(os, "posix_fallocate", None)
+    if reserve is not None:  # not on macOS
+        reserve(handle, 0, _SHIM_BYTES)
 
 
 def _compile_shim(flags: Sequence[str], scratch: Path, target: Path) -> Path | None:

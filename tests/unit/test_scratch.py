@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,7 @@ from toolkit import needs_nvcc
 
 from cuda_lsp.cli import main
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
+from cuda_lsp.dynamic.compilation.stages import run
 from cuda_lsp.frontend.translation import Translation
 
 RACY = """
@@ -76,6 +79,16 @@ def test_a_check_writes_to_the_cache_alone(watched, tmp_path, whole):
     assert "[confirmed]" in done.stdout
     assert watched.untouched()
     assert not list((tmp_path / "cache").rglob("work-*"))
+
+
+def test_a_compiler_that_fails_on_a_full_disk_is_told_as_that(tmp_path, monkeypatch):
+    def failed():
+        return run(["false"], tmp_path, {}, time.monotonic() + 10, lambda: False)
+
+    assert failed().status == 1
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=4096))
+    with pytest.raises(OSError, match="No space left"):
+        failed()
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +50,16 @@ def test_an_unusable_cache_only_costs_time(cache: Path, tmp_path: Path, spoil: s
         toolchain.precompiled_shim.cache_clear()
     translation = Translation(tmp_path / "a.cu", "__global__ void k() { __syncthreads(); }")
     assert [kernel.name for kernel in translation.kernels()] == ["k"]
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the room cannot be reserved here")
+def test_a_full_disk_falls_back_to_the_header(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    assert shim_flags(FrontendOptions())[0] == "-include"
+    assert not list(cache.iterdir())
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")

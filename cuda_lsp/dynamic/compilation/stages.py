@@ -7,8 +7,10 @@ child has its own session, so that cancelling ends all it has started.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +23,8 @@ from cuda_lsp.dynamic.compilation.scratch import compiler_environment
 
 _VARIABLE = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS|NVCC_CCBIN")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=\s?(.*)$")
+
+_LEAST = 16 << 20  # free bytes of a disk: with less a compiler may fail without a word
 
 Cancelled = Callable[[], bool]
 
@@ -57,7 +61,7 @@ def run(
     """Run one command (a text goes through the shell) in a folder. ``deadline`` is monotonic time.
 
     ``output``: the file that takes what it says, by default one of the folder. Raises Interrupted, which
-    says ``what`` was not done.
+    says ``what`` was not done, and OSError for a full disk.
     """
     with (output or folder / "output.txt").open("w+", errors="replace") as said:
         child = subprocess.Popen(
@@ -79,7 +83,11 @@ def run(
                 raise Interrupted(f"{what} did not finish in time")
             time.sleep(0.005)
         said.seek(0)
-        return Done(child.returncode, said.read())
+        text = said.read()
+        silent = child.returncode and "error" not in text
+        if silent and shutil.disk_usage(said.name).free < _LEAST:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), said.name)
+        return Done(child.returncode, text)
 
 
 def nvcc_variables() -> tuple[str, ...]:
