@@ -27,6 +27,8 @@ FILE_NAME = "cuda-lsp.toml"
 _SEVERITIES = {s.name.lower(): s for s in Severity}
 OFF = "off"
 
+_DETAILS = ("pairs", "flags")
+
 
 @frozen
 class Settings:
@@ -84,6 +86,20 @@ class Settings:
         metadata={
             "help": "Folder of the build and run commands; by default that of the settings file or workspace."
         },
+    )
+    detail: str = field(
+        default="pairs",
+        metadata={"help": "What dynamic checks tell of races: pairs of statements, or flags (racing words)."},
+    )
+    all_blocks: bool = field(
+        default=False, metadata={"help": "Dynamic checks look at every block, not at a sample."}
+    )
+    watch_all: bool = field(
+        default=False,
+        metadata={"help": "Dynamic checks also watch accesses that are proved race-free."},
+    )
+    nvcc: str | None = field(
+        default=None, metadata={"help": "The CUDA compiler of dynamic checks; by default the one found."}
     )
     inlay_hints: bool = field(default=True, metadata={"help": "Show n-way conflicts beside the access."})
     code_lens: bool = field(default=True, metadata={"help": "Show each kernel's verdict above it."})
@@ -192,11 +208,15 @@ def _converted(name: str, value: Any) -> Any:
         return _severities(value)
     if name == "arch":
         return _architecture(value)
-    if name in ("solver", "inlay_hints", "code_lens"):
+    if name == "detail":
+        if value not in _DETAILS:
+            raise ValueError(f"expected {' or '.join(_DETAILS)}, got {value!r}")
+        return value
+    if name in ("solver", "inlay_hints", "code_lens", "all_blocks", "watch_all"):
         return _checked(value, bool, "true or false")
-    if name in ("compile_commands", "program_folder") and value is None:
+    if name in ("compile_commands", "program_folder", "nvcc") and value is None:
         return None
-    if name in ("std", "compile_commands", "build_command", "run_command", "program_folder"):
+    if name in ("std", "compile_commands", "build_command", "run_command", "program_folder", "nvcc"):
         return _checked(value, str, "a string")
     if name == "banks" and value is None:
         return None
@@ -266,6 +286,8 @@ def settings_schema() -> dict[str, Any]:
         "banks": {"type": ["integer", "null"], "minimum": 1, "maximum": 32},
         "compile_commands": {"type": ["string", "null"]},
         "program_folder": {"type": ["string", "null"]},
+        "nvcc": {"type": ["string", "null"]},
+        "detail": {"enum": [*_DETAILS]},
         "severity": {
             "type": "object",
             "additionalProperties": False,

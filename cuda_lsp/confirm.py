@@ -80,6 +80,7 @@ def job_for(
     path: Path, text: str, kernel: Kernel, report: KernelReport, settings: Settings, options: CheckOptions
 ) -> CheckJob:
     """What to run for one kernel."""
+    options = chosen(options, settings)
     return CheckJob(
         path=path,
         text=text + kernel.instantiated_by,
@@ -101,6 +102,17 @@ def job_for(
         seed=options.seed,
         deadline=options.deadline,
         lock_step=runs_in_lock_step(kernel, settings),
+    )
+
+
+def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
+    """The options, and what the settings say where they are silent."""
+    return evolve(
+        options,
+        detail=options.detail if options.detail is not Detail.PAIRS else Detail(settings.detail),
+        all_blocks=options.all_blocks or settings.all_blocks,
+        watch_all=options.watch_all or settings.watch_all,
+        nvcc=options.nvcc or (Path(settings.nvcc) if settings.nvcc else None),
     )
 
 

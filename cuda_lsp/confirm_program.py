@@ -17,6 +17,7 @@ from cuda_lsp.confirm import (
     Cancelled,
     CheckOptions,
     Progress,
+    chosen,
     compile_options,
     kernel_parameters,
     kernel_shapes,
@@ -129,7 +130,7 @@ def program_job(
     wanted: Sequence[str] = (),
 ) -> ProgramJob:
     """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
-    first = files[0]
+    first, options = files[0], chosen(options, settings)
     kernels = [
         _kernel(report, kernel, settings, options)
         for file in files

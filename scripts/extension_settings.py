@@ -21,7 +21,7 @@ OF_THE_EXTENSION = ("cuda-lsp.server.command", "cuda-lsp.trace.server")
 RESTRICTED = (
     *("server.command", "includeDirs", "defines", "std", "compileCommands"),
     *("programArguments", "programSources", "programLink"),
-    *("buildCommand", "runCommand", "programFolder"),
+    *("buildCommand", "runCommand", "programFolder", "nvcc"),
 )
 
 

@@ -21,6 +21,7 @@ from cuda_lsp.dynamic.runs import (
     RunOutcome,
     SeenBanks,
     SeenFault,
+    SeenFlag,
     SeenRace,
     SiteKind,
     Stuck,
@@ -109,7 +110,7 @@ def notes(result: CheckResult) -> Iterator[str]:
         if outcome.blocks_checked < outcome.blocks_total:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
         if outcome.flags:
-            yield f"{len({f.place for f in outcome.flags})} words raced (`flags` does not tell where)"
+            yield _flagged(outcome.flags)
         nowhere = sum(any(result.sites[k].site is None for k in race.sites) for race in outcome.races)
         if nowhere:
             yield f"{nowhere} pairs of instructions raced that stand in no file of yours"
@@ -120,6 +121,18 @@ def notes(result: CheckResult) -> Iterator[str]:
             yield f"accesses outside the buffers of the check were not carried out (line {lines})"
         yield from (with_lines(text, result.sites) for text in outcome.not_covered)
     yield from result.notes
+
+
+def _flagged(flags: Sequence[SeenFlag]) -> str:
+    """How many words raced, and an example."""
+    one = min(flags, key=lambda flag: (flag.block, flag.place.offset))
+    where = f"byte {one.place.offset} of {source_name(one.place.array or 'memory')}"
+    first, second = sorted(one.warps)
+    who = f"in warp {first}" if first == second else f"between warps {first} and {second}"
+    count = len({flag.place for flag in flags})
+    return (
+        f"{count} words raced, as {where} {who} of block {one.block} (`flags` does not tell the statements)"
+    )
 
 
 def with_lines(text: str, sites: Sequence[PtxSite]) -> str:

@@ -21,7 +21,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, failure_of, job_for, output_of, problems_of
+from cuda_lsp.confirm import CheckOptions, chosen, failure_of, job_for, output_of, problems_of
 from cuda_lsp.confirm_program import (
     Analysed,
     build_job,
@@ -173,7 +173,7 @@ class DynamicChecks:
     ) -> tuple[str | None, str]:
         """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
         progress = await _Progress.begin(server, f"Running {file.path.name} under check")
-        options, how = CheckOptions(engine=engine), options_of(settings)
+        options, how = chosen(CheckOptions(engine=engine), settings), options_of(settings)
         try:
             if how.build:
                 built = await self._alone(

@@ -8,6 +8,8 @@ import jsonschema
 import pytest
 
 from cuda_lsp.config import PATIENT, Settings, find_settings_file, load, merge, settings_schema
+from cuda_lsp.confirm import CheckOptions, chosen
+from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.hardware import UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Severity
 
@@ -98,3 +100,14 @@ def test_the_command_line_is_patient_unless_the_file_says_otherwise(tmp_path: Pa
     assert load(tmp_path, PATIENT)[0].solver_budget == PATIENT.solver_budget
     (tmp_path / "cuda-lsp.toml").write_text("solver-budget = 100\n")
     assert load(tmp_path, PATIENT)[0].solver_budget == 100
+
+
+def test_settings_speak_where_the_options_of_a_check_are_silent():
+    values = {"detail": "flags", "all-blocks": True, "watchAll": True, "nvcc": "/opt/nvcc"}
+    settings, problems = merge(Settings(), values, "here")
+    options = chosen(CheckOptions(), settings)
+    assert not problems
+    assert (options.detail, options.all_blocks, options.watch_all) == (Detail.FLAGS, True, True)
+    assert options.nvcc == Path("/opt/nvcc")
+    assert chosen(CheckOptions(nvcc=Path("/mine")), settings).nvcc == Path("/mine")
+    assert [p.key for p in merge(Settings(), {"detail": "some"}, "here")[1]] == ["detail"]
