@@ -4,7 +4,8 @@
 
 The six kernels of ``dynamic.py timing``, each as written and with each of its barriers removed, at those
 sizes, races in shared memory only (racecheck knows no other). racecheck runs the program as nvcc builds it by
-default (O3) and built like our own (O0); we run O0. Writes ``racecheck.json``. Needs a GPU, PyCUDA, nvcc and
+default (O3), and two of its blocks, built like our own (O0), too: of all blocks it prints too many hazards to
+read them. We run O0. Writes ``racecheck.json``. Needs a GPU, PyCUDA, nvcc and
 compute-sanitizer.
 """
 
@@ -16,12 +17,14 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from attrs import evolve
+from attrs import define, evolve, field
 from dynamic import CACHE, HERE, built, shared_only
 from dynamic_cases import FIXTURES, TIMING, Launch, compiled, line_pairs
 from fixture_cases import Case, cases
@@ -30,11 +33,13 @@ from benchmarks.card import EMULATED, Kept, begin_again, few, open_engine
 from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.runs import Level
 
-_LEVELS = {"O3": (), "O0": ("-Xcicc", "-O0", "-Xptxas", "-O0")}
-_SECONDS = 150.0
-"""After which a run of racecheck is ended: it takes 60,000 times as long as some of the kernels."""
+_OPTIONS = {"O3": (), "O0": ("-Xcicc", "-O0", "-Xptxas", "-O0")}
+_RUNS = (("all blocks", "O3", 0, 20_000), ("2 blocks", "O3", 2, 300_000), ("2 blocks, O0", "O0", 2, 300_000))
+"""Runs of racecheck: name, build, blocks (0: all), and how many hazards it is let to print."""
+_SECONDS = 120.0
 
-_ACCESS = re.compile(r"\b(Read|Write) access at .* in (\S+):(\d+)(?: \[(\d+) hazards\])?\s*$")
+_ACCESS = re.compile(r"\b(?:Read|Write) (?:access|Thread \S+) at .* in (\S+):(\d+)")
+_BEST = re.compile(r"([\d.]+) no error$")
 _SUMMARY = re.compile(r"RACECHECK SUMMARY: (.*)")
 
 Pairs = set[tuple[int, int]]
@@ -64,75 +69,109 @@ def compare(engine: GpuEngine, kept: Kept) -> None:
     """A row for each case: expected, ours, and racecheck's at each level."""
     pending = few(chosen(), 3)
     with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(6) as pool:
-        theirs = {
-            case.name: {level: pool.submit(_racecheck, Path(place), launch, case, level) for level in _LEVELS}
-            for launch, case in pending
-        }
+        theirs = {case.name: pool.submit(_theirs, Path(place), launch, case) for launch, case in pending}
         for launch, case in pending:
-            said = {level: future.result() for level, future in theirs[case.name].items()}
-            kept.add(case.name, partial(_row, engine, launch, case, said))
+            kept.add(case.name, partial(_row, engine, launch, case, theirs[case.name].result()))
             begin_again(engine.usable)
-    racy = [row for row in kept.good if row["expected"]]
-    for who in ("ours", *_LEVELS):
-        rows = [row for row in racy if row[who] is not None]
-        found = sum(bool(row[who]) for row in rows)
-        pairs = sum(len({*map(tuple, row[who])} & {*map(tuple, row["expected"])}) for row in rows)
-        of = sum(len(row["expected"]) for row in rows)
-        wrong = sum(len({*map(tuple, row[who] or ())} - {*map(tuple, row["expected"])}) for row in kept.good)
-        print(f"{who}: {found} of {len(rows)} racy kernels, {pairs} of {of} line pairs, {wrong} others")
+    for who in ("ours", *(name for name, *_ in _RUNS)):
+        rows = [(_pairs(row["expected"]), _pairs(row[who])) for row in kept.good if row[who] is not None]
+        racy = [(expected, found) for expected, found in rows if expected]
+        seen, total = sum(len(e & f) for e, f in racy), sum(len(e) for e, _ in racy)
+        told, wrong = sum(bool(f) for _, f in racy), sum(len(f - e) for e, f in rows)
+        print(f"{who}: {told} of {len(racy)} racy kernels, {seen} of {total} line pairs, {wrong} others")
 
 
-def _row(engine: GpuEngine, launch: Launch, case: Case, said: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def _pairs(rows: list[list[int]]) -> Pairs:
+    return {(row[0], row[1]) for row in rows}
+
+
+def _row(engine: GpuEngine, launch: Launch, case: Case, theirs: dict[str, Any]) -> dict[str, Any]:
     lines = _lines_of(launch.kernel, case.text)
     launch = evolve(launch, grid=(2, 1, 1)) if EMULATED else launch
     run = shared_only(compiled(case.path, case.text, Level.O0, CACHE), launch)
     outcome = engine.run(run, lambda stage: None)
-    row: dict[str, Any] = {
+    within = evolve(outcome, races=tuple(r for r in outcome.races if r.blocks[0] == r.blocks[1]))
+    return {
         "kernel": launch.kernel,
         "expected": sorted({race.lines for race in case.races if race.lines[0] in lines}),
-        "ours": sorted(line_pairs(outcome, run)),
+        "ours": sorted(line_pairs(within, run)),
         "ms": round(outcome.seconds * 1000, 3),
         "failure": outcome.failure,
+        **theirs,
     }
-    for level, told in said.items():
-        row |= {level: told.get("pairs"), f"{level} says": told["says"], f"{level} ms": told.get("ms")}
+
+
+def _theirs(place: Path, launch: Launch, case: Case) -> dict[str, Any]:
+    """For each run the pairs of lines (none where it did not end), its summary, the milliseconds."""
+    programs = {level: place / f"{case.name}-{level}" / "program" for level in _OPTIONS}
+    for level, options in _OPTIONS.items():
+        _build(programs[level], case, options)
+    row: dict[str, Any] = {}
+    for name, level, blocks, limit in _RUNS:
+        told = _racecheck(programs[level], launch.kernel, case.path.name, blocks, limit)
+        row |= {name: told.pop("pairs", None), f"{name}, racecheck": told}
     return row
 
 
-def _racecheck(place: Path, launch: Launch, case: Case, level: str) -> dict[str, Any]:
-    """Its pairs of lines in one variant (none where it did not end), its summary, the milliseconds."""
-    home = place / f"{case.name}-{level}"
+def _build(program: Path, case: Case, options: tuple[str, ...]) -> None:
+    """The timed kernels with the case's text in place of its fixture."""
+    home = program.parent
     (home / "benchmarks").mkdir(parents=True)
     shutil.copytree(FIXTURES, home / "fixtures")
     (home / "fixtures" / case.path.name).write_text(case.text)
-    source, program = home / "benchmarks" / "dynamic_kernels.cu", home / "program"
+    source = home / "benchmarks" / "dynamic_kernels.cu"
     shutil.copy(HERE / source.name, source)
-    command = ("compute-sanitizer", "--tool", "racecheck", str(program), launch.kernel, "1")
+    built(source, program, "-lineinfo", *options)
+
+
+def _racecheck(program: Path, kernel: str, file: str, blocks: int, limit: int) -> dict[str, Any]:
+    command = (
+        "compute-sanitizer", "--tool", "racecheck", "--racecheck-report", "all",
+        "--print-limit", str(limit), str(program), kernel, "1", str(blocks),
+    )  # fmt: skip
     try:
-        built(source, program, "-lineinfo", *_LEVELS[level])
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
-    except (subprocess.SubprocessError, OSError) as error:
-        return {"says": f"{type(error).__name__}: {error}"[:200]}
-    print(case.name, level, done.stdout[:3000], done.stderr[:500], flush=True)
-    summary, best = _SUMMARY.search(done.stdout), re.search(r"^([\d.]+) no error", done.stdout, re.M)
-    if summary is None:
-        return {"says": done.stdout[-200:]}
-    ms = float(best[1]) if best else None
-    return {"pairs": sorted(reported(done.stdout, case.path.name)), "says": summary[1], "ms": ms}
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except OSError as error:
+        return {"problem": str(error)}
+    alarm = threading.Timer(_SECONDS, child.kill)
+    alarm.start()
+    with child:
+        assert child.stdout is not None
+        told = Told.read(child.stdout, file)
+    alarm.cancel()
+    if not told.summary:
+        return {"problem": f"ended in {_SECONDS:g} s or before its summary"}
+    return {"pairs": sorted(told.pairs), "says": told.summary, "analysed": told.analysed, "ms": told.ms}
 
 
-def reported(output: str, file: str) -> Pairs:
-    """Pairs of lines of one file, ascending: racecheck tells an access and, below it, those it races with."""
-    pairs: Pairs = set()
-    first: int | None = None
-    for line in output.splitlines():
-        access = _ACCESS.search(line)
-        if "Race reported" in line:
-            first = int(access[3]) if access and Path(access[2]).name == file else None
-        elif access and first is not None and Path(access[2]).name == file:
-            second = int(access[3])
-            pairs.add((min(first, second), max(first, second)))
-    return pairs
+@define
+class Told:
+    """What racecheck said of one file: pairs of lines, ascending; how many of its reports are analyses."""
+
+    pairs: Pairs = field(factory=set[tuple[int, int]])
+    analysed: int = 0
+    summary: str = ""
+    ms: float | None = None
+
+    @classmethod
+    def read(cls, lines: Iterable[str], file: str) -> Told:
+        """It tells one access and, below it, those that it races with: hazards one by one, or analysed."""
+        told, first, within = cls(), 0, False
+        for line in lines:
+            if "Race reported" in line or "hazard detected" in line:
+                first, within = 0, True
+                told.analysed += "Race reported" in line
+            if (access := _ACCESS.search(line)) and within:
+                number = int(access[2]) if Path(access[1]).name == file else 0
+                if first and number:
+                    told.pairs.add((min(first, number), max(first, number)))
+                within = bool(number)
+                first = first or number
+            elif summary := _SUMMARY.search(line):
+                told.summary = summary[1]
+            elif best := _BEST.match(line):
+                told.ms = float(best[1])
+        return told
 
 
 def main() -> None:
