@@ -5,8 +5,8 @@
 The six kernels of ``dynamic.py timing``, each as written and with each of its barriers removed, at those
 sizes, races in shared memory only (racecheck knows no other). racecheck runs the program as nvcc builds it by
 default (O3) with its own default report; and two blocks of it, built like our own (O0), too, with each hazard
-told (of all blocks that takes it minutes). We run O0. Writes ``racecheck.json``. Needs a GPU, PyCUDA, nvcc and
-compute-sanitizer.
+told (of all blocks that takes it minutes). We run O0. Writes ``racecheck.json``. Needs a GPU, PyCUDA, nvcc
+and compute-sanitizer.
 """
 
 from __future__ import annotations
