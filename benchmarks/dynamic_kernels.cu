@@ -1,6 +1,6 @@
 // The fixtures' kernels at sizes that fill a GPU, for native timing and for compute-sanitizer.
 // Build: nvcc -O3 -arch=native benchmarks/dynamic_kernels.cu; run: a.out KERNEL REPETITIONS [BLOCKS] (prints
-// milliseconds). BLOCKS: so many of the grid's first row.
+// milliseconds). BLOCKS: so many of the grid's first row, and for matmul of a matrix that has no more.
 
 #include <cstdio>
 #include <cstdlib>
@@ -63,7 +63,7 @@ int main(int count, char** arguments) {
     if (!strcmp(name, "transpose_padded"))
         timed([&] { transpose_file::transpose_padded<<<part(dim3(64, 64)), dim3(32, 32)>>>(y, x, 2048); }, repetitions);
     if (!strcmp(name, "matmul"))
-        timed([&] { matmul_file::matmul<<<part(dim3(64, 64)), dim3(16, 16)>>>(y, x, z, 1024); }, repetitions);
+        timed([&] { matmul_file::matmul<<<part(dim3(64, 64)), dim3(16, 16)>>>(y, x, z, blocks ? 16 * blocks : 1024); }, repetitions);
     if (!strcmp(name, "histogram"))
         timed([&] { histogram_file::histogram<<<part(1056), 128>>>((unsigned*)y, (unsigned char*)x, n); }, repetitions);
     if (!strcmp(name, "scan")) timed([&] { scan_file::scan<<<part(n / 256), 128, 1024>>>(y, x, 256); }, repetitions);
