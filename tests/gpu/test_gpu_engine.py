@@ -25,7 +25,7 @@ from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
-from cuda_lsp.model import LaunchConfig, Space
+from cuda_lsp.model import LaunchConfig, Mode, Space
 
 pytestmark = needs_nvcc
 ROOT = Path(__file__).resolve().parents[2]
@@ -417,6 +417,20 @@ def test_atomics_of_block_scope_race_between_blocks(engine: GpuEngine, tmp_path:
     assert outcome_of(engine, run_of(tmp_path, text % "_block", OUT)).races == ()
     (race,) = outcome_of(engine, run_of(tmp_path, text % "_block", OUT, grid=4)).races
     assert race.blocks[0] != race.blocks[1]
+
+
+def test_an_atomic_load_writes_nothing(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """#include <cuda/atomic>
+__global__ void k(int* out) {
+    cuda::atomic_ref<int, cuda::thread_scope_block> f(*out);
+    int i = 64 * blockIdx.x + threadIdx.x + 1;
+    if (threadIdx.x & 1) out[i] = f.load(cuda::memory_order_relaxed); else out[i] = *out;
+    %s
+}"""
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT, grid=2)).races == ()
+    write = "if (i == 1) f.store(3, cuda::memory_order_relaxed);"
+    races = outcome_of(engine, run_of(tmp_path, text % write, OUT, grid=2)).races
+    assert {race.modes for race in races} == {(Mode.READ, Mode.ATOMIC)}
 
 
 def test_both_stores_of_one_thread_are_named(engine: GpuEngine, tmp_path: Path) -> None:
