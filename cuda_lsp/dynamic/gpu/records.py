@@ -19,7 +19,8 @@ Records = np.ndarray[Any, Any]
 
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
 RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
-OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 20  # of one
+OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 28  # of one
+OBJECT_BYTES, TOLD_BYTES = 16, 32
 CLOCK_BYTES, THREAD_BYTES, PLACES = 16, 32, 128 + 16  # places where threads hand over, and barriers
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
