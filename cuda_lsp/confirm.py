@@ -27,6 +27,7 @@ from cuda_lsp.dynamic.job import (
 from cuda_lsp.dynamic.observe import ending, merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
+from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
@@ -43,7 +44,7 @@ from cuda_lsp.model import (
     ToolError,
     Verdict,
 )
-from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.analyze import Analyzer, frontend_options
 from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import array_bytes
@@ -90,7 +91,7 @@ def job_for(
         range=report.range,
         parameters=_limited(kernel_parameters(kernel), kernel, report),
         trials=_trials(kernel, report, settings),
-        options=compile_options(settings),
+        options=compile_options(settings, path),
         cache=cache_folder(),
         engine=options.engine,
         nvcc=options.nvcc,
@@ -116,10 +117,18 @@ def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
     )
 
 
-def compile_options(settings: Settings) -> CompileOptions:
-    """What the settings say to a compiler."""
-    folders = tuple(Path(folder) for folder in settings.include_dirs)
-    return CompileOptions(folders, settings.defines, _real_architecture(settings.arch), settings.std)
+def compile_options(settings: Settings, path: Path | None = None) -> CompileOptions:
+    """What the settings say to a compiler, and the compilation database that governs ``path``."""
+    options = frontend_options(settings)
+    if path is not None:
+        options, _ = options_for(path.absolute(), options)  # the analysis tells what is wrong with it
+    return CompileOptions(
+        tuple(Path(folder) for folder in options.include_dirs),
+        options.defines,
+        _real_architecture(settings.arch),
+        options.std.replace("gnu++", "c++"),  # nvcc knows these only
+        (*options.arguments, *options.device),
+    )
 
 
 def proved_free(report: KernelReport) -> bool:

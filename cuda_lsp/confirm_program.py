@@ -141,7 +141,7 @@ def program_job(
         path=first.path,
         text=first.text,
         kernels=tuple(kernels),
-        options=compile_options(settings),
+        options=compile_options(settings, first.path),
         cache=cache_folder(),
         folder=program.folder or first.path.absolute().parent,
         arguments=program.arguments,

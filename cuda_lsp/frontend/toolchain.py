@@ -41,7 +41,8 @@ _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
 class FrontendOptions:
     """How files are parsed. ``arguments`` are further compiler flags, already clang's.
 
-    ``compile_commands``: path of the database to use; None: the nearest above each file.
+    ``compile_commands``: path of the database to use; None: the nearest above each file. ``device``: what
+    nvcc needs besides, and clang does not know.
     """
 
     include_dirs: tuple[str, ...] = ()
@@ -50,6 +51,7 @@ class FrontendOptions:
     std: str = "c++17"
     arguments: tuple[str, ...] = ()
     compile_commands: str | None = None
+    device: tuple[str, ...] = ()
 
     @property
     def compute(self) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from cuda_lsp.config import Settings
+from cuda_lsp.confirm import compile_options
 from cuda_lsp.frontend.surroundings.compile_commands import find_database, options_for, translate
 from cuda_lsp.frontend.toolchain import FrontendOptions
 
@@ -70,3 +72,21 @@ def test_a_broken_database_gives_one_clear_message(tmp_path: Path) -> None:
     assert options == FrontendOptions()
     assert len(errors) == 1
     assert "compile_commands.json is not used" in errors[0].message
+
+
+def test_a_dynamic_check_compiles_with_the_flags_of_the_build(tmp_path):
+    words = [
+        *("nvcc", "-std=gnu++20", "-DMODE=2", "-UNDEBUG", "-Iinc", "-isystem", "sys", "-include", "all.h"),
+        *("--expt-relaxed-constexpr", "-extended-lambda", "-O3", "-arch=sm_86", "-c", "a.cu"),
+    ]
+    entry = {"directory": str(tmp_path), "file": "a.cu", "arguments": words}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    settings = Settings(defines=("MINE",), include_dirs=("/mine",))
+    options = compile_options(settings, tmp_path / "a.cu")
+    assert options.include_dirs == (Path("/mine"), tmp_path / "inc", tmp_path / "sys")
+    assert options.defines == ("MODE=2", "MINE") and options.std == "c++20"
+    assert options.extra == (
+        *("-UNDEBUG", "-include", "all.h"),
+        *("--expt-relaxed-constexpr", "-extended-lambda"),
+    )
+    assert compile_options(settings).defines == ("MINE",)

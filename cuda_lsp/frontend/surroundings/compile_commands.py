@@ -36,6 +36,8 @@ _VALUED: dict[str, str] = {
     "-MT": "skip", "-MQ": "skip", "-L": "skip", "-l": "skip", "-maxrregcount": "skip", "-U": "undefine",
     "--undefine-macro": "undefine", "-rdc": "skip", "--options-file": "response", "-optf": "response",
 }  # fmt: skip
+# What nvcc allows only when it is asked to; a kernel compiled without may not compile.
+_DEVICE = re.compile(r"--?(?:expt-(?:relaxed-constexpr|extended-lambda)|extended-lambda)")
 _JOINED = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote")
 _ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_(\d+)")
 
@@ -50,6 +52,7 @@ class CompileFlags:
     headers: tuple[str, ...] = ()
     std: str | None = None
     arch: str | None = None
+    device: tuple[str, ...] = ()
 
     def applied_to(self, options: FrontendOptions) -> FrontendOptions:
         """``options`` with these flags; the user's own folders and macros come first and win."""
@@ -63,6 +66,7 @@ class CompileFlags:
                 *(word for header in self.headers for word in ("-include", header)),
                 *options.arguments,
             ),
+            device=self.device,
         )
 
 
@@ -141,6 +145,7 @@ def translate(words: Sequence[str], folder: Path) -> CompileFlags:
         ),
         std=standards[-1] if standards else None,
         arch=f"sm_{max(architectures)}" if architectures else None,
+        device=tuple(dict.fromkeys(values.get("device", ()))),
     )
 
 
@@ -151,6 +156,9 @@ def _flags(words: list[str], folder: Path, depth: int) -> Iterator[tuple[str, st
         position += 1
         if word.startswith("@"):
             yield from _response(word[1:], folder, depth)
+            continue
+        if _DEVICE.fullmatch(word):
+            yield "device", word
             continue
         name, equals, value = word.partition("=")
         kind = _VALUED.get(word)
