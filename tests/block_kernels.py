@@ -348,7 +348,8 @@ def kernel(name: str, variants: dict[str, str]) -> str:
     cases = "\n".join(f"    if (variant == {k}) {{{body}\n    }}" for k, body in enumerate(variants.values()))
     return f"""extern "C" __global__ void {name}(int* out) {{
     __shared__ int s[32];
-    int t = threadIdx.x, l = t % 32, w = t / 32, b = blockIdx.x % {TOGETHER}, variant = blockIdx.x / {TOGETHER};
+    int t = threadIdx.x, l = t % 32, w = t / 32;
+    int b = blockIdx.x % {TOGETHER}, variant = blockIdx.x / {TOGETHER};
     int *g = out + {WORDS} * variant, *c = g + {WORDS - 16};
 {cases}
 }}

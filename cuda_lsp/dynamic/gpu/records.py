@@ -28,7 +28,7 @@ CONTROL = np.dtype(
         *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
         *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
-        *((name, "u8") for name in ("told", "known", "fenced", "clocks", "clocks_stride")),
+        *((name, "u8") for name in ("told", "known", "fenced", "widths", "clocks", "clocks_stride")),
         *((name, "u8") for name in ("cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),

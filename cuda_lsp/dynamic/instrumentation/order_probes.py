@@ -172,8 +172,8 @@ class OrderProbes:
     def _holding(self, releases: bool) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What goes around an access that tells other blocks: it is made alone, in turn with others there.
 
-        Who has to wait goes around the loop, never past its end: lanes that wait for each other there would wait
-        for one that they keep out. The first two statements are where it tries again.
+        Who has to wait goes around the loop, never past its end: lanes that wait for each other there would
+        wait for one that they keep out. The first two statements are where it tries again.
         """
         again, busy = (Label("$" + self.labels.new(stem)) for stem in ("again", "busy"))
         hold = probes.held_by("clsp_hold", "%clsp_at", str(int(releases)))

@@ -12,7 +12,8 @@
 // for that group.
 // Compiled by the user's nvcc (`-rdc=true -ptx`) and put in front of the instrumented module; it includes no
 // other header, so that it builds wherever the user's code does. CLSP_CLOCKS: locks, flags or mbarriers may order
-// the kernel's threads; other kernels do not pay for what follows them.
+// the kernel's threads; other kernels do not pay for what follows them. CLSP_WIDTHS: the same for atomics of
+// several widths.
 
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -107,6 +108,7 @@ struct Control {
     Told* told;      // per object and checked block
     Known* known;    // per two checked blocks: what the first knows of the second; of itself: how often it has learned
     u32* fenced;     // FENCED words a checked thread, see there
+    const u8* widths;  // of sites, where atomics have several: see `widths.cuh`
     u8* clocks;      // per checked block: what its threads know of each other; null: no locks or flags order them
     u64 clocks_stride;
     u64 cells;       // shadow of shared memory when it lies in global memory
@@ -176,6 +178,9 @@ DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
 #include "reports.cuh"
 #include "shared.cuh"
 #include "global.cuh"
+#ifdef CLSP_WIDTHS
+#include "widths.cuh"
+#endif
 #include "tiles.cuh"
 #include "meetings.cuh"
 #ifdef CLSP_CLOCKS
