@@ -98,7 +98,7 @@ CORRECT = {
         if (t == 0 && b == 3) { WAIT(c + 2) g[8] = g[0] + g[1]; }""",
     "lock_of_leaders": """
         if (t == 0)
-            for (int k = 0; k < 2; ++k) {
+            for (int k = b; k < 4; k += 2) {
                 LOCK(c)
                 g[0] += b;
                 UNLOCK(c)
@@ -112,7 +112,7 @@ CORRECT = {
                 done = true;
             }""",
     "tickets": """
-        if (l == 0) {
+        if (t == 0) {
             int mine = atomicAdd(c, 1);
             while (atomicAdd(c + 1, 0) != mine) { }
             __threadfence();
@@ -122,7 +122,7 @@ CORRECT = {
         }""",
     "in_turns": """
         if (t == 0)
-            for (int k = b; k < 8; k += 4) {
+            for (int k = b; k < 6; k += 4) {
                 while (atomicAdd(c, 0) != k) { }
                 g[0] += k;
                 __threadfence();
@@ -255,6 +255,27 @@ BROKEN = {
             WAIT(c)
             g[8] = g[0];  //1
         }""",
+    "behind_the_first_of_two_flags": """
+        if (t == 0 && b == 0) {
+            SET(c)
+            g[0] = 1;  //1
+            SET(c + 1)
+        }
+        if (t == 0 && b == 1) {
+            WAIT(c)
+            for (int k = 0; k < 200; ++k) atomicAdd(c + 2, 0);
+            g[8] = g[0];  //1
+        }""",
+    "waits_for_one_of_two": """
+        if (t == 0 && b < 2) {
+            g[b] = 1;  //1
+            SET(c + b)
+        }
+        if (t == 0 && b == 2) {
+            WAIT(c)
+            g[8] = g[1];  //1
+        }
+        if (t == 32 && b == 2) WAIT(c + 1)""",
     "another_thread_waits": """
         if (t == 0 && b == 0) {
             g[0] = 1;  //1

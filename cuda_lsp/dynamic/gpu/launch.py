@@ -215,7 +215,7 @@ class Launch:
     def _choose_blocks(self) -> None:
         """Checked blocks, as many as their shadows fit into memory."""
         chosen = range(self._total_blocks) if self.request.blocks is None else self.request.blocks
-        each = (4 + records.FENCED_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
+        each = (4 + records.DEALINGS_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
         if self.layout.clocks:
@@ -278,7 +278,7 @@ class Launch:
             values["objects"] = self.memory.allocate("objects", records.OBJECT_BYTES * records.OBJECTS)
             values["told"] = self.memory.allocate("told", records.TOLD_BYTES * records.OBJECTS * checked)
             values["known"] = self.memory.allocate("known", records.KNOWN_BYTES * checked * checked)
-            values["fenced"] = self.memory.allocate("fenced", records.FENCED_BYTES * count * checked)
+            values["dealings"] = self.memory.allocate("dealings", records.DEALINGS_BYTES * count * checked)
         if len(self.memory.extents) > records.RANGES:
             values["range_count"] = 0
             self.not_covered.append(f"global memory: more than {records.RANGES} buffers and variables")
