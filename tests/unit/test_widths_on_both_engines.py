@@ -119,7 +119,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> KernelRun:
     module = compile_module(path, SOURCE, options, Level.O0, find_toolkit(), folder / "cache")
     out = Argument("out", bytes(8), ((0, Buffer("out", np.zeros(64 * len(VARIANTS), np.uint8), 8)),))
     launch = LaunchConfig((64, 1, 1), (2 * len(VARIANTS), 1, 1), 0)
-    return KernelRun(module.ptx, "widths", launch, (out,), sites_of(module, "widths"), deadline=60.0)
+    return KernelRun(module.ptx, "widths", launch, (out,), sites_of(module, "widths"), deadline=300.0)
 
 
 @pytest.fixture(autouse=True)
