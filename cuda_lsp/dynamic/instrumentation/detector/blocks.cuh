@@ -92,7 +92,11 @@ APART u32 released_as(u64 me) {
     return number;
 }
 
-APART void released(u64 me) { released_as(me); }
+// The same within the block; nothing is new where the access has just told other blocks.
+APART void released(u64 me) {
+    Dealings* mine = my_dealings(thread_of(me));
+    if (mine->released[(mine->releases - 1) & 3] >> 32 != met_by(moment(me))) released_as(me);
+}
 
 APART bool is_told(u64 old, u32 number) {
     u32 epoch = number >> IN_EPOCH, block = ordinal_of(g_block(old));
@@ -229,6 +233,7 @@ SLOW void clsp_learn(u64 address, u32 low, u32 high, u32 held) {
     if (object < 0) return;
     u64 me = stamp(low, high, 0);
     volatile Dealings* mine = my_dealings(thread_of(me));
+    __threadfence();  // the value was there before what is looked at now
     u32 version = held == NOT_HELD ? *version_of(object) : held + 1;
     if (!(version & 1) && mine->learned_at == object + 1 && mine->learned == version) return;
     __threadfence();
