@@ -68,6 +68,7 @@ class Machine:
         while True:
             steps += 1
             if steps % 16 == 0 and time.monotonic() > self.deadline:
+                self.waits.stop(spinning=True, here=here, late=True)
                 raise Stopped("the kernel did not finish before the deadline")
             if steps % _LOOK == 0 and self.endless.seen_before((self.jumps % _PATIENCE, here)):
                 self.waits.stop(spinning=True, here=here)

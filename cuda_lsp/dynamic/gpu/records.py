@@ -115,10 +115,13 @@ def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) ->
         pair = key >> 32, key & 0xFFFFFFFF
         if max(pair) >= len(sites):
             continue  # damaged: see ``damaged_races``
+        first, second = (sites[number].effect or Mode.READ for number in pair)
+        if not (first.writes or second.writes):
+            continue  # the detector takes atomic loads for updates
         races.append(
             SeenRace(
                 sites=pair,
-                modes=(sites[pair[0]].mode or Mode.READ, sites[pair[1]].mode or Mode.READ),
+                modes=(first, second),
                 threads=(int(record["threads"][0]), int(record["threads"][1])),
                 blocks=(int(record["blocks"][0]), int(record["blocks"][1])),
                 place=book.place(bool(record["space"]), int(record["address"])),
@@ -203,7 +206,7 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
             here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
             waiting.append((site, len(here), int(here[0])))
         missing = len(alive) > len(waits)
-        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing))
+        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing, late=missing))
     return tuple(stuck)
 
 

@@ -106,11 +106,11 @@ class OrderProbes:
         mask: str | None,
     ) -> Iterator[Statement]:
         """A barrier or warp synchronisation. ``mask``: who takes part (``participants``)."""
-        plain = evolve(instruction, guard=None)
+        plain, words = evolve(instruction, guard=None), instruction.modifiers
         if not self.watch.races:
+            yield from self._together(instruction, mask)
             yield plain
             return
-        words = instruction.modifiers
         block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
         if not block_barrier:
             yield plain
@@ -127,8 +127,18 @@ class OrderProbes:
             if "arrive" not in words:
                 yield from self._departs(name)
             return
+        yield from self._together(instruction, mask)
         yield plain
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
+
+    @staticmethod
+    def _together(barrier: Instruction, mask: str | None) -> Iterator[Verbatim]:
+        """Before a barrier that takes the lanes of a warp one by one: they meet, for probes keep them apart.
+
+        What ptxas 13.0 makes of it lets lanes that come apart through too early (seen on an H200).
+        """
+        if mask == "all" and barrier.base == "barrier" and not {"aligned", "warp"} & {*barrier.modifiers}:
+            yield Verbatim("\tbar.warp.sync -1;")
 
     def warp_met(self, mask: str | None) -> Iterator[Statement]:
         """The lanes that take part have waited for one another."""
