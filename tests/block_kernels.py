@@ -98,31 +98,22 @@ CORRECT = {
         if (t == 0 && b == 3) { WAIT(c + 2) g[8] = g[0] + g[1]; }""",
     "lock_of_leaders": """
         if (t == 0)
-            for (int k = 0; k < 2; ++k) {
+            for (int k = b; k < 4; k += 2) {
                 LOCK(c)
                 g[0] += b;
                 UNLOCK(c)
             }""",
     "lock_of_several_lanes": """
-        for (bool done = t > 1; !done;)
+        for (bool done = t > 1 || b > 1; !done;)
             if (atomicCAS(c, 0, 1) == 0) {
                 __threadfence();
                 g[0] += l;
                 UNLOCK(c)
                 done = true;
             }""",
-    "tickets": """
-        if (l == 0) {
-            int mine = atomicAdd(c, 1);
-            while (atomicAdd(c + 1, 0) != mine) { }
-            __threadfence();
-            g[0] += 1;
-            __threadfence();
-            atomicAdd(c + 1, 1);
-        }""",
     "in_turns": """
         if (t == 0)
-            for (int k = b; k < 8; k += 4) {
+            for (int k = b; k < 6; k += 4) {
                 while (atomicAdd(c, 0) != k) { }
                 g[0] += k;
                 __threadfence();
@@ -255,6 +246,27 @@ BROKEN = {
             WAIT(c)
             g[8] = g[0];  //1
         }""",
+    "behind_the_first_of_two_flags": """
+        if (t == 0 && b == 0) {
+            SET(c)
+            g[0] = 1;  //1
+            SET(c + 1)
+        }
+        if (t == 0 && b == 1) {
+            WAIT(c)
+            for (int k = 0; k < 200; ++k) atomicAdd(c + 2, 0);
+            g[8] = g[0];  //1
+        }""",
+    "waits_for_one_of_two": """
+        if (t == 0 && b < 2) {
+            g[b] = 1;  //1
+            SET(c + b)
+        }
+        if (t == 0 && b == 2) {
+            WAIT(c)
+            g[8] = g[1];  //1
+        }
+        if (t == 32 && b == 2) WAIT(c + 1)""",
     "another_thread_waits": """
         if (t == 0 && b == 0) {
             g[0] = 1;  //1
@@ -348,7 +360,8 @@ def kernel(name: str, variants: dict[str, str]) -> str:
     cases = "\n".join(f"    if (variant == {k}) {{{body}\n    }}" for k, body in enumerate(variants.values()))
     return f"""extern "C" __global__ void {name}(int* out) {{
     __shared__ int s[32];
-    int t = threadIdx.x, l = t % 32, w = t / 32, b = blockIdx.x % {TOGETHER}, variant = blockIdx.x / {TOGETHER};
+    int t = threadIdx.x, l = t % 32, w = t / 32;
+    int b = blockIdx.x % {TOGETHER}, variant = blockIdx.x / {TOGETHER};
     int *g = out + {WORDS} * variant, *c = g + {WORDS - 16};
 {cases}
 }}
@@ -384,7 +397,7 @@ def run_of(module: CompiledModule, entry: str) -> KernelRun:
     count = len(CORRECT if entry == "correct" else BROKEN)
     out = Argument("out", bytes(8), ((0, Buffer("out", np.zeros(4 * WORDS * count, np.uint8), 4)),))
     launch = LaunchConfig((64, 1, 1), (TOGETHER * count, 1, 1), 0)
-    return KernelRun(module.ptx, entry, launch, (out,), sites_of(module, entry), deadline=60.0)
+    return KernelRun(module.ptx, entry, launch, (out,), sites_of(module, entry), deadline=300.0)
 
 
 def pairs_of(run: KernelRun, outcome: RunOutcome) -> dict[str, set[tuple[int, int]]]:

@@ -35,6 +35,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     meets_in_clusters,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
+from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths, width_table
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.runs import (
     Detail,
@@ -115,9 +116,11 @@ class Launch:
             sampled=len(self.blocks) < self._total_blocks,
             order=self._order is _Order.FOLLOWED,
             resident=self._resident,
+            widths=spaces_of_widths(_watched(self.request)),
         )
         module = self._for_device()
-        detector = detector_ptx(self.toolkit, self._detector_architecture, self.layout.clocks)
+        parts = self.layout.clocks, bool(watch.widths)
+        detector = detector_ptx(self.toolkit, self._detector_architecture, *parts)
         self.made = instrumented(module, self.request, watch, detector)
         self.not_covered.extend(self.made.not_covered)
         self.code = self.device.load(self.made.text, module.target.split(",")[0], self._cooperative)
@@ -212,7 +215,7 @@ class Launch:
     def _choose_blocks(self) -> None:
         """Checked blocks, as many as their shadows fit into memory."""
         chosen = range(self._total_blocks) if self.request.blocks is None else self.request.blocks
-        each = (4 + records.FENCED_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
+        each = (4 + records.DEALINGS_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
         if self.layout.in_global:
             each += self._cells_stride
         if self.layout.clocks:
@@ -267,11 +270,15 @@ class Launch:
         }
         if self.layout.copies and watch.races:
             values["copies"] = self.memory.allocate("copies", records.COPIES_BYTES * count * checked)
+        if watch.widths:
+            values["widths"] = self._upload(
+                "widths", np.frombuffer(width_table(self.request.sites), np.uint8)
+            )
         if watch.order:
             values["objects"] = self.memory.allocate("objects", records.OBJECT_BYTES * records.OBJECTS)
             values["told"] = self.memory.allocate("told", records.TOLD_BYTES * records.OBJECTS * checked)
             values["known"] = self.memory.allocate("known", records.KNOWN_BYTES * checked * checked)
-            values["fenced"] = self.memory.allocate("fenced", records.FENCED_BYTES * count * checked)
+            values["dealings"] = self.memory.allocate("dealings", records.DEALINGS_BYTES * count * checked)
         if len(self.memory.extents) > records.RANGES:
             values["range_count"] = 0
             self.not_covered.append(f"global memory: more than {records.RANGES} buffers and variables")
@@ -297,8 +304,11 @@ class Launch:
     def _upload_ordinals(self) -> int:
         ordinal = np.full(self._total_blocks, 0xFFFFFFFF, np.uint32)
         ordinal[np.array(self.blocks)] = np.arange(len(self.blocks), dtype=np.uint32)
-        start = self.memory.allocate("ordinal", ordinal.nbytes)
-        self.device.upload(start, ordinal)
+        return self._upload("ordinal", ordinal)
+
+    def _upload(self, name: str, data: records.Records) -> int:
+        start = self.memory.allocate(name, data.nbytes)
+        self.device.upload(start, data)
         return start
 
     def _watch_global_memory(self, control: records.Records, watch: Watch) -> None:

@@ -19,8 +19,8 @@ Records = np.ndarray[Any, Any]
 
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
 RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
-OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 28  # of one
-OBJECT_BYTES, TOLD_BYTES = 16, 32
+OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, DEALINGS_BYTES = 16, 72, 16, 112  # of one
+OBJECT_BYTES, TOLD_BYTES = 32, 32
 CLOCK_BYTES, THREAD_BYTES, PLACES = 16, 32, 128 + 16  # places where threads hand over, and barriers
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
@@ -28,7 +28,7 @@ CONTROL = np.dtype(
         *((name, "u8") for name in ("executed", "ordinal", "where", "races", "faults", "banks")),
         *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
-        *((name, "u8") for name in ("told", "known", "fenced", "clocks", "clocks_stride")),
+        *((name, "u8") for name in ("told", "known", "dealings", "widths", "clocks", "clocks_stride")),
         *((name, "u8") for name in ("cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),

@@ -71,7 +71,7 @@ class AccessProbes:
             if site.mode is Mode.READ:
                 parts.append(probe.read(label))
             elif site.mode is Mode.ATOMIC:
-                parts.append(probe.atomic(label))
+                parts.append(probe.atomic(label, Space.SHARED in self.watch.widths))
             else:
                 copies = access.instruction.base == "cp"
                 value = probes.copy_value() if copies else value_hash(access.instruction, access.types)
@@ -85,6 +85,7 @@ class AccessProbes:
             return ""
         kind = _BLOCK_ATOMIC if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]
         if races:
-            return probes.global_probe(number, site.bytes, kind)
+            of_width = site.mode is Mode.ATOMIC and Space.GLOBAL in self.watch.widths
+            return probes.global_probe(number, site.bytes, kind, of_width)
         ranges = self.watch.control["ranges"], self.watch.ranges
         return probes.bounds_probe(number, site.bytes, kind, *ranges, self.labels.new("g"))

@@ -182,16 +182,21 @@ class OrderProbes:
     def _holding(self, releases: bool) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What goes around an access that tells other blocks: it is made alone, in turn with others there.
 
-        Who has to wait goes around the loop, never past its end: lanes that wait for each other there would wait
-        for one that they keep out. The first two statements are where it tries again.
+        Who has to wait goes around the loop, never past its end: lanes that wait for each other there would
+        wait for one that they keep out. The first two statements are where it tries again.
         """
-        again, busy = (Label("$" + self.labels.new(stem)) for stem in ("again", "busy"))
-        hold = probes.held_by("clsp_hold", "%clsp_at", str(int(releases)))
-        retry = "\t{{ .reg .pred %p; setp.eq.u32 %p, %clsp_held, 0; @%p bra {}; }}".format
-        tell = probes.with_address("clsp_tell", "%clsp_held")
-        before = (again, Verbatim(_NOT_HELD), Verbatim(hold), Verbatim(retry(busy.name)), Verbatim(tell))
-        let_go = probes.held_by("clsp_let_go", "%clsp_at", "%clsp_held")
-        return before, (Verbatim(let_go), busy, Verbatim(retry(again.name)))
+        again, busy, done = (Label("$" + self.labels.new(stem)) for stem in ("again", "busy", "done"))
+        hold = Verbatim(probes.held_by("clsp_hold", "%clsp_at", str(int(releases))))
+        tell = Verbatim(probes.with_address("clsp_tell", "%clsp_held"))
+        let_go = Verbatim(probes.held_by("clsp_let_go", "%clsp_at", "%clsp_held"))
+        rests = Verbatim(f"{probes.called('clsp_rest')} bra {again.name};")
+        before = again, Verbatim(_NOT_HELD), hold, _where_held("eq", busy), tell
+        return before, (let_go, busy, _where_held("ne", done), rests, done)
+
+
+def _where_held(compared: str, label: Label) -> Verbatim:
+    """A branch: ``eq``: where the object is busy; ``ne``: where the access is made."""
+    return Verbatim(f"\t{{ .reg .pred %p; setp.{compared}.u32 %p, %clsp_held, 0; @%p bra {label.name}; }}")
 
 
 _NOT_HELD = "\tmov.b32 %clsp_held, -1;"

@@ -316,16 +316,17 @@ class SharedProbe:
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
-    def atomic(self, label: str) -> str:
+    def atomic(self, label: str, of_width: bool = False) -> str:
+        """``of_width``: the kernel has atomics of other widths, too."""
         lines = list(self._opening(label))
-        inline = self._cells <= 4 and not self.layout.clocks
+        inline = self._cells <= 4 and not (self.layout.clocks or of_width)
         for cell in range(self._cells if inline else 0):
             lines += self._atomic_is_known(cell * CELL_BYTES)
             lines.append(f"@%p bra $slow_{label};")
         if inline:
             lines.append(f"bra $done_{label};")
         lines.append(f"$slow_{label}:")
-        lines += self._call("clsp_atomic", str(self._cells))
+        lines += self._call("clsp_atomic_of_width" if of_width else "clsp_atomic", str(self._cells))
         lines.append(f"$done_{label}: }}")
         return "\t" + "\n\t".join(lines)
 
@@ -478,12 +479,16 @@ def bank_probe(site: int, bytes: int, is_load: bool, rows: bool = False) -> str:
     return f"\t{{ .reg .b32 %r; .param .b32 r;{given} call (r), clsp_bank, ({names});{allowed} }}"
 
 
-def global_probe(site: int, bytes: int, kind: int) -> str:
-    """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic, 3 of block scope."""
+def global_probe(site: int, bytes: int, kind: int, of_width: bool = False) -> str:
+    """``%A`` (b64): the address. Sets ``%clsp_ok``. ``kind``: 0 read, 1 write, 2 atomic, 3 of block scope.
+
+    ``of_width``: an atomic, and the kernel has others of other widths.
+    """
+    name = "clsp_global_of_width" if of_width else "clsp_global"
     return (
         "\t{ .reg .b32 %r; .param .b64 p0; .param .b32 p1; .param .b32 p2; .param .b32 p3; .param .b32 r;"
         " st.param.b64 [p0], %A; st.param.b32 [p1], %clsp_lo; st.param.b32 [p2], %clsp_hi;"
-        f" st.param.b32 [p3], {site | bytes << 16 | kind << 24}; call (r), clsp_global, (p0, p1, p2, p3);"
+        f" st.param.b32 [p3], {site | bytes << 16 | kind << 24}; call (r), {name}, (p0, p1, p2, p3);"
         " ld.param.b32 %r, [r]; setp.ne.u32 %clsp_ok, %r, 0; }"
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from attrs import define, frozen
 
 from cuda_lsp.dynamic.instrumentation.probes import ShadowLayout
+from cuda_lsp.model import Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
 
@@ -19,6 +20,7 @@ class Watch:
     ``ranges``: stretches of global memory that the control block will name, for the bounds checks.
     ``names``: shared variables whose addresses the kernel is to tell. ``order``: follow what fences and
     atomics order between blocks. ``resident``: blocks that a multiprocessor is to hold at once.
+    ``widths``: where atomics of several widths may update memory.
     """
 
     entry: str
@@ -33,6 +35,7 @@ class Watch:
     sampled: bool = False
     order: bool = False
     resident: int = 1
+    widths: frozenset[Space] = frozenset()
 
     def watches(self, site: int) -> bool:
         return site < MAX_SITES and (self.sites is None or site in self.sites)

@@ -32,12 +32,14 @@ class AssemblyError(Exception):
     """nvcc or ptxas did not accept its input; the message is theirs."""
 
 
-def detector_ptx(toolkit: Toolkit, architecture: int, clocks: bool = False) -> str:
+def detector_ptx(toolkit: Toolkit, architecture: int, clocks: bool = False, widths: bool = False) -> str:
     """The detector for ``sm_<architecture>``. Raises AssemblyError.
 
     ``clocks``: with what follows locks, flags and mbarriers; other kernels need not pay for it in registers.
+    ``widths``: with what follows atomics of several widths.
     """
-    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}", *("-DCLSP_CLOCKS",) * clocks)
+    parts = (*("-DCLSP_CLOCKS",) * clocks, *("-DCLSP_WIDTHS",) * widths)
+    options = ("-rdc=true", "-ptx", f"-arch=sm_{architecture}", *parts)
     made = _made(_source(), ".cu", ".ptx", toolkit, (str(toolkit.nvcc), *options))
     return made.decode()
 

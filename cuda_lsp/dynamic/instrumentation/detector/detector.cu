@@ -12,7 +12,8 @@
 // for that group.
 // Compiled by the user's nvcc (`-rdc=true -ptx`) and put in front of the instrumented module; it includes no
 // other header, so that it builds wherever the user's code does. CLSP_CLOCKS: locks, flags or mbarriers may order
-// the kernel's threads; other kernels do not pay for what follows them.
+// the kernel's threads; other kernels do not pay for what follows them. CLSP_WIDTHS: the same for atomics of
+// several widths.
 
 typedef unsigned long long u64;
 typedef unsigned int u32;
@@ -41,15 +42,28 @@ struct Copies {
     u64 moments[8];          // of the waits for the last groups
 };
 struct Known {
-    u64 newest, before;  // epoch + 1 of another block << 32 | ours when we learned it; 0: nothing
+    u64 newest, before;  // number of another block's release << 32 | our lesson; 0: nothing
+};
+struct Span {
+    u32 down, until;  // of checked blocks: their number less the first one's; one more than the last. 0: none
+};
+struct Dealings {
+    u32 fenced, acquired;        // of a thread: has fenced; epoch + 1 in which it last learned something
+    u32 learned_at, learned;     // object + 1 and version of that
+    u64 released[4];             // its last releases: met_at << 32 | number
+    u64 warp_released[4];        // with a warp's first thread: the same of what all lanes had done when they met
+    u32 warp_acquired, pad;      // with it: met_at of the first lesson of an epoch
+    u32 warp_releases, releases; // how many there were
+    Span known, pad_;            // with a block's first thread: of what blocks it knows something
 };
 struct Object {
-    u64 address;        // 0: free
-    u32 version, pad;   // how often somebody told or began to tell there; odd: it is held
+    u64 address;       // 0: free
+    u32 version, pad;  // how often somebody told or began to tell there; odd: it is held
+    Span told, pad_;   // of what blocks something was told
 };
 struct Told {
-    u64 newest, before;  // of one block at an object: version << 32 | epoch + 1 of a release; 0: none
-    u64 passed;          // epoch + 1 of it that other blocks know and have passed on
+    u64 newest, before;  // of one block at an object: version << 32 | number of a release; 0: none
+    u64 passed;          // number of one that other blocks know and have passed on
     u64 learned;         // how often the block had learned when it last passed on there what it knew
 };
 struct Clock {
@@ -80,10 +94,6 @@ struct Range {
     u64 start, size, cells;  // cells: address of the range's first shadow cell, 0: not watched
 };
 
-// Of a thread: has fenced; (epoch + 1) << 6 | tick of its last release, epoch + 1 of its last acquisition. Of its
-// warp, with the warp's first thread: (epoch + 1) << 6 | tick of what its lanes together last released, of the
-// epoch's first acquisition. Of a thread: object + 1 and version of its last acquisition.
-enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, LEARNED_AT, LEARNED, FENCED };
 enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { LAST_TICK = 4094 };  // of a stamp's; behind it all is taken to be ordered
@@ -105,8 +115,9 @@ struct Control {
     Copies* copies;  // per checked block and thread, if the kernel copies asynchronously
     Object* objects;  // through which blocks synchronise; null: what orders blocks is not followed
     Told* told;      // per object and checked block
-    Known* known;    // per two checked blocks: what the first knows of the second; of itself: how often it has learned
-    u32* fenced;     // FENCED words a checked thread, see there
+    Known* known;    // per two checked blocks: what the first knows of the second; of itself: how often it has learned, its last release
+    Dealings* dealings;  // per checked block and thread
+    const u8* widths;  // of sites, where atomics have several: see `widths.cuh`
     u8* clocks;      // per checked block: what its threads know of each other; null: no locks or flags order them
     u64 clocks_stride;
     u64 cells;       // shadow of shared memory when it lies in global memory
@@ -176,6 +187,9 @@ DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
 #include "reports.cuh"
 #include "shared.cuh"
 #include "global.cuh"
+#ifdef CLSP_WIDTHS
+#include "widths.cuh"
+#endif
 #include "tiles.cuh"
 #include "meetings.cuh"
 #ifdef CLSP_CLOCKS

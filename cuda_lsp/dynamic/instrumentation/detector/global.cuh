@@ -15,33 +15,12 @@ DEVICE u32 g_tick(u64 s) { return (u32)(s >> 16) & 63; }
 DEVICE u32 g_site(u64 s) { return (u32)(s >> 2) & 16383; }
 DEVICE u32 ordinal_of(u32 block) { return C.ordinal ? C.ordinal[block] : block; }
 
-DEVICE volatile u32* fenced_by(u32 ordinal, u32 thread) { return C.fenced + FENCED * ((u64)ordinal * C.threads + thread); }
-// Epoch + 1 and tick; the last tick stands for all later ones.
-DEVICE u32 met_at(u64 s) { return (g_epoch(s) + 1) << 6 | g_tick(s); }
-DEVICE bool met_between(u32 a, u32 b) { return a < b || (a == b && (a & 63) == 63); }
 
-// Whether `old`, of another block, happened before a release that this thread, or its block before its last
-// barrier, has acquired.
-APART bool acquired(u64 old, u64 me) {
-    if (!C.objects) return false;
-    u32 a = ordinal_of(g_block(old)), b = block_ordinal();
-    const volatile u32 *from = fenced_by(a, g_thread(old)), *to = fenced_by(b, g_thread(me));
-    u32 freed = from[RELEASED], tick = freed & 63, looked = to[ACQUIRED];
-    u32 last = fenced_by(a, g_thread(old) & ~31u)[WARP_RELEASED], first = fenced_by(b, g_thread(me) & ~31u)[WARP_ACQUIRED];
-    Two known = load_two(&C.known[(u64)b * C.checked + a]);
-    for (u32 i = 0; i < 2; ++i) {
-        u64 lesson = i ? known.second : known.first;
-        u32 theirs = (u32)(lesson >> 32), ours = (u32)lesson;
-        // A warp that has met since tells and knows what its lanes do.
-        bool told = g_epoch(old) + 1 < theirs ||
-                    (g_epoch(old) + 1 == theirs &&
-                     (freed >= (theirs + 1) << 6 || (freed >= theirs << 6 && (tick == 63 || g_tick(old) <= tick)) ||
-                      (last >= theirs << 6 && met_between(met_at(old), last))));
-        bool known = g_epoch(me) + 1 > ours || looked >= ours || (first >= ours << 6 && met_between(first, met_at(me)));
-        if (told && known) return true;
-    }
-    return false;
-}
+#ifdef CLSP_CLOCKS
+APART bool acquired(u64 old, u64 me);
+#else
+DEVICE bool acquired(u64 old, u64 me) { return false; }
+#endif
 
 // The stamp as that of an access to shared memory.
 DEVICE u64 in_block(u64 s) {

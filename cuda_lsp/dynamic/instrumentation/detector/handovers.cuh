@@ -1,30 +1,7 @@
 // Locks, flags and mbarriers: threads of a block that hand over to others through one address.
 
-// --------------------------------------------------------------------------- releases, acquisitions
-
-DEVICE volatile u32* my_fences(u32 thread) { return fenced_by(block_ordinal(), thread); }
-
-// `s` is a stamp as of an access to shared memory.
-DEVICE u32 met_by(u32 moment) {
-    u32 epoch = moment >> 16, tick = moment & 0xffff;
-    return ((epoch < 16383 ? epoch : 16383) + 1) << 6 | (tick < 63 ? tick : 63);
-}
-
-// What the lanes of the warp did up to here may reach other blocks: of all that its thread knows of them.
-APART void released(u64 me) {
-    my_fences(thread_of(me))[RELEASED] = met_by(moment(me));
-    u32 together = (u32)load(&known_to_warp(warp_of(me))[warp_of(me)].all);
-    u64 some = load(&known_to_thread(thread_of(me))[warp_of(me)].some);
-    if ((u32)some & ~(1u << lane_of(me)) && some >> 32 > together) together = some >> 32;
-    if (together >> 16 == epoch_of(me)) atomicMax((u32*)&my_fences(thread_of(me) & ~31u)[WARP_RELEASED], met_by(together));
-}
-
-APART void has_acquired(u64 me) {
-    u32 met = met_by(moment(me));
-    my_fences(thread_of(me))[ACQUIRED] = met >> 6;
-    volatile u32* first = &my_fences(thread_of(me) & ~31u)[WARP_ACQUIRED];
-    if (*first >> 6 != met >> 6) *first = met;
-}
+APART void released(u64 me);
+APART void has_acquired(u64 me);
 
 // ------------------------------------------------------------------------ locks and flags in a block
 //
