@@ -17,6 +17,8 @@ from toolkit import needs_nvcc
 from cuda_lsp.cli import main
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.stages import run
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.frontend.translation import Translation
 
 RACY = """
@@ -89,6 +91,14 @@ def test_a_compiler_that_fails_on_a_full_disk_is_told_as_that(tmp_path, monkeypa
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=4096))
     with pytest.raises(OSError, match="No space left"):
         failed()
+
+
+@needs_nvcc
+def test_machine_code_for_a_gpu_is_made_in_the_cache_alone(watched, tmp_path):
+    ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.entry k() { ret; }\n"
+    assert assembled(ptx, find_toolkit(), "sm_80")[:4] == b"\x7fELF"
+    assert watched.untouched()
+    assert [kept.suffix for kept in (tmp_path / "cache" / "gpu").iterdir()] == [".cubin"]
 
 
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):

@@ -10,16 +10,15 @@ import hashlib
 import os
 import re
 import subprocess
-import tempfile
 import threading
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import platformdirs
-
+from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.frontend.toolchain import cache_folder
 
 SOURCE = Path(__file__).with_name("detector.cu")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
@@ -66,7 +65,7 @@ def assembled(ptx: str, toolkit: Toolkit, target: str) -> bytes:
 
 
 def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequence[str]) -> bytes:
-    folder = Path(platformdirs.user_cache_dir("cuda-lsp")) / "gpu"
+    folder = cache_folder() / "gpu"
     key = hashlib.sha256("\0".join((toolkit.version, *command[1:], text)).encode()).hexdigest()[:40]
     kept = folder / f"{key}{result}"
     with _MAKING[kept]:
@@ -76,15 +75,14 @@ def _made(text: str, suffix: str, result: str, toolkit: Toolkit, command: Sequen
 
 
 def _make(text: str, kept: Path, suffix: str, command: Sequence[str]) -> None:
-    folder, result = kept.parent, kept.suffix
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        source, target = Path(scratch, f"module{suffix}"), Path(scratch, f"module{result}")
+    with scratch(kept.parent) as folder:
+        source, target = folder / f"module{suffix}", folder / f"module{kept.suffix}"
         source.write_text(text)
         try:
             done = subprocess.run(
-                (*command, str(source), "-o", str(target)), capture_output=True, text=True, timeout=_TIMEOUT
-            )
+                (*command, str(source), "-o", str(target)), capture_output=True, text=True, timeout=_TIMEOUT,
+                env=compiler_environment(folder),
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise AssemblyError(f"{Path(command[0]).name} needed more than {_TIMEOUT} s") from error
         if done.returncode:
