@@ -175,6 +175,18 @@ def implies(premise: Term, conclusion: Term) -> bool:
     return all(part in known for part in conjuncts(conclusion))
 
 
+def says_at_most_zero(conditions: Term, a: Term) -> bool:
+    """Syntactically: a conjunct bounds ``a`` by a number that is not positive."""
+    for part in conjuncts(conditions):
+        if part.op in (Op.LE, Op.EQ):
+            above, below = sub(part.args[0], a), add(part.args[0], a)
+            if above.is_const and above.value >= 0:
+                return True
+            if part.op is Op.EQ and below.is_const and below.value <= 0:
+                return True
+    return False
+
+
 def truth(a: Term) -> Term:
     """An integer as a condition: ``a != 0``."""
     if a.op is Op.ITE and a.args[1] is ONE and a.args[2] is ZERO:

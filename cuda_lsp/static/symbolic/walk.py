@@ -133,7 +133,10 @@ class Walker:
         return t.apply(name, level, self.iterators, *type_range(type))
 
     def evaluator(self) -> Evaluator:
-        return Evaluator(self.axes, self.lookup, self.fresh, self.sizes, lambda e: exchanged(self, e))
+        return Evaluator(
+            self.axes, self.lookup, self.fresh, self.sizes, lambda e: exchanged(self, e),
+            lambda size: t.says_at_most_zero(t.and_(self.guard, self.assumed), size),
+        )  # fmt: skip
 
     def lookup(self, var: Var) -> Value:
         known = self.state.values.get(var)
