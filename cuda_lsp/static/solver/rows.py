@@ -166,6 +166,10 @@ class _Reading:
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = t.show(pitch)
             one, two = _sheared(pitch, row_a, column_a), _sheared(pitch, row_b, column_b)
+            if one is not None and row_b is t.ZERO:
+                two = one[0], (row_b, column_b)
+            elif two is not None and row_a is t.ZERO:
+                one = two[0], (row_a, column_a)
             if one is not None and two is not None and one[0] is two[0]:
                 (width, (row_a, column_a)), (_, (row_b, column_b)) = one, two
                 if t.monomials(width).get((pitch,), 0) < 0:

@@ -61,9 +61,19 @@ def speaks_against_sizes(p: Problem, facts: Term, sizes: Iterable[Term], least: 
 def speaks_against_powers(p: Problem, size: Term, query: Query) -> bool:
     """The source names a size that is no power of two, or admits none that is one."""
     said = _Said(p, query)
-    if any(value & (value - 1) and said.admits(t.eq(size, t.const(value))) for value in said.named(size)):
+    names = {x for x in t.subterms(size) if x.op is Op.SYMBOL}
+    about = t.and_(
+        *(c for c in said.conditions if names & set(t.subterms(c)) and _is_of_parameters(c, query))
+    )
+    if about is t.TRUE:
+        return False
+
+    def admitted(case: Term) -> bool:
+        return query.satisfiable(t.and_(about, case)) is not False
+
+    if any(value & (value - 1) and admitted(t.eq(size, t.const(value))) for value in said.named(size)):
         return True
-    return not said.admits(t.or_(*(t.eq(size, t.const(1 << i)) for i in range(31))))
+    return not admitted(t.or_(*(t.eq(size, t.const(1 << i)) for i in range(31))))
 
 
 class _Said:
@@ -202,6 +212,11 @@ class _Said:
         ends = [_interval(term, known, self.query) for term in columns.both]
         (low_a, high_a), (low_b, high_b) = ends
         return int(max(high_a - low_b, high_b - low_a)) + 1
+
+
+def _is_of_parameters(condition: Term, query: Query) -> bool:
+    leaves = [x for x in t.subterms(condition) if x.op in (Op.SYMBOL, Op.APPLY, Op.TEST)]
+    return all(x.op is Op.SYMBOL and x.args[0] in query.where.free for x in leaves)
 
 
 def _is_comparison(condition: Term) -> bool:

@@ -175,14 +175,21 @@ def implies(premise: Term, conclusion: Term) -> bool:
     return all(part in known for part in conjuncts(conclusion))
 
 
-def says_at_most_zero(conditions: Term, a: Term) -> bool:
-    """Syntactically: a conjunct bounds ``a`` by a number that is not positive."""
-    for part in conjuncts(conditions):
+def says_at_most_zero(conditions: Iterable[Term], a: Term) -> bool:
+    """Syntactically: one of the conditions bounds ``a`` by a number that is not positive.
+
+    Makes no terms, whose order the solver's answers depend on.
+    """
+    own = dict(monomials(a))
+    own_constant = own.pop((), 0)
+    opposite = {m: -c for m, c in own.items()}
+    for part in conditions:
         if part.op in (Op.LE, Op.EQ):
-            above, below = sub(part.args[0], a), add(part.args[0], a)
-            if above.is_const and above.value >= 0:
+            sums = dict(monomials(part.args[0]))
+            constant = sums.pop((), 0)
+            if sums == own and constant >= own_constant:
                 return True
-            if part.op is Op.EQ and below.is_const and below.value <= 0:
+            if part.op is Op.EQ and sums == opposite and constant + own_constant <= 0:
                 return True
     return False
 
