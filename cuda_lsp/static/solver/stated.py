@@ -41,7 +41,8 @@ def speaks_of_rows(p: Problem, facts: Term, pitch: Pitch, query: Query) -> bool:
     said = _Said(p, query)
     if any(said.relates(columns) for columns in pitch.levels):
         return True
-    return not said.reached(facts, pitch.rows)
+    widths = [columns.width for columns in pitch.levels]
+    return said.mentions(widths) and not said.reached(facts, pitch.rows)
 
 
 def speaks_against_sizes(p: Problem, facts: Term, sizes: Iterable[Term], least: int, query: Query) -> bool:
@@ -55,7 +56,7 @@ def speaks_against_sizes(p: Problem, facts: Term, sizes: Iterable[Term], least: 
         return False
     if any(said.has_no_size(x) for size in taken for x in t.subterms(size) if x.op is Op.SYMBOL):
         return True
-    return not said.reached(facts, *(t.le(t.const(least), size) for size in taken))
+    return said.mentions(taken) and not said.reached(facts, *(t.le(t.const(least), size) for size in taken))
 
 
 def speaks_against_powers(p: Problem, size: Term, query: Query) -> bool:
@@ -85,6 +86,15 @@ class _Said:
         self.guards = (*t.conjuncts(p.guards), *t.conjuncts(assumed))
         self.conditions = query.stated(p)
         self.comparisons = tuple(c for c in self.conditions if _is_comparison(c))
+
+    def mentions(self, terms: Iterable[Term]) -> bool:
+        """Some condition is about a parameter of these, and more than that it is above something."""
+        names = {x for x in t.subterms(*terms) if x.op is Op.SYMBOL}
+        return any(
+            condition.op is not Op.LE or any(t.monomials(condition.args[0]).get((x,), 1) > 0 for x in about)
+            for condition in self.guards
+            if (about := names & set(t.subterms(condition)))
+        )
 
     def reached(self, facts: Term, *cases: Term) -> bool:
         """The accesses may be reached in this case, for all that linear arithmetic shows."""
