@@ -39,9 +39,7 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Int, Pointer, Type
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-PLAUSIBLE = 1024
-"""Parameters up to this size must not make unsigned arithmetic wrap."""
+from cuda_lsp.static.symbolic.wraps import PLAUSIBLE
 
 _HASH_FACTOR = 1 << 16
 """Unsigned products with a constant this large are hashes: they wrap."""
