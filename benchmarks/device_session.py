@@ -75,6 +75,7 @@ def steps(folder: Path, emulated: bool = False) -> list[Step]:
         Step("fixtures", script("dynamic", "fixtures", *kept), 150, 400),
         Step("engines", script("engines", "compare", jobs, results / "engines.json", cache), 400, 590, jobs),
         Step("timing", script("dynamic", "timing", *kept), 120, 300),
+        Step("detection", script("racecheck", *kept), 200, 500),
         Step("wavefronts", script("dynamic_wavefronts", *wavefronts), 150, 500, jobs, False),
         Step("programs", script("programs", *run_programs), 300, 590, programs),
         Step("papers", script("papers", *kept), 60, 200),

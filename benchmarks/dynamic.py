@@ -127,7 +127,7 @@ def check_timing(engine: GpuEngine, kept: Kept) -> None:
     """Kernel milliseconds: native, racecheck, and every mode of ours, at O3 (and pairs at O0)."""
     binary = CACHE / "kernels"
     CACHE.mkdir(exist_ok=True)
-    _built(HERE / "dynamic_kernels.cu", binary)
+    built(HERE / "dynamic_kernels.cu", binary)
     for launch in few(TIMING):
         launch = evolve(launch, grid=(2, 1, 1)) if EMULATED else launch
         kept.add(launch.kernel, partial(_timed, engine, launch, binary))
@@ -146,7 +146,7 @@ def _timed(engine: GpuEngine, launch: Launch, binary: Path) -> dict[str, Any]:
     return row | {"racecheck": _native(sanitizer)}
 
 
-def _built(source: Path, target: Path, *options: str) -> None:
+def built(source: Path, target: Path, *options: str) -> None:
     """By nvcc. Raises CalledProcessError."""
     architecture = "-arch=sm_90" if EMULATED else "-arch=native"
     nvcc = str(find_toolkit().nvcc)
@@ -165,7 +165,7 @@ def _native(command: list[str]) -> float | None:
     return float(match[1]) if match else None
 
 
-def _shared_only(module: Any, launch: Launch) -> KernelRun:
+def shared_only(module: Any, launch: Launch) -> KernelRun:
     run = request(module, launch)
     numbers = (n for n, site in enumerate(run.sites) if site.space is None or site.space.value != "global")
     return request(module, launch, watch=frozenset(numbers))
@@ -178,11 +178,11 @@ def _sampled(module: Any, launch: Launch, detail: Detail) -> KernelRun:
 
 
 _MODES: dict[str, Callable[[Any, Launch], KernelRun]] = {
-    "pairs": _shared_only,
+    "pairs": shared_only,
     "pairs_global": lambda module, launch: request(module, launch),
     "sampled": lambda module, launch: _sampled(module, launch, Detail.PAIRS),
     "pruned": lambda module, launch: request(module, launch, watch=frozenset()),
-    "flags": lambda module, launch: evolve(_shared_only(module, launch), detail=Detail.FLAGS),
+    "flags": lambda module, launch: evolve(shared_only(module, launch), detail=Detail.FLAGS),
     "flags_pruned": lambda module, launch: request(module, launch, watch=frozenset(), detail=Detail.FLAGS),
     "banks": lambda module, launch: request(module, launch, races=False, banks=True),
 }
@@ -218,7 +218,7 @@ def check_banks(engine: GpuEngine, kept: Kept) -> None:
     source = HERE / "dynamic_banks.cu"
     CACHE.mkdir(exist_ok=True)
     binary = CACHE / "banks"
-    _built(source, binary, "-DMAIN")
+    built(source, binary, "-DMAIN")
     measured = [] if EMULATED else _profiled(binary)
     module = compiled(source, source.read_text(), Level.O3, CACHE)
     launches = [(kernel, shape, stride) for shape in _SHAPES for stride in _STRIDES for kernel in _KERNELS]

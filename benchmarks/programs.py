@@ -133,7 +133,7 @@ def _lines(check: CheckResult, sites: tuple[int, int]) -> tuple[int, ...]:
 
 def main() -> None:
     if sys.argv[1] == "prepare":
-        jobs = prepare(Path(sys.argv[2]), set(sys.argv[4:]))
+        jobs = prepare(Path(sys.argv[2]).resolve(), set(sys.argv[4:]))
         Path(sys.argv[3]).write_bytes(pickle.dumps(jobs))
         print(f"{len(jobs)} programs")
         return

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from pathlib import Path
 
@@ -24,12 +24,12 @@ from cuda_lsp.dynamic.job import (
     Shape,
     Trial,
 )
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observe import ending, merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.hardware import architecture_number
-from cuda_lsp.ir.program import Array, Kernel, Var
+from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import (
     Dim3,
@@ -173,6 +173,13 @@ def problems_of(result: CheckResult, report: KernelReport) -> Sequence[ToolError
     return [ToolError(f"{report.name}: {result.problem}", report.range)] if result.problem else []
 
 
+def failure_of(result: CheckResult) -> str | None:
+    """Why the kernel did not come to its end in the run that was meant, for people."""
+    if not result.results or result.results[0].races.failure is None:
+        return None
+    return f"{result.kernel}: {'; '.join(ending(result, result.results[0]))}"
+
+
 def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:
     """The launches of the source, then one run for each condition that findings need."""
     launches = report.launches[:1] or (LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT),)
@@ -266,46 +273,30 @@ def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
 
 
 def kernel_parameters(kernel: Kernel) -> tuple[Parameter, ...]:
-    """The kernel's parameters; fields of a record in their natural layout."""
-    arrays = {array.param: array for array in kernel.arrays if array.param is not None}
+    """The kernel's parameters, with what a run has to put into them."""
+    arrays = {array.param.name: array for array in kernel.arrays if array.param is not None}
     counted = data_flow(kernel).drawn  # a program sets counters and locks to zero first
-    grouped: dict[str, list[Var]] = {}
-    for number, var in enumerate(kernel.params):
-        grouped.setdefault(var.name.split(".")[0] or f"#{number}", []).append(var)
-    return tuple(_parameter(name, fields, arrays, counted) for name, fields in grouped.items())
+
+    def piece(member: Member) -> Piece:
+        array = arrays.get(member.name)
+        return _piece(member, array, array in counted)
+
+    return tuple(Parameter(p.name, tuple(map(piece, p.members)), p.size) for p in kernel.layout)
 
 
-def _parameter(
-    name: str, fields: Sequence[Var], arrays: dict[Var, Array], counters: Collection[Array]
-) -> Parameter:
-    pieces: list[Piece] = []
-    top = 0
-    for var in fields:
-        size = _size(var)
-        alignment = min(size, 8) if isinstance(var.type, Int | Float | Pointer) else min(8, size & -size)
-        top = -(-top // max(alignment, 1)) * max(alignment, 1)
-        array = arrays.get(var)
-        pieces.append(_piece(var, top, array, array in counters))
-        top += size
-    return Parameter(name, tuple(pieces))
-
-
-def _size(var: Var) -> int:
-    return max(1, var.type.size)
-
-
-def _piece(var: Var, offset: int, array: Array | None, counter: bool) -> Piece:
-    if not isinstance(var.type, Pointer):
-        return Piece(var.name, offset, _size(var), fraction=isinstance(var.type, Float))
-    element = array.element if array is not None else None
+def _piece(member: Member, array: Array | None, counter: bool) -> Piece:
+    type = member.type
+    if not isinstance(type, Pointer):
+        return Piece(member.name, member.offset, max(1, type.size), fraction=isinstance(type, Float))
+    element = array.element if array is not None else member.pointee
     contents = (
         ElementKind.OTHER if counter
         else ElementKind.FLOAT if isinstance(element, Float)
         else ElementKind.OTHER if isinstance(element, Opaque)
         else ElementKind.INTEGER
     )  # fmt: skip
-    size = element.size if element is not None else var.type.pointee_size
-    return Piece(var.name, offset, 8, True, max(size, 1), contents)
+    size = element.size if element is not None else type.pointee_size
+    return Piece(member.name, member.offset, 8, True, max(size, 1), contents)
 
 
 def kernel_shapes(kernel: Kernel) -> dict[str, Shape]:

@@ -375,6 +375,7 @@ class KernelReport:
     ``reasons`` say why it is undecided (or what was left out). ``refined``: the solver has finished
     with it (False: first tier only, more may come). ``launches`` are those analysed, first one shown.
     ``assumptions``: what a race-free verdict takes for granted of the kernel's arguments, for people.
+    ``notes``: those of the reasons that tell of dynamic runs.
     """
 
     name: str
@@ -386,6 +387,7 @@ class KernelReport:
     refined: bool = False
     key: str = ""  # identifies the analysed text and settings; equal key, equal report
     assumptions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @frozen
@@ -394,6 +396,7 @@ class ToolError:
 
     message: str
     range: SourceRange | None = None
+    severity: Severity = Severity.INFORMATION
 
 
 @frozen

@@ -72,8 +72,7 @@ def arguments(
 def _argument(
     parameter: Parameter, trial: Trial, sizes: Mapping[str, int], random: np.random.Generator
 ) -> Argument:
-    size = max((piece.offset + piece.size for piece in parameter.pieces), default=8)
-    value = bytearray(size)
+    value = bytearray(parameter.size)
     pointers: list[tuple[int, Buffer]] = []
     for piece in parameter.pieces:
         if piece.pointer:

@@ -57,10 +57,11 @@ class Piece:
 
 @frozen
 class Parameter:
-    """One kernel parameter in order, and its pieces."""
+    """One kernel parameter in order, its pieces, and its bytes."""
 
     name: str
     pieces: tuple[Piece, ...]
+    size: int
 
 
 @frozen

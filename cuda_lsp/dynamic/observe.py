@@ -46,6 +46,7 @@ from cuda_lsp.model import (
 _WARP = 32
 _RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _DOUBTED = (Status.POSSIBLE, Status.CONDITIONAL)
+_BLOCKS_TOLD = 3  # of those that wait
 _VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates"}
 
 
@@ -84,12 +85,13 @@ def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape
     racy = any(f.code in _RACES and f.status is Status.CONFIRMED for f in findings)
     racy = racy or any(t.races.flags for t in result.results)
     findings.sort(key=lambda f: (f.site.range, f.code.value))
-    reasons = (*report.reasons, *(r for r in notes(result) if r not in report.reasons))
+    told = tuple(dict.fromkeys(note for note in notes(result) if note not in report.reasons))
     return evolve(
         report,
         verdict=Verdict.RACY if racy else report.verdict,
         findings=tuple(findings),
-        reasons=reasons,
+        reasons=(*report.reasons, *told),
+        notes=(*report.notes, *told),
     )
 
 
@@ -101,7 +103,9 @@ def notes(result: CheckResult) -> Iterator[str]:
         outcome = trial.races
         if outcome.failure:
             under = f", in the run for {trial.trial.why}" if number and trial.trial.why else ""
-            yield f"{result.device}: {outcome.failure}{under}"
+            first, *waits = ending(result, trial)
+            yield f"{first}{under}"
+            yield from waits
         if outcome.blocks_checked < outcome.blocks_total:
             yield f"{outcome.blocks_checked} of {outcome.blocks_total} blocks were checked dynamically"
         if outcome.flags:
@@ -113,6 +117,20 @@ def notes(result: CheckResult) -> Iterator[str]:
             yield f"accesses outside the buffers of the check were not carried out (line {lines})"
         yield from outcome.not_covered
     yield from result.notes
+
+
+def ending(result: CheckResult, trial: TrialResult) -> Iterator[str]:
+    """Why a run ended early, then where the threads of each block were that did not come to an end."""
+    launch = trial.trial.launch
+    yield f"{result.device}: {trial.races.failure}"
+    for stuck in trial.races.stuck[:_BLOCKS_TOLD]:
+        places = [
+            f"{count} at line {_line(site)} ({_thread(_triple(one, launch.block), None)}, `{text}`)"
+            for site, text, count, one in _waiting(stuck, result)
+        ]
+        left = [f"{stuck.exited} have returned"] if stuck.exited else []
+        block = _triple(stuck.block, launch.grid or (1, 1, 1))
+        yield f"threads of block ({block[0]},{block[1]},{block[2]}): {'; '.join([*places, *left])}"
 
 
 def _line(site: PtxSite) -> int:
@@ -180,7 +198,7 @@ def _confirm(
     for k, finding in enumerate(findings):
         if finding.code in _RACES and _same_pair(finding, race.early.site.range, race.late.site.range):
             if finding.status is Status.POSSIBLE:
-                findings[k] = _certain_now(finding, _new_race(race, kernel, shapes, trial))
+                findings[k] = _certain_now(finding, _new_race(race, kernel, shapes, trial), trial)
             elif finding.status is not Status.CONFIRMED:
                 findings[k] = _confirmed(finding, race.observation)
             return
@@ -220,14 +238,19 @@ def _confirmed(finding: Finding, observation: Observation) -> Finding:
     )
 
 
-def _certain_now(finding: Finding, seen: Finding) -> Finding:
-    """A suspicion that was seen to be true: it says what was seen, not what might be."""
+def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding:
+    """A suspicion that was seen to be true: it says what was seen, not what might be.
+
+    With arguments and data of ours it may be what the program never does, so it says what it depends on.
+    """
+    ours = finding.reason is not None and not trial.trial.own_memory
+    doubt = f" with made-up inputs (depends on {finding.reason})" if ours else ""
     return evolve(
         finding,
         code=seen.code,
         status=Status.CONFIRMED,
         severity=None,
-        message=seen.message,
+        message=f"{seen.message}{doubt}",
         kind=seen.kind,
         witness=seen.witness,
         same_value=seen.same_value,
@@ -265,7 +288,8 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
     )
     memory = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
     code = Code.WARP_RACE if lanes else memory
-    witness = Witness((threads[0], threads[1]), (blocks[0], blocks[1]) if apart else None, array, index)
+    own = {n: v for n, v in trial.trial.scalars.items() if n not in launch.arguments}
+    witness = Witness((threads[0], threads[1]), (blocks[0], blocks[1]) if apart else None, array, index, own)
     return Finding(
         code,
         Status.CONFIRMED,
@@ -339,12 +363,13 @@ def source_name(mangled: str) -> str:
 def _add_divergence(
     findings: list[Finding], stuck: Stuck, result: CheckResult, trial: TrialResult, kernel: str
 ) -> None:
-    places = [(result.sites[k], count) for k, count, _ in stuck.waiting if result.sites[k].site is not None]
-    if not places:
+    places = _waiting(stuck, result)
+    barriers = [place for place in places if place[0].kind is SiteKind.BARRIER]
+    if not barriers:
         return
-    site, count = places[0]
+    site, _, count, _ = barriers[0]
     assert site.site is not None
-    others = [f"{n} at line {_line(s)}" for s, n in places[1:]]
+    others = [f"{n} at line {_line(s)}" for s, _, n, _ in places if s is not site]
     left = [f"{stuck.exited} have returned"] if stuck.exited else []
     rest = " and ".join([*others, *left])
     message = (
@@ -358,12 +383,18 @@ def _add_divergence(
                 finding, status=Status.CONFIRMED, severity=None, reason=None, observation=observation
             )
             return
-    if site.kind is SiteKind.BARRIER and (others or left):
+    if (others or left) and not stuck.late:
         seen = Finding(
             Code.BARRIER_DIVERGENCE, Status.CONFIRMED, message, kernel, site.site,
             launch=trial.trial.launch, observation=observation,
         )  # fmt: skip
         findings.append(_missed(seen))
+
+
+def _waiting(stuck: Stuck, result: CheckResult) -> list[tuple[PtxSite, str, int, int]]:
+    """Where threads wait in the user's files, what stands there, how many, and one of them."""
+    places = [(result.sites[k], count, one) for k, count, one in stuck.waiting]
+    return [(site, site.site.text, count, one) for site, count, one in places if site.site is not None]
 
 
 def _made_up(fault: SeenFault, trial: TrialResult) -> bool:
@@ -448,4 +479,4 @@ def _judged(finding: Finding, executed: list[set[SourceRange]], device: str) -> 
     )
 
 
-__all__ = ["merged", "notes", "source_name"]
+__all__ = ["ending", "merged", "notes", "source_name"]

@@ -56,6 +56,11 @@ class PtxSite:
     volatile: bool = False
     via: tuple[tuple[str, int], ...] = ()
 
+    @property
+    def effect(self) -> Mode | None:
+        """What it does to memory: an atomic load (``ld.acquire``) reads, though its mode is ATOMIC."""
+        return Mode.READ if self.mode is Mode.ATOMIC and self.opcode.startswith("ld") else self.mode
+
 
 @frozen
 class Buffer:
@@ -208,6 +213,7 @@ class Stuck:
     waiting: tuple[tuple[int, int, int], ...]
     exited: int = 0  # threads of the block that have left
     spinning: bool = False  # waits in a loop on memory, not at a barrier
+    late: bool = False  # the deadline ended it: who is at no barrier may only be slow
 
 
 @frozen

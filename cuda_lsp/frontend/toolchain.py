@@ -8,13 +8,14 @@ The shim is precompiled once per libclang version, flags and shim text, into the
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
 import platformdirs
@@ -31,6 +32,8 @@ LoadError = cindex.TranslationUnitLoadError
 # CXTranslationUnit_ForSerialization | Incomplete: what a saved translation unit needs.
 _FOR_SERIALIZATION = 0x010 | 0x002
 PARSE_OPTIONS = 0x200 | 0x100 | 0x004
+# Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
+_EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
 
 
 @frozen
@@ -77,10 +80,31 @@ def _clang_arch(compute: int) -> str:
     return f"sm_{max((n for n in known if n <= compute // 10), default=50)}"
 
 
+class _IndexOptions(ctypes.Structure):
+    """CXIndexOptions of libclang 17 and later, which its Python module lacks."""
+
+    _fields_ = (
+        ("size", ctypes.c_uint),
+        ("priorities", ctypes.c_ubyte * 2),
+        ("choices", ctypes.c_uint16),
+        ("preamble_folder", ctypes.c_char_p),
+        ("invocation_folder", ctypes.c_char_p),
+    )
+
+
 @lru_cache(maxsize=1)
 def index() -> Any:
-    """The process's index. ``excludeDecls`` makes template instantiations visible at top level."""
-    return cindex.Index.create(excludeDecls=True)
+    """The process's index. ``excludeDecls`` makes template instantiations visible at top level.
+
+    Preambles, some 20 KB each, are kept in memory: as files they would lie in the system's folder for
+    temporary files, and stay there when the server is killed.
+    """
+    libclang = cast(Any, cindex)
+    options = _IndexOptions(size=ctypes.sizeof(_IndexOptions), choices=_EXCLUDE_DECLARATIONS | _IN_MEMORY)
+    create = libclang.conf.lib.clang_createIndexWithOptions
+    create.restype = libclang.c_object_p
+    made = create(ctypes.byref(options))
+    return libclang.Index(made) if made else libclang.Index.create(excludeDecls=True)
 
 
 def without_damaged_shim(flags: Sequence[str]) -> tuple[str, ...]:

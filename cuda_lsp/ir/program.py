@@ -493,12 +493,36 @@ class Directives:
     warp_synchronous: bool = False
 
 
+@frozen
+class Member:
+    """A scalar or pointer in a kernel's parameter, ``offset`` bytes from its start.
+
+    ``name`` as in ``Kernel.params``; elements of arrays are ``record.field[0]``. ``pointee``: what a pointer
+    points to.
+    """
+
+    name: str
+    offset: int
+    type: Type
+    pointee: Type | None = None
+
+
+@frozen
+class ParameterLayout:
+    """One parameter as the caller passes it: ``size`` bytes; bytes that are in no member are not known."""
+
+    name: str
+    size: int
+    members: tuple[Member, ...]
+
+
 @frozen(eq=False)
 class Kernel:
     """A ``__global__`` function (one instantiation of a template) after inlining.
 
     ``params``: scalar and pointer parameters in order; fields of by-value record parameters appear
-    as parameters of their own, named ``record.field``. ``arrays``: every Array that ``body`` names.
+    as parameters of their own, named ``record.field``. ``layout``: the parameters as they are passed, of
+    which some may have no variable. ``arrays``: every Array that ``body`` names.
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
@@ -523,6 +547,7 @@ class Kernel:
     arguments: Mapping[str, int] = field(factory=dict[str, int])
     extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
+    layout: tuple[ParameterLayout, ...] = ()
 
 
 def const(value: int, type: Type = INT32) -> Const:

@@ -40,7 +40,11 @@ def _file(report: FileReport) -> Json:
         "kernels": [_kernel(kernel) for kernel in report.kernels],
         "findings": [_finding(finding) for finding in report.findings],
         "errors": [
-            {"message": error.message, "range": _range(error.range) if error.range else None}
+            {
+                "message": error.message,
+                "path": str(error.range.path if error.range else report.path),
+                "range": _range(error.range) if error.range else None,
+            }
             for error in report.errors
         ],
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cuda_lsp.model import FileReport, Finding, Severity
+from cuda_lsp.model import FileReport, Finding, Severity, ToolError
 
 _COMMAND = {
     Severity.ERROR: "error",
@@ -15,8 +15,17 @@ _COMMAND = {
 
 
 def workflow_commands(files: Iterable[FileReport]) -> str:
-    """One ``::level file=…::message`` line a finding."""
-    return "\n".join(_annotation(finding) for file in files for finding in file.findings)
+    """One ``::level file=…::message`` line a finding or error."""
+    reports = list(files)
+    errors = [_error(file, error) for file in reports for error in file.errors]
+    return "\n".join([*errors, *(_annotation(finding) for file in reports for finding in file.findings)])
+
+
+def _error(file: FileReport, error: ToolError) -> str:
+    extent = error.range
+    where = f"file={_property(str(extent.path if extent else file.path))}"
+    place = f",line={extent.start.line},col={extent.start.column}" if extent else ""
+    return f"::{_COMMAND[error.severity]} {where}{place},title=cuda-lsp::{_data(error.message)}"
 
 
 def _annotation(finding: Finding) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_lsp import __version__
-from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange
+from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
 from cuda_lsp.report.explain import page_url
 
 Json = dict[str, Any]
@@ -25,6 +25,8 @@ _LEVEL = {
 
 def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
     """One SARIF log with one run. Paths become relative to ``root`` where they lie under it."""
+    reports = list(files)
+    errors = [(file.path, error) for file in reports for error in file.errors]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -32,7 +34,13 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
             {
                 "tool": {"driver": _driver()},
                 "columnKind": "unicodeCodePoints",
-                "results": [_result(finding, root) for file in files for finding in file.findings],
+                "invocations": [
+                    {
+                        "executionSuccessful": not any(e.severity is Severity.ERROR for _, e in errors),
+                        "toolExecutionNotifications": [_notification(path, e, root) for path, e in errors],
+                    }
+                ],
+                "results": [_result(finding, root) for file in reports for finding in file.findings],
             }
         ],
     }
@@ -68,6 +76,17 @@ def _result(finding: Finding, root: Path | None) -> Json:
             "kernel": finding.kernel,
             **({"missed": True} if finding.missed else {}),
         },
+    }
+
+
+def _notification(path: Path, error: ToolError, root: Path | None) -> Json:
+    place: Json = {"artifactLocation": {"uri": _uri(error.range.path if error.range else path, root)}}
+    if error.range:
+        place["region"] = _region(error.range)
+    return {
+        "level": _LEVEL[error.severity],
+        "message": {"text": error.message},
+        "locations": [{"physicalLocation": place}],
     }
 
 

@@ -22,6 +22,7 @@ from cuda_lsp.model import (
     LaunchConfig,
     Severity,
     Site,
+    SourceRange,
     Verdict,
     Witness,
 )
@@ -60,14 +61,22 @@ def render(console: Console, files: Iterable[FileReport], source: Source, *, ver
 
 def _render_file(console: Console, report: FileReport, source: Source, verbose: bool) -> None:
     for error in report.errors:
-        place = f"{report.path}:{error.range.start.line}" if error.range else str(report.path)
-        console.print(Text.assemble((place, "bold"), ": ", (error.message, "magenta")), soft_wrap=True)
+        place = (_place(report.path, error.range), "bold")
+        console.print(Text.assemble(place, ": ", (error.message, "magenta")), soft_wrap=True)
     for finding in sorted(report.findings, key=lambda f: (f.site.range, f.effective_severity)):
         console.print(finding_text(finding, source), soft_wrap=True)
     for kernel in report.kernels:
-        unremarkable = kernel.verdict is Verdict.RACE_FREE and not kernel.assumptions
+        unremarkable = kernel.verdict is Verdict.RACE_FREE and not (kernel.assumptions or kernel.notes)
         if verbose or not unremarkable or not kernel.findings:
             console.print(_verdict_line(report.path, kernel), soft_wrap=True)
+
+
+def _place(path: Path, extent: SourceRange | None) -> str:
+    """Where an error of a file stands: maybe in a header."""
+    if extent is None:
+        return str(path)
+    there = path if extent.path.absolute() == path.absolute() else extent.path
+    return f"{there}:{extent.start.line}:{extent.start.column}"
 
 
 def finding_text(finding: Finding, source: Source) -> RenderableType:
@@ -146,9 +155,8 @@ def _verdict_line(path: Path, kernel: KernelReport) -> Text:
     )
     if kernel.launches:
         line.append(f"  {launch_text(kernel.launches[0])}", "dim")
-    if kernel.verdict is Verdict.UNDECIDED:
-        for reason in kernel.reasons:
-            line.append(f"\n      {reason}", "yellow")
+    for reason in kernel.reasons if kernel.verdict is Verdict.UNDECIDED else kernel.notes:
+        line.append(f"\n      {reason}", "yellow")
     for assumption in kernel.assumptions:
         line.append(f"\n      taken for granted: {assumption}", "dim")
     return line

@@ -89,10 +89,18 @@ def _data(finding: Finding) -> dict[str, Any]:
 
 
 def _problem(error: ToolError, document: TextDocument) -> lsp.Diagnostic:
-    start = lsp.Position(0, 0)
+    start, message = lsp.Position(0, 0), error.message
+    place, related = lsp.Range(start, start), None
+    if error.range is not None and error.range.path == path_of(document.uri).absolute():
+        place = to_client(error.range, document)
+    elif error.range is not None:  # of a header: the place is a link
+        there = lsp.Location(uri_of(error.range.path), to_client(error.range, None))
+        related = [lsp.DiagnosticRelatedInformation(there, message)]
+        message = f"{error.range.path.name}:{error.range.start.line}: {message}"
     return lsp.Diagnostic(
-        range=to_client(error.range, document) if error.range else lsp.Range(start, start),
-        message=error.message,
-        severity=lsp.DiagnosticSeverity.Information,
+        range=place,
+        message=message,
+        severity=lsp.DiagnosticSeverity(int(error.severity)),
         source=SOURCE,
+        related_information=related,
     )

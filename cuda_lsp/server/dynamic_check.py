@@ -21,7 +21,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, job_for, output_of, problems_of
+from cuda_lsp.confirm import CheckOptions, failure_of, job_for, output_of, problems_of
 from cuda_lsp.confirm_program import (
     Analysed,
     build_job,
@@ -36,7 +36,7 @@ from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observe import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, KernelReport
+from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 
 COMMAND = "cuda-lsp.runDynamicCheck"
@@ -81,21 +81,33 @@ class DynamicChecks:
         if not any(kernel.name in names for kernel in report.kernels):
             return report
         owned = belongings(report, text, settings)
-        return evolve(report, kernels=tuple(self._shown(report, k, *owned[k.name]) for k in report.kernels))
+        kernels: list[KernelReport] = []
+        errors: dict[ToolError, None] = {}
+        for kernel in report.kernels:
+            kept = self._fitting(report, *owned[kernel.name])
+            kernels.append(merged(kernel, kept.result, kept.shapes) if kept is not None else kernel)
+            errors |= dict.fromkeys(kept.result.errors if kept is not None else ())
+        return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *errors))
 
-    def _shown(self, file: FileReport, report: KernelReport, key: str, layout: Layout) -> KernelReport:
+    def _fitting(self, file: FileReport, key: str, layout: Layout) -> _Kept | None:
+        """What is known of a kernel with this text, its places where they are now."""
         kept = self._results.get(key)
         if kept is None or kept.outdated:
-            return report
-        result = kept.result
-        if layout != kept.layout:
-            result = relocated(result, file, kept.layout.to(layout))
-        return merged(report, result, kept.shapes)
+            return None
+        if layout == kept.layout:
+            return kept
+        return evolve(kept, result=relocated(kept.result, file, kept.layout.to(layout)))
 
     def files_changed(self) -> bool:
-        """Hide results whose headers read differently now, show those that fit again. Whether any changed."""
+        """Hide results whose headers read differently now, show those that fit again. Whether any changed.
+
+        Of what did not compile it is not known which headers it read: that is over.
+        """
         digests: dict[str, str] = {}
-        changed = False
+        failed = [key for key, kept in self._results.items() if kept.result.errors]
+        for key in failed:
+            del self._results[key]
+        changed = bool(failed)
         for key, kept in self._results.items():
             for header in kept.result.headers:
                 digests.setdefault(header, digest_of(Path(header)))
@@ -114,7 +126,7 @@ class DynamicChecks:
         settings: Settings,
         engine: EngineKind,
     ) -> str | None:
-        """Check one kernel of ``file`` with progress in the client. Returns the problem, if there is one."""
+        """Check one kernel of ``file`` with progress in the client. Returns what went wrong."""
         options = CheckOptions(engine=engine)
         job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
@@ -127,7 +139,7 @@ class DynamicChecks:
         progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
         self._keep(file, text, settings, report, result, job.shapes)
-        return problems[0].message if problems else None
+        return problems[0].message if problems else failure_of(result)
 
     async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
         """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
@@ -181,8 +193,11 @@ class DynamicChecks:
         progress.end("done" if result.problem is None else "failed")
         shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
         _log(server, result.output)
+        failed = CheckResult(file.path.name, errors=result.errors)
         for report in file.kernels:
-            if report.name in result.checks:
+            if result.errors:
+                self._keep(file, text, settings, report, failed, {})
+            elif report.name in result.checks:
                 self._keep(file, text, settings, report, result.checks[report.name], shapes[report.name])
         return (errors[0].message if errors else None), outcome_of(file.path.name, result)
 
@@ -195,7 +210,7 @@ class DynamicChecks:
         result: CheckResult,
         shapes: Mapping[str, Shape],
     ) -> None:
-        if not result.results:
+        if not (result.results or result.errors):
             return
         key, layout = belongings(file, text, settings)[report.name]
         self._results[key] = _Kept(result, file.path, report.name, shapes, layout)

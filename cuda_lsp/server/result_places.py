@@ -64,16 +64,19 @@ def relocated(result: CheckResult, report: FileReport, line: Callable[[int], int
     """The result with its places in the report's file where the same text stands now."""
     here = report.path.absolute()
 
+    def now(extent: SourceRange) -> SourceRange:
+        if extent.path != here:
+            return extent
+        start, end = (Position(line(place.line), place.column) for place in (extent.start, extent.end))
+        return SourceRange(here, start, end)
+
     def moved(site: PtxSite) -> PtxSite:
         place = site.site
-        if place is None or place.range.path != here:
-            return site
-        start, end = place.range.start, place.range.end
-        extent = SourceRange(
-            here, Position(line(start.line), start.column), Position(line(end.line), end.column)
-        )
-        return evolve(site, site=evolve(place, range=extent))
+        return site if place is None else evolve(site, site=evolve(place, range=now(place.range)))
 
     return evolve(
-        result, sites=tuple(map(moved, result.sites)), bank_sites=tuple(map(moved, result.bank_sites))
+        result,
+        sites=tuple(map(moved, result.sites)),
+        bank_sites=tuple(map(moved, result.bank_sites)),
+        errors=tuple(evolve(e, range=now(e.range)) if e.range else e for e in result.errors),
     )

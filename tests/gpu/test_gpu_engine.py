@@ -25,7 +25,7 @@ from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
-from cuda_lsp.model import LaunchConfig, Space
+from cuda_lsp.model import LaunchConfig, Mode, Space
 
 pytestmark = needs_nvcc
 ROOT = Path(__file__).resolve().parents[2]
@@ -284,6 +284,68 @@ LATE = """__global__ void k(int* out) {
 }"""
 
 
+TREES = """__global__ void k(int* out) {
+    __shared__ unsigned short ones[512], others[512], sizes[512], roots[512];
+    int t = threadIdx.x, step = 1;
+    for (int i = t; i < 512; i += 256) {
+        ones[i] = i * 7 % 3 == 0; others[i] = !ones[i]; sizes[i] = ones[i] ? 0 : 2 + i % 5; roots[i] = 0; }
+    for (int d = 256; d > 0; d >>= 1, step <<= 1) {
+        __barrier_sync(0);
+        if (t < d) {
+            int low = step * (2 * t + 1) - 1, high = step * (2 * t + 2) - 1;
+            ones[high] += ones[low];
+            others[high] += others[low];
+            if (roots[low] != 1 || roots[high] != 1) {
+                if (roots[low] == 1) roots[high] = 1;
+                else if (roots[high] == 1) roots[low] = 1;
+                else {
+                    unsigned both = sizes[high] + sizes[low];
+                    if (both > 64) { roots[low] = 1; roots[high] = 1; }
+                    else { sizes[high] = both; sizes[low] = 0; }
+                }
+            }
+        }
+    }
+    for (int d = 2; d < 512; d <<= 1) {
+        step >>= 1;
+        __barrier_sync(0);
+        if (t < d - 1) {
+            int low = step * (t + 1) - 1, high = low + step / 2;
+            ones[high] += ones[low];
+            others[high] += others[low];
+        }
+    }
+    __barrier_sync(0);
+    for (int i = t; i < 512; i += 256) {
+        out[i] = ones[i]; out[512 + i] = others[i]; out[1024 + i] = sizes[i]; out[1536 + i] = roots[i]; }
+}"""
+
+
+def trees() -> list[int]:
+    """What ``TREES`` computes, one element after the other."""
+    ones = [int(i * 7 % 3 == 0) for i in range(512)]
+    sizes, roots = [0 if ones[i] else 2 + i % 5 for i in range(512)], [0] * 512
+    for level in range(9):
+        for high in range((2 << level) - 1, 512, 2 << level):
+            low = high - (1 << level)
+            if roots[low] or roots[high] or sizes[high] + sizes[low] > 64:
+                roots[low] = roots[high] = 1
+            else:
+                sizes[high], sizes[low] = sizes[high] + sizes[low], 0
+    first = np.cumsum(ones).tolist()
+    return [*first, *(i + 1 - n for i, n in enumerate(first)), *sizes, *roots]
+
+
+@pytest.mark.parametrize("level", [Level.O0, Level.O3])
+def test_lanes_that_came_apart_meet_at_a_barrier(engine: GpuEngine, tmp_path: Path, level: Level) -> None:
+    banks = level is Level.O3
+    run = run_of(tmp_path, TREES, OUT, block=256, level=level, races=not banks, banks=banks)
+    for _ in range(4 if engine.device.startswith("NVIDIA") else 1):
+        outcome = outcome_of(engine, run)
+        assert outcome.races == ()
+        assert outcome.results["out"].view(np.int32)[:2048].tolist() == trees()
+
+
 def test_a_named_barrier_waits_for_a_lane_that_comes_late(engine: GpuEngine, tmp_path: Path) -> None:
     outcome = outcome_of(engine, run_of(tmp_path, LATE, OUT, block=96))
     assert outcome.results["out"].view(np.int32)[32:96].tolist() == [1] * 64
@@ -355,6 +417,20 @@ def test_atomics_of_block_scope_race_between_blocks(engine: GpuEngine, tmp_path:
     assert outcome_of(engine, run_of(tmp_path, text % "_block", OUT)).races == ()
     (race,) = outcome_of(engine, run_of(tmp_path, text % "_block", OUT, grid=4)).races
     assert race.blocks[0] != race.blocks[1]
+
+
+def test_an_atomic_load_writes_nothing(engine: GpuEngine, tmp_path: Path) -> None:
+    text = """#include <cuda/atomic>
+__global__ void k(int* out) {
+    cuda::atomic_ref<int, cuda::thread_scope_block> f(*out);
+    int i = 64 * blockIdx.x + threadIdx.x + 1;
+    if (threadIdx.x & 1) out[i] = f.load(cuda::memory_order_relaxed); else out[i] = *out;
+    %s
+}"""
+    assert outcome_of(engine, run_of(tmp_path, text % "", OUT, grid=2)).races == ()
+    write = "if (i == 1) f.store(3, cuda::memory_order_relaxed);"
+    races = outcome_of(engine, run_of(tmp_path, text % write, OUT, grid=2)).races
+    assert {race.modes for race in races} == {(Mode.READ, Mode.ATOMIC)}
 
 
 def test_both_stores_of_one_thread_are_named(engine: GpuEngine, tmp_path: Path) -> None:

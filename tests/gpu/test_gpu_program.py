@@ -39,7 +39,7 @@ def run(runner: Runner, folder: Path, text: str, *arguments: str) -> ProgramResu
     lines = text.splitlines()
     first = next(n for n, line in enumerate(lines, 1) if "__global__" in line)
     last = next(n for n, line in enumerate(lines, 1) if "int main" in line) - 1
-    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),)) for name in ("bins", "data"))
+    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),), 8) for name in ("bins", "data"))
     name = lines[first - 1].partition("(")[0].split()[-1]
     extent = SourceRange(path, Position(first, 1), Position(last, 2))
     kernel = ProgramKernel(name, name, "", extent, pointers)

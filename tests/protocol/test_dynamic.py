@@ -40,13 +40,18 @@ def check(client: Client, name: str, kernel: str) -> None:
 
 def messages(client: Client, name: str, version: int, text: str) -> list[str]:
     """The messages of diagnostics for this version of which one holds ``text``."""
+    return [d["message"] for d in diagnostics(client, name, version, text)]
+
+
+def diagnostics(client: Client, name: str, version: int, text: str) -> list[dict[str, Any]]:
+    """Those for this version of which one holds ``text``."""
 
     def wanted(m: dict[str, Any]) -> bool:
         p = m.get("params", {})
         ours = m["method"] == "textDocument/publishDiagnostics" and p["uri"] == client.uri(name)
         return ours and p.get("version") == version and any(text in d["message"] for d in p["diagnostics"])
 
-    return [d["message"] for d in client.wait(wanted)[1]["params"]["diagnostics"]]
+    return client.wait(wanted)[1]["params"]["diagnostics"]
 
 
 def shown(client: Client) -> list[str]:
@@ -201,6 +206,23 @@ def test_code_that_does_not_compile_gives_one_clear_message(trusted: Client) -> 
     trusted.settled("a.cu", 1)
     check(trusted, "a.cu", "neighbour")
     assert any("nowhere" in message for message in shown(trusted))
+    (found,) = [d for d in diagnostics(trusted, "a.cu", 1, "nowhere") if "nowhere" in d["message"]]
+    assert found["range"]["start"] == {"line": 5, "character": 13} and found["severity"] == 1
+    trusted.edit("a.cu", (5, 0), (6, 0), "")
+    trusted.settled("a.cu", 2)
+    assert not any("nowhere" in message for message in messages(trusted, "a.cu", 2, ""))
+
+
+@needs_nvcc
+def test_an_error_in_a_header_is_a_link_to_it(trusted: Client, tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("// first line\ninline int broken = nowhere;\n")
+    trusted.open("a.cu", '#include "a.h"\n' + RACY)
+    trusted.settled("a.cu", 1)
+    check(trusted, "a.cu", "neighbour")
+    (found,) = [d for d in diagnostics(trusted, "a.cu", 1, "nvcc") if "nvcc" in d["message"]]
+    assert found["message"].startswith("a.h:2: nvcc:") and found["range"]["start"]["line"] == 0
+    (there,) = found["relatedInformation"]
+    assert there["location"]["uri"].endswith("/a.h") and there["location"]["range"]["start"]["line"] == 1
 
 
 def test_an_untrusted_workspace_runs_nothing(tmp_path: Path) -> None:

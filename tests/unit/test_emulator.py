@@ -86,6 +86,18 @@ def test_an_atomic_races_with_a_plain_read():
     assert opcodes(run(body), body) == {("atom.shared.add.u32", "ld.shared.u32")}
 
 
+def test_an_atomic_load_writes_nothing():
+    read = "ld.relaxed.cta.shared.u32 %r5, [%r2]; ld.shared.u32 %r6, [%r2];"
+    assert run(read).races == ()
+    body = f"setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [%r2], %r1; {read}"
+    races = {race.modes for race in run(body).races}
+    assert races == {(Mode.WRITE, Mode.READ)}
+    load, store = "ld.relaxed.cta.global.u32 %r5, [%rd1];", "st.relaxed.cta.global.u32 [%rd1], %r1;"
+    assert run(load, blocks=2).races == ()
+    found = {race.modes for race in run(load + store, blocks=2).races}
+    assert found == {(Mode.READ, Mode.ATOMIC), (Mode.ATOMIC, Mode.ATOMIC)}
+
+
 def test_tickets_are_handed_out_once_each():
     result = run("atom.shared.add.u32 %r5, [%r2], 1; st.global.u32 [%rd3], %r5;")
     assert sorted(words(result)) == list(range(256))

@@ -73,7 +73,7 @@ def hosted(folder: Path, barrier: str) -> tuple[Hosted, Program, str]:
     last = next(n for n, line in enumerate(lines, 1) if "int main" in line) - 1
     first = next(n for n, line in enumerate(lines, 1) if "__global__" in line)
     extent = SourceRange(path, Position(first, 1), Position(last, 2))
-    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),)) for name in ("bins", "data"))
+    pointers = tuple(Parameter(name, (Piece(name, 0, 8, pointer=True),), 8) for name in ("bins", "data"))
     options = CompileOptions(arch="sm_75")
     job = ProgramJob(path, text, (ProgramKernel("count", "count", "", extent, pointers),), options,
                      folder / "cache", folder, all_blocks=True)  # fmt: skip

@@ -172,6 +172,25 @@ def test_the_assembler_is_told_how_many_blocks_are_to_fit() -> None:
     assert ".maxntid 64, 1, 1" in text and ".minnctapersm 7" in text
 
 
+@pytest.mark.parametrize(
+    ("barrier", "first"),
+    [
+        ("barrier.sync 0;", True),
+        ("barrier.cta.sync 0;", True),
+        ("barrier.cta.sync.aligned 0;", False),
+        ("bar.sync 0;", False),
+        ("barrier.sync 1, 64;", False),
+    ],
+)
+def test_lanes_meet_before_a_barrier_that_takes_them_one_by_one(barrier: str, first: bool) -> None:
+    text = KERNEL.replace("bar.sync 0;", barrier)
+    for races in (True, False):
+        watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1, races=races, banks=not races)
+        made = instrument(read_module(text), sites(), watch, "").text
+        lines = [line.strip() for line in made.splitlines() if line.strip()]
+        assert (lines[lines.index(barrier) - 1] == "bar.warp.sync -1;") == first
+
+
 def test_a_cluster_s_barrier_begins_a_new_interval() -> None:
     text = KERNEL.replace("bar.sync 0;", "barrier.cluster.arrive; barrier.cluster.wait;")
     watch = Watch("k", LAYOUT, control_offsets(), ("s",), ranges=1)

@@ -130,6 +130,33 @@ def test_threads_that_wait_for_others_are_a_finding():
     assert "32 wait there, 32 have returned" in finding.message
 
 
+def test_where_threads_wait_in_a_loop_is_told_with_lines():
+    spinning = Stuck(1, ((1, 1, 5), (2, 62, 0)), exited=1, spinning=True)
+    after = merged(REPORT, result(failure="it is stuck", stuck=(spinning,)), {})
+    waits = "1 at line 3 (thread (5,0,0), `s[i + 1]`); 62 at line 4 (thread (0,0,0), `__syncthreads()`)"
+    assert after.notes[:2] == (
+        "CPU emulator: it is stuck",
+        f"threads of block (1,0,0): {waits}; 1 have returned",
+    )
+    (finding,) = after.findings
+    assert finding.code is Code.BARRIER_DIVERGENCE and finding.site == BARRIER.site
+    slow = merged(REPORT, result(failure="the deadline came", stuck=(evolve(spinning, late=True),)), {})
+    assert not slow.findings  # who is at no barrier may only be slow
+
+
+def test_what_was_seen_with_inputs_of_ours_says_what_it_depends_on():
+    report = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
+    seen = result(races=(RACE,))
+    trial = evolve(seen.results[0].trial, scalars={"n": 7})
+    ours = evolve(seen, results=(evolve(seen.results[0], trial=trial),))
+    (found,) = merged(report, ours, {}).findings
+    assert found.message.endswith("with made-up inputs (depends on data)")
+    assert found.witness is not None and found.witness.values == {"n": 7}
+    programs = evolve(seen, results=(evolve(seen.results[0], trial=evolve(trial, own_memory=True)),))
+    (found,) = merged(report, programs, {}).findings
+    assert "made-up" not in found.message
+
+
 def test_names_of_shared_variables_are_read_from_mangled_ones():
     assert source_name("_ZZ18reduce_interleavedPfPKfE1s") == "s"
     assert source_name("_ZZ6matmulILi16EEvPfE4tile_0") == "tile"

@@ -7,12 +7,12 @@ include path. Results are kept by content: text, options, toolkit, and every use
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -21,13 +21,14 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from cuda_lsp.dynamic.compilation.scratch import scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, Interrupted, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.compilation.tokens import Token, TokenTable, rewriter_for
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Level
-from cuda_lsp.model import Position, SourceRange, ToolError
+from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
 _FORMAT = 2
 _SECONDS = 120.0
@@ -118,15 +119,11 @@ def compile_module(
     if known is not None:
         known.seconds = time.perf_counter() - started
         return known
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix="work-"))
-    try:
+    with scratch(folder.parent) as work:
         build = _Build(source, text, options, level, toolkit, work, time.monotonic() + seconds, cancelled)
         ptx, tokens = build.run()
         headers = {str(p): digest_of(p) for p in tokens.files if p != source}
         _keep(folder, ptx, tokens, headers)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     took = time.perf_counter() - started
     return CompiledModule(ptx, tokens, level, options.arch, took, text=text, headers=headers)
 
@@ -195,7 +192,7 @@ def build_errors(output: str, source: Path, tokens: TokenTable | None = None) ->
         else:
             start = Position(int(match["line"]), int(match.groupdict().get("column") or 1))
             place = SourceRange(Path(match["path"]), start, Position(start.line, start.column + 1))
-        found.append(ToolError(f"nvcc: {match['text'].strip()}", place))
+        found.append(ToolError(f"nvcc: {match['text'].strip()}", place, Severity.ERROR))
     return found or [ToolError(f"nvcc failed: {_last_line(output)}")]
 
 
@@ -243,15 +240,13 @@ def _keep(folder: Path, ptx: str, tokens: TokenTable, headers: Mapping[str, str]
         "paths": [str(p) for p in paths],
         "tokens": [(index[t.path], t.line, t.column, t.text, t.exact) for t in tokens.tokens],
     }
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix="new-"))
-    (made / "module.ptx").write_text(ptx)
-    (made / "tokens.json").write_text(json.dumps(data))
-    if folder.exists():
-        shutil.rmtree(folder, ignore_errors=True)
-    try:
-        made.rename(folder)
-    except OSError:  # another process was faster: its result is as good
-        shutil.rmtree(made, ignore_errors=True)
+    with scratch(folder.parent) as made:
+        (made / "module.ptx").write_text(ptx)
+        (made / "tokens.json").write_text(json.dumps(data))
+        if folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process was faster: its result is as good
+            made.rename(folder)
 
 
 def digest_of(path: Path) -> str:

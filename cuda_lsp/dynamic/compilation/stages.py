@@ -17,6 +17,8 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp.dynamic.compilation.scratch import compiler_environment
+
 _VARIABLE = re.compile(r"NVCC_(?:PREPEND|APPEND)_FLAGS|NVCC_CCBIN")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=\s?(.*)$")
 
@@ -46,7 +48,7 @@ class Plan:
 def run(
     command: Sequence[str] | str,
     folder: Path,
-    environment: Mapping[str, str] | None,
+    environment: Mapping[str, str],
     deadline: float,
     cancelled: Cancelled,
     output: Path | None = None,
@@ -61,7 +63,7 @@ def run(
         child = subprocess.Popen(
             command,
             cwd=folder,
-            env=dict(environment) if environment is not None else None,
+            env=dict(environment),
             shell=isinstance(command, str),
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -94,10 +96,10 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 def plan(arguments: Sequence[str], folder: Path, deadline: float, cancelled: Cancelled) -> Plan | Done:
     """The stages of an nvcc command line; what nvcc said when it refuses it."""
-    done = run([*arguments, "--dryrun", "--keep"], folder, None, deadline, cancelled)
+    environment = dict(compiler_environment(folder))
+    done = run([*arguments, "--dryrun", "--keep"], folder, environment, deadline, cancelled)
     if done.status:
         return done
-    environment = dict(os.environ)
     commands: list[str] = []
     for line in done.output.splitlines():
         if not line.startswith("#$ "):

@@ -26,8 +26,11 @@ from cuda_lsp.model import Mode
 
 Array = Any
 
-_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC)
-_READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC = range(4)
+_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC, Mode.READ, Mode.READ)
+_READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC, _ATOMIC_LOAD, _BLOCK_ATOMIC_LOAD = range(6)
+ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
+"""From the mode of an atomic update to that of an atomic load of the same scope, which writes nothing."""
+
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
 _LAST = 2**31 - 2
@@ -153,7 +156,7 @@ class Detector:
         order = self.order
         order.sequence += 1
         self.pending.append(Record(number, address, mask, size, mode, order.ticks, order.sequence, value))
-        if self.written is not None and mode != _READ:
+        if self.written is not None and _writes(mode):
             self.written.store(*self._words(self.pending[-1]), number, self.interval + 1)
 
     def fetched(self) -> None:
@@ -205,22 +208,22 @@ class Detector:
     # ------------------------------------------------------------------------------ screening
 
     def _judge(self, records: list[Record], agents: Array, across: bool) -> None:
-        if not any(r.mode != _READ for r in records):
+        if not any(_writes(r.mode) for r in records):
             return
         if self.owner is None:
             self.owner = np.zeros((len(self.memory.data) >> 2) + 4, np.int32)
         base = self._numbered()
-        records = sorted(records, key=lambda r: r.mode == _READ)  # writes first
+        records = sorted(records, key=lambda r: not _writes(r.mode))  # writes first
         touched = [(r, *self._words(r)) for r in records]
         words = np.concatenate([w for _, w, _ in touched])
         names = (agents + (base + _WIDTHS)).astype(np.int32)[np.concatenate([t for _, _, t in touched])]
         end = written = 0
         for r, mine, _ in touched:
             start, end = end, end + len(mine)
-            if r.mode != _READ:
+            if _writes(r.mode):
                 written = end
-                if _is_atomic(r.mode, across):
-                    names[start:end] = base + r.size.bit_length() - 1  # by width
+            if _is_atomic(r.mode, across):
+                names[start:end] = base + r.size.bit_length() - 1  # by width
         self.owner[words[:written]] = names[:written]
         there = self.owner[words]
         hit = (there != names) & (there >= base)
@@ -273,7 +276,7 @@ class Detector:
     def _collect(self, a: Entries, b: Entries, across: bool) -> None:
         block = self.lanes.block
         same = block[a.thread] == block[b.thread]
-        clash = (a.thread != b.thread) & ((a.mode | b.mode) > 0)
+        clash = (a.thread != b.thread) & (_writes(a.mode) | _writes(b.mode))
         alike = a.size == b.size
         clash &= ~(_is_atomic(a.mode, across) & _is_atomic(b.mode, across) & alike)
         clash &= (a.bytes & b.bytes) != 0
@@ -320,9 +323,14 @@ class Detector:
             found.together &= bool(together[rows].all())
 
 
+def _writes(mode: Any) -> Any:
+    return (mode >= _WRITE) & (mode <= _BLOCK_ATOMIC)
+
+
 def _is_atomic(mode: Any, across: bool) -> Any:
     """Atomic enough: one of block scope is not between blocks."""
-    return (mode == _ATOMIC) | ((mode == _BLOCK_ATOMIC) & (not across))
+    wide = (mode == _ATOMIC) | (mode == _ATOMIC_LOAD)
+    return wide | (((mode == _BLOCK_ATOMIC) | (mode == _BLOCK_ATOMIC_LOAD)) & (not across))
 
 
 def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Record]]:

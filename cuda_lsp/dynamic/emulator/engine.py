@@ -233,7 +233,8 @@ class Launch:
                 count, one = places.get(site, (0, int(self.lanes.thread[here[0]])))
                 places[site] = count + len(here), one
         told = tuple((site, count, one) for site, (count, one) in places.items())
-        return Stuck(self.blocks[int(block)], told, int((waiting.exited & mine).sum()), waiting.spinning)
+        exited = int((waiting.exited & mine).sum())
+        return Stuck(self.blocks[int(block)], told, exited, waiting.spinning, waiting.late)
 
     def _polled(self, number: int) -> int | None:
         """The access before an instruction of a loop: what its threads ask again and again."""

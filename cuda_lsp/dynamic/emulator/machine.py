@@ -68,6 +68,7 @@ class Machine:
         while True:
             steps += 1
             if steps % 16 == 0 and time.monotonic() > self.deadline:
+                self.waits.stop(spinning=True, here=here, late=True)
                 raise Stopped("the kernel did not finish before the deadline")
             if steps % _LOOK == 0 and self.endless.seen_before((self.jumps % _PATIENCE, here)):
                 self.waits.stop(spinning=True, here=here)
@@ -158,11 +159,7 @@ class Machine:
                 return -1, None
             return None, None
         number = int(places.max() if self.backwards else places.min())
-        if self.jumps % self.patience == self.patience - 1:  # they may wait for those who never got a turn
-            self.jumps += 1
-            self.services.resting |= ready & (self.at.pc == number)
-            self.waits.release()
-            return None, None
+        tired = self.jumps % self.patience == self.patience - 1  # after one more step: all get on
         if number >= len(self.program.blocks):
             self.at.alive &= self.at.pc != number
             return None, None
@@ -174,6 +171,10 @@ class Machine:
                 return None, None
         out = block.run(self.services, self.at.registers, group)
         self._leave(block, number, group, out)
+        if tired:  # they may wait for those who never got a turn
+            self.jumps += 1
+            self.services.resting |= group
+            self.waits.release()
         if block.leads_back and (self.at.pc[group] <= number).any():
             self.jumps += 1
         return self._reunited()

@@ -17,7 +17,7 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.async_ops import Async
-from cuda_lsp.dynamic.emulator.detect import Detector
+from cuda_lsp.dynamic.emulator.detect import ATOMIC_LOADS, Detector
 from cuda_lsp.dynamic.emulator.flatten import function_address
 from cuda_lsp.dynamic.emulator.images import Images
 from cuda_lsp.dynamic.emulator.lanes import Lanes
@@ -182,7 +182,7 @@ class Services:
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask)
-        self._log(number, address, allowed, size, strong)
+        self._log(number, address, allowed, size, strong and strong + ATOMIC_LOADS)
         if strong:
             self.order.synchronise(
                 address, allowed, reads=True, writes=False, release=release, wide=strong == 2

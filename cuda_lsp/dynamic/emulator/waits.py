@@ -29,6 +29,7 @@ class Waiting:
     places: dict[int, Array]
     exited: Array
     spinning: bool = False
+    late: bool = False
 
 
 @define(eq=False, slots=False)
@@ -260,12 +261,12 @@ class Waits:
         if not any(w.places.keys() == places.keys() for w in self.stuck):
             self.stuck.append(Waiting(places, gone))
 
-    def stop(self, spinning: bool = False, here: int | None = None) -> None:
-        """Say where all living threads are; ``here``: the block of all of them."""
+    def stop(self, spinning: bool = False, here: int | None = None, late: bool = False) -> None:
+        """Say where all living threads are; ``here``: the block of all; ``late``: the deadline came."""
         if here is not None:
             self.at.pc[:] = here
         places = {
             self.program.blocks[number].last: self.at.alive & (self.at.pc == number)
             for number in distinct(self.at.pc[self.at.alive]).tolist()
         }
-        self.stuck.append(Waiting(places, ~self.at.alive, spinning))
+        self.stuck.append(Waiting(places, ~self.at.alive, spinning, late))

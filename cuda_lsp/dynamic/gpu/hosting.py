@@ -97,8 +97,8 @@ def run_on_gpu(
     progress("running")
     reads, writes = os.pipe()
     with (
-        tempfile.TemporaryFile() as output,
-        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile(dir=job.cache) as output,
+        tempfile.TemporaryFile(dir=job.cache) as given,
         os.fdopen(reads, "rb") as said,
     ):
         given.write(task)

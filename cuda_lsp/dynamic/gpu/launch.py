@@ -268,8 +268,8 @@ class Launch:
         if self.layout.copies and watch.races:
             values["copies"] = self.memory.allocate("copies", records.COPIES_BYTES * count * checked)
         if watch.order:
-            values["objects"] = self.memory.allocate("objects", 8 * records.OBJECTS)
-            values["told"] = self.memory.allocate("told", 4 * records.OBJECTS * checked)
+            values["objects"] = self.memory.allocate("objects", records.OBJECT_BYTES * records.OBJECTS)
+            values["told"] = self.memory.allocate("told", records.TOLD_BYTES * records.OBJECTS * checked)
             values["known"] = self.memory.allocate("known", records.KNOWN_BYTES * checked * checked)
             values["fenced"] = self.memory.allocate("fenced", records.FENCED_BYTES * count * checked)
         if len(self.memory.extents) > records.RANGES:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -141,7 +140,7 @@ class _Output:
 def captured_output() -> Generator[_Output]:
     """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
     output = _Output()
-    with tempfile.TemporaryFile() as file:
+    with os.fdopen(os.memfd_create("kernel-output"), "w+b") as file:
         saved = os.dup(1)
         os.dup2(file.fileno(), 1)
         try:

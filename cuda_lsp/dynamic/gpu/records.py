@@ -19,7 +19,8 @@ Records = np.ndarray[Any, Any]
 
 GUARD = 1 << 24  # bytes of nothing behind every buffer, so that what overruns one misses the next
 RANGES, RACES, FLAGS, BANK_COPIES, OLDER, OBJECTS = 64, 4096, 65536, 512, 65536, 256
-OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 20  # of one
+OLDER_BYTES, COPIES_BYTES, KNOWN_BYTES, FENCED_BYTES = 16, 72, 16, 28  # of one
+OBJECT_BYTES, TOLD_BYTES = 16, 32
 CLOCK_BYTES, THREAD_BYTES, PLACES = 16, 32, 128 + 16  # places where threads hand over, and barriers
 RANGE = np.dtype([("start", "u8"), ("size", "u8"), ("cells", "u8")])
 CONTROL = np.dtype(
@@ -114,10 +115,13 @@ def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) ->
         pair = key >> 32, key & 0xFFFFFFFF
         if max(pair) >= len(sites):
             continue  # damaged: see ``damaged_races``
+        first, second = (sites[number].effect or Mode.READ for number in pair)
+        if not (first.writes or second.writes):
+            continue  # the detector takes atomic loads for updates
         races.append(
             SeenRace(
                 sites=pair,
-                modes=(sites[pair[0]].mode or Mode.READ, sites[pair[1]].mode or Mode.READ),
+                modes=(first, second),
                 threads=(int(record["threads"][0]), int(record["threads"][1])),
                 blocks=(int(record["blocks"][0]), int(record["blocks"][1])),
                 place=book.place(bool(record["space"]), int(record["address"])),
@@ -202,7 +206,7 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
             here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
             waiting.append((site, len(here), int(here[0])))
         missing = len(alive) > len(waits)
-        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing))
+        stuck.append(Stuck(block, tuple(waiting), exited=int(left.sum()), spinning=missing, late=missing))
     return tuple(stuck)
 
 

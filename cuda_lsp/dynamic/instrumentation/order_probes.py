@@ -106,11 +106,11 @@ class OrderProbes:
         mask: str | None,
     ) -> Iterator[Statement]:
         """A barrier or warp synchronisation. ``mask``: who takes part (``participants``)."""
-        plain = evolve(instruction, guard=None)
+        plain, words = evolve(instruction, guard=None), instruction.modifiers
         if not self.watch.races:
+            yield from self._together(instruction, mask)
             yield plain
             return
-        words = instruction.modifiers
         block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
         if not block_barrier:
             yield plain
@@ -127,8 +127,18 @@ class OrderProbes:
             if "arrive" not in words:
                 yield from self._departs(name)
             return
+        yield from self._together(instruction, mask)
         yield plain
         yield Verbatim(probes.after_block_barrier(self.watch.layout, self.labels.new("bar")))
+
+    @staticmethod
+    def _together(barrier: Instruction, mask: str | None) -> Iterator[Verbatim]:
+        """Before a barrier that takes the lanes of a warp one by one: they meet, for probes keep them apart.
+
+        What ptxas 13.0 makes of it lets lanes that come apart through too early (seen on an H200).
+        """
+        if mask == "all" and barrier.base == "barrier" and not {"aligned", "warp"} & {*barrier.modifiers}:
+            yield Verbatim("\tbar.warp.sync -1;")
 
     def warp_met(self, mask: str | None) -> Iterator[Statement]:
         """The lanes that take part have waited for one another."""
@@ -154,20 +164,37 @@ class OrderProbes:
             return (), ()
         blocks = self.watch.order and site.space is not Space.SHARED and site.scope is not Scope.BLOCK
         releases = bool({"release", "acq_rel"} & set(instruction.modifiers))
+        where = Verbatim(_generic(access.address, access.types, site.space is Space.SHARED))
         tells, learns = (Verbatim(_tells(releases)),), (Verbatim(_learns()),)
         if blocks:
-            tells = (Verbatim(probes.with_address("clsp_tell", int(releases))), *tells)
-            learns = (Verbatim(probes.with_address("clsp_learn")), *learns)
-        where = Verbatim(_generic(access.address, access.types, site.space is Space.SHARED))
+            learns = (Verbatim(probes.with_address("clsp_learn", "%clsp_held")), *learns)
         if instruction.base == "ld":
-            return (where,), learns
-        if instruction.base in ("st", "red"):
-            return (where, *tells), ()
+            return (where, *(Verbatim(_NOT_HELD),) * blocks), learns
         quiet = Label("$" + self.labels.new("quiet"))
-        peeked = without_change(access, quiet.name)
-        return (where, *peeked, *tells), (*((quiet,) if peeked else ()), *learns)
+        updates = instruction.base not in ("st", "red")
+        peeked = without_change(access, quiet.name) if updates else ()
+        behind = (*((quiet,) if peeked else ()), *learns) if updates else ()
+        if not blocks:
+            return (where, *peeked, *tells), behind
+        holds, lets_go = self._holding(releases)
+        return (where, *holds[:2], *peeked, *holds[2:], *tells), (*lets_go, *behind)
+
+    def _holding(self, releases: bool) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
+        """What goes around an access that tells other blocks: it is made alone, in turn with others there.
+
+        Who has to wait goes around the loop, never past its end: lanes that wait for each other there would wait
+        for one that they keep out. The first two statements are where it tries again.
+        """
+        again, busy = (Label("$" + self.labels.new(stem)) for stem in ("again", "busy"))
+        hold = probes.held_by("clsp_hold", "%clsp_at", str(int(releases)))
+        retry = "\t{{ .reg .pred %p; setp.eq.u32 %p, %clsp_held, 0; @%p bra {}; }}".format
+        tell = probes.with_address("clsp_tell", "%clsp_held")
+        before = (again, Verbatim(_NOT_HELD), Verbatim(hold), Verbatim(retry(busy.name)), Verbatim(tell))
+        let_go = probes.held_by("clsp_let_go", "%clsp_at", "%clsp_held")
+        return before, (Verbatim(let_go), busy, Verbatim(retry(again.name)))
 
 
+_NOT_HELD = "\tmov.b32 %clsp_held, -1;"
 _STAMP = ("%clsp_lo", "%clsp_hi")
 
 

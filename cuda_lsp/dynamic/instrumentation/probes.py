@@ -62,7 +62,7 @@ def function_registers(layout: ShadowLayout) -> str:
     cells = "b64" if layout.in_global else "b32"
     return (
         "\t.reg .b32 %clsp_lo, %clsp_hi, %clsp_self, %clsp_base, %clsp_lim; .reg .pred %clsp_ok;"
-        f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where, %clsp_at;"
+        f" .reg .{cells} %clsp_cells; .reg .b64 %clsp_where, %clsp_at; .reg .b32 %clsp_held;"
     )
 
 
@@ -443,9 +443,15 @@ def barrier_number(address: str) -> str:
     return f"{address} shr.u32 %a, %a, 3; and.b32 %a, %a, 15;"
 
 
-def with_address(name: str, last: int | None = None) -> str:
+def with_address(name: str, *last: str) -> str:
     """``name(address, low, high[, last])`` for the address in ``%clsp_at``."""
-    return called(name, "%clsp_at", "%clsp_lo", "%clsp_hi", *(() if last is None else (str(last),)))
+    return called(name, "%clsp_at", "%clsp_lo", "%clsp_hi", *last)
+
+
+def held_by(name: str, *arguments: str) -> str:
+    """``%clsp_held = name(arguments…)``."""
+    params, names = _passed(arguments)
+    return f"\t{{ .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %clsp_held, [r]; }}"
 
 
 def waits_at(site: int) -> str:

@@ -14,7 +14,6 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib import resources
@@ -23,7 +22,8 @@ from pathlib import Path
 from attrs import define
 
 from cuda_lsp.dynamic.compilation.compile import CompileError, build_errors, digest_of
-from cuda_lsp.dynamic.compilation.stages import Cancelled, nvcc_variables, run
+from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
+from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, nvcc_variables, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.programs.job import ProgramJob, Unit
 from cuda_lsp.hardware import architecture_number
@@ -56,16 +56,11 @@ def build(
     program = folder / "program"
     if _is_current(folder):
         return program
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix="work-"))
-    try:
+    with scratch(folder.parent) as work:
         made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled, architecture)
         made.run()
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
-    except BaseException:
-        shutil.rmtree(work, ignore_errors=True)
-        raise
     return program
 
 
@@ -132,7 +127,7 @@ class _Build:
     def _link(self, objects: Sequence[str]) -> None:
         link = [option for option in self.job.link if not _CUDAS.fullmatch(Path(option).name)]
         options = ["-o", "program", *link, "-lpthread", "-lm", "-ldl"]
-        done = run(["g++", "-pie", *objects, *options], self.work, None, self.deadline, self.cancelled)
+        done = self._run(["g++", "-pie", *objects, *options])
         if not done.status:
             return
         missing = sorted(set(_UNDEFINED.findall(done.output)))
@@ -148,12 +143,14 @@ class _Build:
         self._do(["g++", "-pie", *objects, stand_ins, *options])
 
     def _do(self, command: Sequence[str], source: Path | None = None, folder: Path | None = None) -> str:
-        done = run(
-            command, folder or self.work, None, self.deadline, self.cancelled, self.work / "output.txt"
-        )
+        done = self._run(command, folder)
         if done.status:
             raise CompileError(build_errors(done.output, source or self.job.path.absolute()))
         return done.output
+
+    def _run(self, command: Sequence[str], folder: Path | None = None) -> Done:
+        environment, output = compiler_environment(self.work), self.work / "output.txt"
+        return run(command, folder or self.work, environment, self.deadline, self.cancelled, output)
 
     def _inputs(self, copy: Path) -> dict[str, str]:
         """Digests of the files that the compiler read, but its own and the copy."""

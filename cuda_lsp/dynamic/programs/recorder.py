@@ -13,7 +13,6 @@ import hashlib
 import os
 import shutil
 import struct
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -21,6 +20,7 @@ from pathlib import Path
 from attrs import field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompileError
+from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, run
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.model import ToolError
@@ -55,8 +55,8 @@ def record(
     Raises CompileError (there is no C compiler), Interrupted, OSError.
     """
     library = _library(cache, deadline, cancelled)
-    with tempfile.TemporaryDirectory(prefix="cuda-lsp-") as work:
-        log = Path(work) / "log"
+    with scratch(library.parent) as work:
+        log = work / "log"
         log.touch()
         environment = {
             **os.environ,
@@ -72,7 +72,7 @@ def record(
             environment,
             deadline,
             cancelled,
-            output=Path(work) / "output",
+            output=work / "output",
             what=f"`{command}`",
         )
         return done, tuple(_read(log.read_bytes(), str(library)))
@@ -117,12 +117,11 @@ def _library(cache: Path, deadline: float, cancelled: Cancelled) -> Path:
     compiler = shutil.which("gcc") or shutil.which("g++")
     if compiler is None:
         raise CompileError([ToolError("to follow a build command a C compiler is needed: install gcc")])
-    made.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=made.parent) as work:
-        (Path(work) / "recorder.c").write_text(text)
+    with scratch(made.parent) as work:
+        (work / "recorder.c").write_text(text)
         command = [compiler, "-x", "c", "-shared", "-fPIC", "-O1", "recorder.c", "-o", "recorder.so"]
-        done = run(command, Path(work), None, deadline, cancelled)
+        done = run(command, work, compiler_environment(work), deadline, cancelled)
         if done.status:
             raise CompileError([ToolError(f"{compiler} does not work: {done.output.strip()[-300:]}")])
-        (Path(work) / "recorder.so").replace(made)
+        (work / "recorder.so").replace(made)
     return made

@@ -119,7 +119,7 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
     mine, its = socket.socketpair()
     host.deadline = time.monotonic() + job.deadline
     memory = f"{its.fileno()},{host.heap.descriptor},{START},{host.heap.size}"
-    with tempfile.TemporaryFile() as output, mine, input_of(job) as given:
+    with tempfile.TemporaryFile(dir=job.cache) as output, mine, input_of(job) as given:
         child = subprocess.Popen(
             job.command, executable=str(program), cwd=job.folder, stdin=given, stdout=output,
             stderr=subprocess.STDOUT, env={**(job.environment or os.environ), "CUDA_LSP_PROGRAM": memory},

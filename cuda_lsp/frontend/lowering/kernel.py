@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from cuda_lsp.frontend.host.shared_arguments import Offset
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import base_array, binary, cast, offset_by
+from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
     MemoryPlace,
@@ -29,6 +30,7 @@ from cuda_lsp.ir.program import (
     If,
     Incomplete,
     Loop,
+    ParameterLayout,
     Stmt,
     Store,
     Var,
@@ -38,9 +40,10 @@ from cuda_lsp.ir.types import INT64, Int, Pointer
 from cuda_lsp.model import Site, SourceRange, Space
 
 
-def kernel_parameters(low: Lowering, root: Node) -> list[Var]:
-    """Bind every parameter in the environment; the variables in order of declaration."""
+def kernel_parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLayout, ...]]:
+    """Bind every parameter in the environment; the variables in order, and how they are passed."""
     found: list[Var] = []
+    layout: list[ParameterLayout] = []
     places: list[tuple[Declaration, TypeInfo, Place]] = []
     for node in root.children:
         if node.kind != K.PARAMETER:
@@ -51,12 +54,13 @@ def kernel_parameters(low: Lowering, root: Node) -> list[Var]:
         info = type_of_declaration(low.ast, declaration)
         if info.kind == "array":
             info = TypeInfo("pointer", info.name, Pointer(), 8, 8, target=info.target)
+        layout.append(layout_of(declaration.name, info))
         place = _parameter(low, declaration.name, info, found, declaration.key)
         places.append((declaration, info, place))
     for declaration, info, place in places:
         moved = _in_shared_buffer(low, declaration.name, info, place, found)
         low.env[declaration.key] = _owned_copy(low, declaration, info, moved)
-    return found
+    return found, tuple(layout)
 
 
 def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, found: list[Var]) -> Place:

@@ -102,7 +102,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     body = next((c for c in root.children if c.kind == K.COMPOUND), None)
     if body is not None:
         low.assigned |= functions.written(low, body)
-    params = kernel_parameters(low, root)
+    params, layout = kernel_parameters(low, root)
     if body is not None:
         statement(low, body)
     overlapping(low, home)
@@ -119,6 +119,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         statements,
         errors=found,
         required=dict(low.required),
+        layout=layout,
     )
 
 

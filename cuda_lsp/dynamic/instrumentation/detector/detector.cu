@@ -41,7 +41,16 @@ struct Copies {
     u64 moments[8];          // of the waits for the last groups
 };
 struct Known {
-    u64 newest, before;  // moment of another block << 32 | ours when we learned it; 0: nothing
+    u64 newest, before;  // epoch + 1 of another block << 32 | ours when we learned it; 0: nothing
+};
+struct Object {
+    u64 address;        // 0: free
+    u32 version, pad;   // how often somebody told or began to tell there; odd: it is held
+};
+struct Told {
+    u64 newest, before;  // of one block at an object: version << 32 | epoch + 1 of a release; 0: none
+    u64 passed;          // epoch + 1 of it that other blocks know and have passed on
+    u64 learned;         // how often the block had learned when it last passed on there what it knew
 };
 struct Clock {
     u64 some, all;  // what is known of a warp: moment << 32 | lanes; moment of all lanes. Moments + 1
@@ -73,8 +82,8 @@ struct Range {
 
 // Of a thread: has fenced; (epoch + 1) << 6 | tick of its last release, epoch + 1 of its last acquisition. Of its
 // warp, with the warp's first thread: (epoch + 1) << 6 | tick of what its lanes together last released, of the
-// epoch's first acquisition.
-enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, FENCED };
+// epoch's first acquisition. Of a thread: object + 1 and version of its last acquisition.
+enum { HAS_FENCED, RELEASED, ACQUIRED, WARP_RELEASED, WARP_ACQUIRED, LEARNED_AT, LEARNED, FENCED };
 enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
 enum { LAST_TICK = 4094 };  // of a stamp's; behind it all is taken to be ordered
@@ -94,9 +103,9 @@ struct Control {
     u32* names;      // where the module's shared variables lie; first: the dynamic part
     Older* older;    // OLDER of them, by place
     Copies* copies;  // per checked block and thread, if the kernel copies asynchronously
-    u64* objects;    // addresses through which blocks synchronise; null: what orders blocks is not followed
-    u32* told;       // per object and checked block: epoch of its last release there + 1
-    Known* known;    // per two checked blocks: what the first knows of the second
+    Object* objects;  // through which blocks synchronise; null: what orders blocks is not followed
+    Told* told;      // per object and checked block
+    Known* known;    // per two checked blocks: what the first knows of the second; of itself: how often it has learned
     u32* fenced;     // FENCED words a checked thread, see there
     u8* clocks;      // per checked block: what its threads know of each other; null: no locks or flags order them
     u64 clocks_stride;
@@ -171,5 +180,6 @@ DEVICE u32 moment(u64 s) { return epoch_of(s) << 16 | tick_of(s); }
 #include "meetings.cuh"
 #ifdef CLSP_CLOCKS
 #include "handovers.cuh"
+#include "blocks.cuh"
 #endif
 #include "banks.cuh"

@@ -1,4 +1,4 @@
-// Locks, flags and mbarriers: threads and blocks that hand over to others through one address.
+// Locks, flags and mbarriers: threads of a block that hand over to others through one address.
 
 // --------------------------------------------------------------------------- releases, acquisitions
 
@@ -131,61 +131,4 @@ SLOW u32 clsp_lanes_met(u32 low, u32 high, u32 mask) {
     __threadfence_block();
     __syncwarp(live);
     return tick < 4095 ? tick : 4095;
-}
-
-// ------------------------------------------------------------------------------ order between blocks
-//
-// A fence and then an atomic (or a release) tells, at the atomic's address, what the thread has done and what its
-// block had done at its last barrier; an atomic or strong load at that address learns it, for its thread at once
-// and for its block from the next barrier on. Told a little early and learned a little late: what this lets
-// through is a missed race, never a false one.
-
-DEVICE int object_of(u64 address, bool add) {
-    for (u32 i = 0; i < 16; ++i) {
-        u32 at = (mixed((u32)(address >> 2), (u32)(address >> 32)) + i) % OBJECTS;
-        u64 there = load(&C.objects[at]);
-        if (!there && add) there = atomicCAS(&C.objects[at], 0ull, address) ?: address;
-        if (there == address) return at;
-        if (!there) return -1;
-    }
-    if (add) C.notes[OBJECTS_LOST] = 1;
-    return -1;
-}
-
-DEVICE bool in_global(u64 address) {
-    u32 yes;
-    asm("{ .reg .pred p; isspacep.global p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(yes) : "l"(address));
-    return yes;
-}
-
-SLOW void clsp_fenced() { my_fences(thread_number())[HAS_FENCED] = 1; }
-
-// Before an atomic or strong store. `releases`: without a fence, too.
-SLOW void clsp_tell(u64 address, u32 low, u32 high, u32 releases) {
-    if (!(releases || my_fences(thread_number())[HAS_FENCED]) || !in_global(address)) return;
-    int object = object_of(address, true);
-    if (object < 0) return;
-    released(stamp(low, high, 0));
-    u32 now = g_epoch(global_stamp(low, high, 0, READ)) + 1;
-    __threadfence();
-    atomicMax(&C.told[object * C.checked + block_ordinal()], now);
-    __threadfence();
-}
-
-// After an atomic or strong load.
-SLOW void clsp_learn(u64 address, u32 low, u32 high) {
-    int object = in_global(address) ? object_of(address, false) : -1;
-    if (object < 0) return;
-    __threadfence();
-    u64 me = global_stamp(low, high, 0, READ);
-    u32 self = block_ordinal(), now = g_epoch(me) + 1;
-    for (u32 other = 0; other < C.checked; ++other) {
-        u32 theirs = *(volatile u32*)&C.told[object * C.checked + other];
-        Known* known = &C.known[(u64)self * C.checked + other];
-        if (!theirs || other == self || load(&known->newest) >> 32 >= theirs) continue;
-        u64 old = atomicMax(&known->newest, (u64)theirs << 32 | now);
-        if (old && (u32)old != now && old >> 32 < theirs) *(volatile u64*)&known->before = old;
-    }
-    has_acquired(stamp(low, high, 0));
-    __threadfence();
 }
