@@ -139,14 +139,14 @@ class Query:
         formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
         return self.refutes(formula)
 
-    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch, lightly: bool = False) -> bool:
         """The program's own guards keep columns within their rows: nothing need be assumed.
 
         Where that may be assumed, products of unknowns are not worth the solver's time.
         """
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        lightly = pitch.assumable and not pitch.bounded
+        lightly = lightly or (pitch.assumable and not pitch.bounded)
         return self.refutes_quickly(formula) if lightly else self.refutes(formula)
 
     def rows_owed_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:

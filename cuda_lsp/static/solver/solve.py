@@ -437,7 +437,12 @@ def _proved(
     grid_known = launch.grid is not None and not launch.assumed
     pitches = pitches_of(p, query.where.free, grid_known=grid_known)
     overlapping: list[tuple[bool | None, Pitch]] = []
+    candidates: list[Pitch] = []
     for candidate in query.rows_that_refute(p, facts, pitches):
+        if not candidate.sizes and query.rows_hold(p, facts, candidate, lightly=True):
+            return True, None
+        candidates.append(candidate)
+    for candidate in candidates:
         pitch = _as_stated(p, facts, candidate, query)
         assumed, broken = _rows_apart(p, facts, pitch, query)
         if assumed is not None and not speaks_against_sizes(p, facts, pitch.sizes, 0, query):
