@@ -1,4 +1,4 @@
-"""What a kernel asserts of its block: ``assert(blockDim.x == 32)``, ``if (blockDim.x != 32) __trap();``.
+"""What a kernel demands of its block: ``assert(blockDim.x == 32)``, ``if (blockDim.x != 32) return;``.
 
 Where nothing tells the launch, an assumed block has to satisfy these: under another one no thread would run,
 and nothing would race. Only equalities with constants are read, and only at the kernel's top level.
@@ -22,6 +22,7 @@ from cuda_lsp.ir.program import (
     Expr,
     If,
     Kernel,
+    Leave,
     Stmt,
     Unary,
     UnaryOp,
@@ -39,7 +40,7 @@ def asserted_extents(kernel: Kernel) -> Mapping[Axis, int]:
     for statement in _top(kernel.body):
         if isinstance(statement, Assume):
             found.update(_equalities(statement.condition))
-        elif isinstance(statement, If) and any(_traps(s) for s in statement.then):
+        elif isinstance(statement, If) and any(_ends(s) for s in statement.then):
             found.update(_equalities(_opposite(statement.condition)))
     return {axis: found[axis] for axis in BLOCK_EXTENTS if found.get(axis, 0) > 0}
 
@@ -67,8 +68,9 @@ def with_extents(block: Dim3, asserted: Mapping[Axis, int], used: Collection[Axi
     return (found[0], found[1], found[2])
 
 
-def _traps(statement: object) -> bool:
-    return isinstance(statement, Assume) and statement.condition == FALSE
+def _ends(statement: object) -> bool:
+    """Nothing behind it runs: a trap or, at the top level, a return."""
+    return isinstance(statement, Leave) or (isinstance(statement, Assume) and statement.condition == FALSE)
 
 
 def _equalities(condition: Expr) -> Iterator[tuple[Axis, int]]:

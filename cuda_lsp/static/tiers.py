@@ -32,6 +32,7 @@ from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.fitting import fitted, misuses_arrays
 from cuda_lsp.static.solver.solve import SolverResult
+from cuda_lsp.static.unseen import still_unseen, unseen_writes
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
@@ -53,7 +54,7 @@ class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
     ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
-    ``cut``: there was no time for all of it.
+    ``cut``: there was no time for all of it. ``unseen``: code that only other blocks than the assumed run.
     """
 
     report: KernelReport
@@ -61,6 +62,7 @@ class FirstTier:
     open_reasons: tuple[str, ...] = ()
     sampled: frozenset[Key] = frozenset()
     cut: bool = False
+    unseen: tuple[str, ...] = ()
 
 
 def key_of(finding: Finding) -> Key:
@@ -84,6 +86,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     possible = False
     sampled: set[Key] = set()
     by_example = False
+    unseen: tuple[str, ...] = ()
     for launch in launches:
         if clock.late() and launch is not launches[0]:
             break
@@ -99,6 +102,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
             found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
         if launch.assumed:
             found = _not_its_fault(kernel, launch, found, settings, clock)
+            unseen = _unseen(kernel, unknown, settings, clock)
         doubts = [f for f in found if f.status is Status.POSSIBLE]
         left = [f for f in doubts if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
         _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
@@ -115,6 +119,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
             possible = True
             open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
         _collect(findings, limit_findings(kernel, launch, settings.gpu))
+    open_reasons.update(dict.fromkeys(unseen))
     if clock.late():
         open_reasons = {BROKEN if kernel.errors else UNFINISHED: None}
     if not kernel.errors:
@@ -133,7 +138,8 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         refined=decided and not by_example,
         key=kernel.digest,
     )
-    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled), UNFINISHED in open_reasons)
+    late = UNFINISHED in open_reasons
+    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled), late, unseen)
 
 
 @define
@@ -226,6 +232,22 @@ def _not_its_fault(
     )
 
 
+def _unseen(kernel: Kernel, trace: Trace, settings: Settings, clock: _Clock) -> tuple[str, ...]:
+    """Writes that only other blocks than the assumed run, where those are not known to be free of races."""
+    others = () if kernel.errors or clock.late() else alternatives(kernel, trace.launch)
+    unseen = unseen_writes(kernel, trace) if others else None
+    if not unseen:
+        return ()
+    ordered: list[Trace] = []
+    for other in others:
+        if clock.late():
+            break
+        again = _run(kernel, other, other.arguments, settings, clock)
+        if not again.undecided and again.whole and not race_findings(again, _COMPARING):
+            ordered.append(again)
+    return tuple(dict.fromkeys(still_unseen(unseen, ordered).values()))
+
+
 def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _Clock) -> list[Finding]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
     arguments = sample(kernel, launch)
@@ -296,7 +318,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     if not first.decided:
         _collect(findings, by_solver.values())
     divergence = _divergence(findings.values()) if answer.mixed else ()
-    incomplete = (*incomplete_reasons(kernel), *divergence)
+    unseen = () if answer.every_launch else first.unseen
+    incomplete = (*incomplete_reasons(kernel), *divergence, *unseen)
     judged = [f for f in findings.values() if answer.mixed or f.code is not Code.BARRIER_DIVERGENCE]
     verdict = _verdict(judged, race_free=proved_free and not incomplete)
     open_reasons = () if proved_free else (answer.reasons or first.open_reasons)

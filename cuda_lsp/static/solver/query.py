@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.static import work
-from cuda_lsp.static.solver.rows import FEW, Pitch, ample
+from cuda_lsp.static.solver.rows import FEW, SCALES, Pitch, ample
 from cuda_lsp.static.solver.tickets import number_facts
 from cuda_lsp.static.solver.witness import Run, Thread, replay
 from cuda_lsp.static.symbolic import terms as t
@@ -101,7 +101,7 @@ class Query:
         """The formula is impossible; what its linear part shows is seen first."""
         return self.satisfiable(formula) is False
 
-    def _refuted_quickly(self, formula: Term) -> bool:
+    def refutes_quickly(self, formula: Term) -> bool:
         """``refutes``, as far as linear arithmetic goes."""
         return self.refutes(formula) if is_linear(formula) else self._refuted_linearly(formula)
 
@@ -114,12 +114,12 @@ class Query:
 
         found = False
         for pitch in pitches:
-            if self._refuted_quickly(formula(pitch)):
+            if self.refutes_quickly(formula(pitch)):
                 found = True
                 yield pitch
         for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
             sizes, sized = self.sized(formula(pitch))
-            if sizes and self._refuted_quickly(sized):
+            if sizes and self.refutes_quickly(sized):
                 yield evolve(pitch, sizes=sizes)
         likeliest = next(iter(pitches), None)
         if not found and likeliest is not None and self.refutes(formula(likeliest)):
@@ -129,27 +129,35 @@ class Query:
         """The scalar parameters in the formula that no launch fixes."""
         return [x for x in t.subterms(formula) if x.op is Op.SYMBOL and x.args[0] in self.where.free]
 
-    def sized(self, formula: Term) -> tuple[tuple[str, ...], Term]:
+    def sized(self, formula: Term) -> tuple[tuple[Term, ...], Term]:
         """The formula for parameters that are not negative, and those of which it does not say so itself."""
         doubtful = [x for x in self.parameters(formula) if x.lo < 0]
-        return tuple(x.args[0] for x in doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
+        return tuple(doubtful), t.and_(formula, *(t.le(t.ZERO, x) for x in doubtful))
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
         formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
         return self.refutes(formula)
 
-    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch, lightly: bool = False) -> bool:
         """The program's own guards keep columns within their rows: nothing need be assumed.
 
         Where that may be assumed, products of unknowns are not worth the solver's time.
         """
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        lightly = pitch.assumable and not pitch.bounded
-        return self._refuted_quickly(formula) if lightly else self.refutes(formula)
+        lightly = lightly or (pitch.assumable and not pitch.bounded)
+        return self.refutes_quickly(formula) if lightly else self.refutes(formula)
 
-    def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[str, ...]:
+    def rows_owed_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
+        """Of rows that are assumed, those that have to be shown hold."""
+        owed = t.and_(*(columns.within for columns in pitch.levels if columns.owed))
+        if owed is t.TRUE:
+            return True
+        formula = t.and_(facts, p.guards, pitch.taken, t.not_(owed))
+        return self.refutes_quickly(self.complete(formula, p, shared_level(p.pair.relation)))
+
+    def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[Term, ...]:
         """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
         shared = shared_level(p.pair.relation)
         formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
@@ -157,18 +165,30 @@ class Query:
         return sizes if sizes and self.refutes(sized) else ()
 
     def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
-        """Columns leave their rows however wide these are: the program bounds them wrongly.
+        """Columns leave their rows however wide these may be: the program bounds them wrongly.
 
         None: not decided.
         """
         if not pitch.parameters:
             return False
         shared = shared_level(p.pair.relation)
-        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
+        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.taken)), p, shared)
         symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
-        formula = t.and_(formula, ample(pitch, free, (self.where.axes[axis] for axis in (*BDIM, *GDIM))))
-        return False if self._refuted_linearly(formula, few=FEW) else self.satisfiable(formula)
+        extents = [self.where.axes[axis] for axis in (*BDIM, *GDIM)]
+        stated = self.stated(p)
+        for scale in SCALES:
+            wide = ample(pitch, free, extents, scale)
+            if stated and self.satisfiable(t.and_(*stated, wide)) is False:
+                continue  # the source bounds its parameters otherwise
+            formula, few = t.and_(formula, wide), int(FEW * scale)
+            return False if self._refuted_linearly(formula, few=few) else self.satisfiable(formula)
+        return None
+
+    def stated(self, p: Problem) -> tuple[Term, ...]:
+        """What the source says of parameters alone, where both accesses are reached."""
+        demanded = (*t.conjuncts(p.guards), *t.conjuncts(self.summary.assumptions or t.TRUE))
+        return tuple(c for c in demanded if t.level_of(c) is Level.GRID)
 
     def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
         """The formula with the facts about loop exits, tickets and the kernel's assumptions."""

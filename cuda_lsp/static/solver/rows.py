@@ -24,7 +24,13 @@ _AMPLE = 1 << 15
 FEW = 1 << 8
 """What sizes are taken to be at most, beside pitches that are wide enough."""
 
+SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
+"""Of both, where the source allows no such numbers."""
+
 _MAX_PITCHES, _MAX_READINGS = 4, 3
+_MANY = 4
+"""``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
+
 _GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
 _OUTER_AXES = (
     frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
@@ -33,12 +39,25 @@ _OUTER_AXES = (
 
 
 @frozen(eq=False)
+class Columns:
+    """One level of rows: how wide they are, and the columns of both threads.
+
+    ``within``: these lie within one row. ``owed``: that has to be shown, whatever else is taken for granted.
+    """
+
+    width: Term
+    both: tuple[Term, Term]
+    within: Term
+    owed: bool = False
+
+
+@frozen(eq=False)
 class Pitch:
     """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
     that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
     ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
     that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
-    parameters that must not be negative for ``equal`` to be impossible."""
+    parameters that must not be negative for ``equal`` to be impossible. ``levels``: the rows, one by one."""
 
     rows: Term
     equal: Term
@@ -47,7 +66,13 @@ class Pitch:
     parameters: tuple[Term, ...] = ()
     bounded: bool = False
     nested: tuple[tuple[Term, Term], ...] = ()
-    sizes: tuple[str, ...] = ()
+    sizes: tuple[Term, ...] = ()
+    levels: tuple[Columns, ...] = ()
+
+    @property
+    def taken(self) -> Term:
+        """What of ``rows`` may be taken for granted, if ``assumable``."""
+        return t.and_(*(columns.within for columns in self.levels if not columns.owed))
 
     @property
     def text(self) -> str:
@@ -86,6 +111,7 @@ class _Reading:
     assumable: bool = True
     bounded: bool = False
     nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
+    levels: list[Columns] = field(factory=list[Columns])
 
     def read(self, start: Term | None) -> Pitch | None:
         first, second = self.p.pair.first, self.p.pair.second
@@ -93,31 +119,36 @@ class _Reading:
         partly = self.p.overlap.op is not Op.EQ
         sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
         self._divide(*self.p.offsets, sizes, int(first.size.value), start)
-        if not self.names:
+        if not self.levels:
             return None
         return Pitch(
-            t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)), self.assumable,
-            tuple(self.parameters), self.bounded, tuple(self.nested),
+            t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)),
+            self.assumable and bool(self.names),
+            tuple(self.parameters), self.bounded, tuple(self.nested), levels=tuple(self.levels),
         )  # fmt: skip
 
     def _divide(
         self, a: Term, b: Term, sizes: tuple[int, int], element: int, start: Term | None = None
     ) -> None:
         """``sizes``: bytes of the two accesses where the innermost columns may overlap in part."""
-        found = self._pitch(a, b, element, start) if len(self.names) < _MAX_PITCHES else None
+        known = len(self.names)
+        found = self._pitch(a, b, element, start) if len(self.levels) < _MAX_PITCHES else None
         if found is None:
             self.equal.append(_overlapping(t.sub(a, b), sizes))
             return
         width, (row_a, column_a), (row_b, column_b) = found
         gap = t.sub(column_a, column_b)
         low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
-        self.rows += [t.lt(low, width), t.lt(high, width)]
+        within = t.and_(t.lt(low, width), t.lt(high, width))
+        self.rows.append(within)
+        self.levels.append(Columns(width, (column_a, column_b), within, owed=known == len(self.names)))
         if not _symbols(column_a, column_b, self.free, uniform=False):
             self.equal.append(_overlapping(gap, sizes))
         else:
             outer, count = self.parameters[-1:], len(self.parameters)
             self._divide(column_a, column_b, sizes, element)
-            self.nested += [(o, inner) for o in outer for inner in self.parameters[count:]]
+            inner = self.parameters[count:]
+            self.nested += [(o, i) for o in outer for i in inner if o is not i]
         self._divide(row_a, row_b, (1, 1), 1)
 
     def _pitch(
@@ -133,6 +164,17 @@ class _Reading:
         if pitch is not None:
             (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
+            name = t.show(pitch)
+            one, two = _sheared(pitch, row_a, column_a), _sheared(pitch, row_b, column_b)
+            if one is not None and row_b is t.ZERO:
+                two = one[0], (row_b, column_b)
+            elif two is not None and row_a is t.ZERO:
+                one = two[0], (row_a, column_a)
+            if one is not None and two is not None and one[0] is two[0]:
+                (width, (row_a, column_a)), (_, (row_b, column_b)) = one, two
+                if t.monomials(width).get((pitch,), 0) < 0:
+                    return width, (row_a, column_a), (row_b, column_b)
+                name = t.show(_reduced(width, t.content(width)))
             # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
             level = _split(row_a, _varies)[1] is _split(row_b, _varies)[1]
             alike = level or _mirrored(column_a) == _mirrored(column_b)
@@ -140,7 +182,7 @@ class _Reading:
             self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
             self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
             self.parameters += [pitch] if pitch.args[0] in self.free else []
-            self.names.append(f"`{pitch.args[0]}`")
+            self.names.append(f"`{name}`")
             return width, (row_a, column_a), (row_b, column_b)
         split = None if self.grid_known else _constant(a, b)
         if split is None:
@@ -182,15 +224,16 @@ def _varies(atoms: tuple[Term, ...]) -> bool:
 def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
     """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
 
-    By a guard (``x <= width``; ``x < width - 2`` is fine), or as a shifted remainder (``x % width + 1``).
+    By a guard (``x <= width``; ``x < width - 2`` is fine), or what is shifted: ``x % width + 1``, and beside
+    ``x`` the column ``x - 1`` where ``x < width``.
     """
     bounds = upper_bounds(t.conjuncts(p.guards))
     shifted = () in t.monomials(t.sub(first, second))
     for column in (first, second):
-        unit = _unit(column)
+        unit = unit_of(column)
         within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
         limits = bounds.get(unit, ())
-        beyond = [limit for limit in limits if not certainly_at_most(limit, pitch, free)]
+        beyond = [x for x in limits if shifted or not certainly_at_most(x, pitch, free)]
         if pitch in t.subterms(*within, *beyond):
             return True
     return False
@@ -203,7 +246,7 @@ def _bounds_rows(
     bounds = upper_bounds(t.conjuncts(p.guards))
 
     def limits(part: Term) -> list[Term]:
-        return bounds.get(_unit(part), [])
+        return bounds.get(unit_of(part), [])
 
     def by_another(part: Term) -> bool:
         names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
@@ -212,7 +255,7 @@ def _bounds_rows(
     return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
 
 
-def _unit(term: Term) -> Term:
+def unit_of(term: Term) -> Term:
     """What differs between threads in the term, without a factor common to all of it."""
     varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
     unit = math.gcd(*varying.values()) or 1
@@ -227,15 +270,18 @@ def _mirrored(column: Term) -> bool:
     return any(factor < 0 and _varies(atoms) for atoms, factor in t.monomials(column).items())
 
 
-def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term]) -> Term:
+def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale: float = 1) -> Term:
     """Rows far wider than everything that the pitch does not bound itself.
 
     Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
     not overlap is then no assumption to make.
     """
     known = math.prod(e.value for e in extents if e.is_const)
-    wide = max(_AMPLE, 4 * known * FEW)  # no grid of so few blocks leaves its row
-    small = [t.le(x, t.const(FEW)) for x in others if x not in pitch.parameters]
+    wide = int(scale * max(_AMPLE, 4 * known * FEW))  # no grid of so few blocks leaves its row
+    few = max(1, int(scale * FEW))
+    small = [
+        t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
+    ]
     nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
     return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
 
@@ -289,6 +335,40 @@ def _divide(term: Term, pitch: Term) -> tuple[Term, Term]:
     return t.from_monomials(row), t.from_monomials(column)
 
 
+def _sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Term]] | None:
+    """Of ``(n + 1)*i + x`` and ``(256 - 2*n)*i + x``, where ``i`` is in the row and in the column.
+
+    The width of rows; row and column.
+    """
+    times = t.content(row)
+    factors = {_factor_of(m, c, times, column) for m, c in t.monomials(row).items() if _varies(m)}
+    inside = factors.pop() if len(factors) == 1 else None
+    if inside is None or inside is t.ZERO:
+        return None
+    if inside.is_const and inside.value <= -_MANY * times:  # a known width less a parameter
+        times, inside = -times, t.scale(inside, -1)
+    coordinate = _reduced(row, times)
+    rest = t.sub(column, t.mul(coordinate, inside))
+    return t.add(t.scale(pitch, times), inside), (coordinate, rest)
+
+
+def _factor_of(atoms: tuple[Term, ...], count: int, times: int, column: Term) -> Term | None:
+    """What the column has ``atoms`` multiplied with, where the row has them ``count / times`` times."""
+    found: dict[tuple[Term, ...], int] = {}
+    for monomial, factor in t.monomials(column).items():
+        rest = list(monomial)
+        for atom in atoms:
+            if atom not in rest:
+                break
+            rest.remove(atom)
+        else:
+            if not _varies(tuple(rest)):
+                found[tuple(rest)] = factor * times
+    if any(factor % count for factor in found.values()):
+        return None
+    return t.from_monomials({m: factor // count for m, factor in found.items()})
+
+
 def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Term]] | None:
     """A constant pitch: the outer axes' coefficients are multiples of more than any column's."""
     for outer in _OUTER_AXES:
@@ -313,39 +393,3 @@ def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
 
 def _reduced(row: Term, size: int) -> Term:
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
-
-
-def mask_cases(formula: Term, free: Mapping[str, Var]) -> tuple[list[Term], str] | None:
-    """``x & (size - 1)``: the size is meant to be a power of two. The formula case by case, if so.
-
-    In each case the masked value is ``x mod size`` for one constant size, free of bit operators; sizes
-    beyond every ``x`` are one case. The text names the parameters involved; it is empty when there are
-    none (a doubled or halved loop variable).
-    """
-    bands = [(part, *split) for part in t.subterms(formula) if (split := _masked(part)) is not None]
-    if not bands:
-        return None
-    size = bands[0][2]
-    masked = [(part, value) for part, value, other in bands if other is size]
-    reach = max(value.hi if value.lo >= 0 else math.inf for _, value in masked)
-    cases: list[Term] = []
-    for i in range(31):
-        last = 1 << i > reach
-        mapping = {part: value if last else t.floor_mod(value, 1 << i) for part, value in masked}
-        fixed = t.le(t.const(1 << i), size) if last else t.eq(size, t.const(1 << i))
-        cases.append(t.and_(t.substitute(formula, mapping), fixed))
-        if last:
-            break
-    named = dict.fromkeys(p.args[0] for p in t.subterms(size) if p.op is Op.SYMBOL and p.args[0] in free)
-    return cases, f"{' and '.join(f'`{n}`' for n in named)} a power of two" if named else ""
-
-
-def _masked(part: Term) -> tuple[Term, Term] | None:
-    """``(x, size)`` of ``x & (size - 1)`` with a size common to all threads."""
-    if part.op is not Op.BAND:
-        return None
-    for mask, value in (part.args, part.args[::-1]):
-        plain = mask.args[0] if mask.op is Op.WRAP else mask  # unsigned size - 1 wraps at 0
-        if not mask.is_const and t.monomials(plain).get(()) == -1 and t.level_of(mask) is Level.GRID:
-            return value, t.add(plain, t.ONE)
-    return None

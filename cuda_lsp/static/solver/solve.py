@@ -24,8 +24,10 @@ from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
+from cuda_lsp.static.solver.masks import mask_cases
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
-from cuda_lsp.static.solver.rows import Pitch, mask_cases, meetings_in_a_row, pitches_of
+from cuda_lsp.static.solver.rows import Pitch, meetings_in_a_row, pitches_of
+from cuda_lsp.static.solver.stated import speaks_against_powers, speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, copy_of, problem, refuted, shared_level
 from cuda_lsp.static.symbolic.digits import digits_of
@@ -241,7 +243,7 @@ def _attempt(
         wanted = {_sites(p.pair): None for p, _ in problems if solve_report.data_dependence(p, query)}
         found = races_by_running(kernel, launch, gpu, list(wanted), until, glance=True)
         attempt.findings.update(found)  # the solver need not look for these
-    attempt.assumptions.update(dict.fromkeys(_not_negative(_sizes_that_matter(problems, summary))))
+    attempt.assumptions.update(dict.fromkeys(_told(_sizes_that_matter(problems, summary))))
     open_ = _without_common_proofs(problems, query, attempt, launch)
     many = len(open_) > _MANY_PAIRS
     reached = [
@@ -291,10 +293,10 @@ def _holds_for_every_launch(
     return not summary.reasons and all(_refutable(p, facts, query) for p, facts in problems)
 
 
-def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[str, ...] | None:
+def _digits_differ(p: Problem, facts: Term, query: Query) -> tuple[Term, ...] | None:
     """Threads with one address are one thread, by its digits; the parameters taken to be positive for it."""
     digits = digits_of(p, facts, query.where.axes, query.where.free)
-    if digits is None:
+    if digits is None or speaks_against_sizes(p, facts, digits.positive, 1, query):
         return None
     if not digits.refuted and (digits.equal is p.overlap or is_linear(p.overlap)):
         return None
@@ -323,8 +325,10 @@ def _refutable(p: Problem, facts: Term, query: Query) -> bool:
     refuting = False
     for pitch in query.rows_that_refute(p, facts, pitches_of(p, query.where.free, grid_known=False)):
         refuting = True
-        assumed = pitch.assumable and not pitch.bounded and query.rows_broken(p, facts, pitch) is False
-        if not pitch.sizes and (assumed or query.rows_hold(p, facts, pitch)):
+        rows = _as_stated(p, facts, pitch, query)
+        assumed = rows.assumable and not rows.bounded and query.rows_broken(p, facts, rows) is False
+        assumed = assumed and query.rows_owed_hold(p, facts, rows)
+        if not pitch.sizes and (assumed or query.rows_hold(p, facts, rows)):
             return True
     return not refuting and query.ask(p, facts).outcome is Outcome.REFUTED
 
@@ -428,14 +432,20 @@ def _proved(
     """
     positive = _digits_differ(p, facts, query)
     if positive is not None:
-        attempt.assumptions.update(dict.fromkeys(f"`{name}` is positive" for name in positive))
+        attempt.assumptions.update(dict.fromkeys(f"`{t.show(size)}` is positive" for size in positive))
         return True, None
     grid_known = launch.grid is not None and not launch.assumed
     pitches = pitches_of(p, query.where.free, grid_known=grid_known)
     overlapping: list[tuple[bool | None, Pitch]] = []
-    for pitch in query.rows_that_refute(p, facts, pitches):
+    candidates: list[Pitch] = []
+    for candidate in query.rows_that_refute(p, facts, pitches):
+        if not candidate.sizes and query.rows_hold(p, facts, candidate, lightly=True):
+            return True, None
+        candidates.append(candidate)
+    for candidate in candidates:
+        pitch = _as_stated(p, facts, candidate, query)
         assumed, broken = _rows_apart(p, facts, pitch, query)
-        if assumed is not None:
+        if assumed is not None and not speaks_against_sizes(p, facts, pitch.sizes, 0, query):
             attempt.assumptions.update(dict.fromkeys(assumed))
             return True, None
         overlapping.append((broken, pitch))
@@ -445,8 +455,9 @@ def _proved(
     if pitch and (len(pitch.parameters) < len(pitch.names) or p.overlap.op is not Op.EQ):
         broken = False  # a known width, or one that elements need not divide: too little to accuse
     masks = mask_cases(p.formula, query.where.free)
-    if masks is not None and masks[1] and all(query.ask_case(p, facts, case) for case in masks[0]):
-        attempt.assumptions[masks[1]] = None
+    assumable = masks is not None and masks.text and not speaks_against_powers(p, masks.size, query)
+    if masks is not None and assumable and all(query.ask_case(p, facts, case) for case in masks.cases):
+        attempt.assumptions[masks.text] = None
         return True, None
     return query.ask(p, facts).outcome is Outcome.REFUTED, pitch if broken else None
 
@@ -461,13 +472,28 @@ def _rows_apart(
     if query.rows_hold(p, facts, pitch):
         return _not_negative(pitch.sizes), False
     broken = query.rows_broken(p, facts, pitch) if pitch.assumable else False
-    if pitch.assumable and broken is False and not pitch.bounded:
+    guess = pitch.assumable and not pitch.bounded and broken is False
+    if guess and query.rows_owed_hold(p, facts, pitch):
         return (pitch.text, *_not_negative(pitch.sizes)), False
-    sizes = query.rows_hold_for_sizes(p, facts, pitch) if pitch.assumable else ()
-    return (_not_negative((*sizes, *pitch.sizes)) if sizes else None), broken
+    sizes = query.rows_hold_for_sizes(p, facts, pitch) if pitch.assumable or not pitch.names else ()
+    if not sizes or speaks_against_sizes(p, facts, sizes, 0, query):
+        return None, broken
+    return _not_negative((*sizes, *pitch.sizes)), broken
 
 
-def _not_negative(names: Iterable[str]) -> tuple[str, ...]:
+def _as_stated(p: Problem, facts: Term, pitch: Pitch, query: Query) -> Pitch:
+    """Where the source itself says how wide rows are, there is no guess either."""
+    guess = pitch.assumable and not pitch.bounded
+    if not guess or query.rows_hold(p, facts, pitch) or not speaks_of_rows(p, facts, pitch, query):
+        return pitch
+    return evolve(pitch, bounded=True)
+
+
+def _not_negative(sizes: Iterable[Term]) -> tuple[str, ...]:
+    return _told(size.args[0] for size in sizes)
+
+
+def _told(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"`{name}` is not negative" for name in names)
 
 

@@ -33,12 +33,13 @@ class Digits:
     """What two threads with one address agree on.
 
     ``refuted``: they would be one thread. ``equal``: the equations, without products of unknowns that
-    the address had. ``positive``: parameters that were taken to be positive.
+    the address had. ``positive``: what was taken to be positive, parameters
+    and quotients of them.
     """
 
     refuted: bool
     equal: Term
-    positive: tuple[str, ...]
+    positive: tuple[Term, ...]
 
 
 @frozen(eq=False)
@@ -66,8 +67,7 @@ def digits_of(p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable
         agreed = {a for a, b in equations if _renamed(a) is b}
         refuted = all(_first(axis) in agreed for axis in told_apart)
     equal = t.and_(*(t.eq(a, b) for a, b in equations))
-    names = tuple(dict.fromkeys(t.show(x) for x in reader.assumed))
-    return Digits(refuted, equal, names)
+    return Digits(refuted, equal, tuple(reader.assumed))
 
 
 _Equation = tuple[Term, Term]

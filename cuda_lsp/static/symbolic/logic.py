@@ -175,6 +175,25 @@ def implies(premise: Term, conclusion: Term) -> bool:
     return all(part in known for part in conjuncts(conclusion))
 
 
+def says_at_most_zero(conditions: Iterable[Term], a: Term) -> bool:
+    """Syntactically: one of the conditions bounds ``a`` by a number that is not positive.
+
+    Makes no terms, whose order the solver's answers depend on.
+    """
+    own = dict(monomials(a))
+    own_constant = own.pop((), 0)
+    opposite = {m: -c for m, c in own.items()}
+    for part in conditions:
+        if part.op in (Op.LE, Op.EQ):
+            sums = dict(monomials(part.args[0]))
+            constant = sums.pop((), 0)
+            if sums == own and constant >= own_constant:
+                return True
+            if part.op is Op.EQ and sums == opposite and constant + own_constant <= 0:
+                return True
+    return False
+
+
 def truth(a: Term) -> Term:
     """An integer as a condition: ``a != 0``."""
     if a.op is Op.ITE and a.args[1] is ONE and a.args[2] is ZERO:

@@ -59,6 +59,7 @@ from cuda_lsp.static.symbolic.logic import (
     not_,
     number,
     or_,
+    says_at_most_zero,
     truth,
 )
 from cuda_lsp.static.symbolic.quotients import (
@@ -128,6 +129,7 @@ __all__ = [
     "recombined",
     "remainder",
     "replace",
+    "says_at_most_zero",
     "scale",
     "shift_left",
     "shift_right",

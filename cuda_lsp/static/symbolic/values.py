@@ -39,9 +39,7 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Int, Pointer, Type
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-PLAUSIBLE = 1024
-"""Parameters up to this size must not make unsigned arithmetic wrap."""
+from cuda_lsp.static.symbolic.wraps import PLAUSIBLE
 
 _HASH_FACTOR = 1 << 16
 """Unsigned products with a constant this large are hashes: they wrap."""
@@ -161,12 +159,12 @@ def settle(raw: Term, type: Type) -> Term:
     return t.wrap(raw, type.bits, type.signed)
 
 
-def _sizes(settled: Term, type: Type) -> Iterator[str]:
+def _sizes(settled: Term, type: Type) -> Iterator[Term]:
     """The parameters that ``settle`` took for sizes, that is not negative."""
     if isinstance(type, Int) and not type.signed and settled.lo < 0:
         for part in t.subterms(settled):
             if part.op is Op.SYMBOL and part.args[1] is Level.GRID and part.lo < 0:
-                yield part.args[0]
+                yield part
 
 
 def _rest_of_size(settled: Term, type: Type) -> Term | None:
@@ -204,7 +202,7 @@ class Evaluator:
     ``lookup``: the current value of a variable. ``fresh``: a value of a type that nothing is known
     of: (what it stands for, level, type) → term. ``sizes``: gets the parameters, and what is left of them,
     that are compared as unsigned numbers and were taken to be sizes. ``exchanged``: what is known of a value
-    of several lanes.
+    of several lanes. ``less_than_nothing``: whether the conditions so far let something be no size.
     """
 
     axes: Mapping[Axis, Term]
@@ -212,6 +210,7 @@ class Evaluator:
     fresh: Callable[..., Value]
     sizes: dict[str, frozenset[str]]
     exchanged: Callable[[Intrinsic], Value | None] = lambda e: None
+    less_than_nothing: Callable[[Term], bool] = lambda size: False
 
     def condition(self, expression: Expr) -> Term:
         """The expression as a truth value."""
@@ -320,10 +319,13 @@ class Evaluator:
     def _compared(self, e: Expr) -> Term:
         settled = self.integer(e)
         rest = _rest_of_size(settled, e.type)
-        if rest is not None:
+        if rest is not None and not self.less_than_nothing(rest):
             self.sizes[repr(rest)] = frozenset(x.args[0] for x in rest.parts if x.op is Op.SYMBOL)
             return rest
-        self.sizes.update((name, frozenset({name})) for name in _sizes(settled, e.type))
+        sizes = list(_sizes(settled, e.type))
+        if isinstance(e.type, Int) and any(map(self.less_than_nothing, sizes)):
+            return t.wrap(settled, e.type.bits, e.type.signed)
+        self.sizes.update((x.args[0], frozenset({x.args[0]})) for x in sizes)
         return settled
 
     def _compare_pointers(self, e: Binary) -> Term:

@@ -10,7 +10,7 @@ nothing can have changed it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from attrs import define, evolve, field
 
@@ -133,7 +133,15 @@ class Walker:
         return t.apply(name, level, self.iterators, *type_range(type))
 
     def evaluator(self) -> Evaluator:
-        return Evaluator(self.axes, self.lookup, self.fresh, self.sizes, lambda e: exchanged(self, e))
+        return Evaluator(
+            self.axes, self.lookup, self.fresh, self.sizes, lambda e: exchanged(self, e),
+            lambda size: t.says_at_most_zero(self._conditions(), size),
+        )  # fmt: skip
+
+    def _conditions(self) -> Iterator[Term]:
+        """What holds here."""
+        for part in (self.path, self.state.alive, self.assumed):
+            yield from t.conjuncts(part)
 
     def lookup(self, var: Var) -> Value:
         known = self.state.values.get(var)

@@ -7,11 +7,17 @@ below a divisor, so is the remainder: ``(i + n) % n`` where ``i < n``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from cuda_lsp.static.symbolic.core import Op, Term, monomials, range_times, scale, sub
+from cuda_lsp.static.symbolic.core import Monomial, Op, Term, monomials, range_times, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
+
+PLAUSIBLE = 1024
+"""Parameters up to this size must not make unsigned arithmetic wrap."""
+
+_EXACT = 1 << 52
+"""Integers up to it are exact as floats."""
 
 _Interval = tuple[float, float]
 
@@ -30,8 +36,11 @@ def unwrapped(term: Term, guard: Term) -> Term:
         if part.op is not Op.WRAP:
             return None
         inner = replace(part.args[0], leaf, {})
-        low, high = _interval(inner, known)
-        return inner if part.lo <= low and high <= part.hi else None
+        low, high = _interval(monomials(inner), known)
+        if part.lo <= low and high <= part.hi:
+            return inner
+        sized = part.lo == 0 and _plausible_high(inner, known) <= part.hi
+        return inner if sized and _stays_above_zero(inner, conditions, known) else None
 
     return replace(term, leaf, {})
 
@@ -43,32 +52,56 @@ def _without_multiples(index: Term, divisor: Term) -> Term:
 
 
 def _bounds(guard: Term) -> dict[Term, _Interval]:
-    """Intervals of atoms that a condition of the guard compares with a constant."""
+    """Intervals of atoms that a condition of the guard compares with a constant, or with what is bounded."""
     known: dict[Term, _Interval] = {}
     for part in conjuncts(guard):
         if part.op is not Op.LE:
             continue
         sums = dict(monomials(part.args[0]))
         offset = sums.pop((), 0)
-        if len(sums) != 1:
-            continue
-        ((atoms, factor),) = sums.items()
-        if len(atoms) != 1:
-            continue
-        low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
-        if factor > 0:
-            high = min(high, -offset // factor)
-        else:
-            low = max(low, -(-offset // -factor))
-        known[atoms[0]] = (low, high)
+        for atoms, factor in sums.items():
+            others = {m: c for m, c in sums.items() if m is not atoms}
+            rest = _interval(others, {})[0]
+            if len(atoms) != 1 or abs(rest) > _EXACT:
+                continue
+            least = int(rest) + offset
+            low, high = known.get(atoms[0], (atoms[0].lo, atoms[0].hi))
+            if factor > 0:
+                high = min(high, -least // factor)
+            else:
+                low = max(low, -(-least // -factor))
+            known[atoms[0]] = (low, high)
     return known
 
 
-def _interval(term: Term, known: Mapping[Term, _Interval]) -> _Interval:
+def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> _Interval:
     low = high = 0.0
-    for atoms, factor in monomials(term).items():
+    for atoms, factor in sums.items():
         bounds: _Interval = (factor, factor)
         for atom in atoms:
             bounds = range_times(bounds, known.get(atom, (atom.lo, atom.hi)))
         low, high = low + bounds[0], high + bounds[1]
-    return max(low, term.lo), min(high, term.hi)
+    return low, high
+
+
+def _plausible_high(term: Term, known: Mapping[Term, _Interval]) -> float:
+    """How large the term gets for plausible sizes."""
+    atoms = {atom for m in monomials(term) for atom in m}
+    cut = {atom: (max(0, low), min(high, PLAUSIBLE)) for atom in atoms
+           for low, high in [known.get(atom, (atom.lo, atom.hi))] if high > 4 * PLAUSIBLE}  # fmt: skip
+    return _interval(monomials(term), {**known, **cut})[1]
+
+
+def _stays_above_zero(term: Term, conditions: Iterable[Term], known: Mapping[Term, _Interval]) -> bool:
+    """The term is what a condition keeps from being negative (``w - 1 - x`` where ``x < w``), and more."""
+    sums = monomials(term)
+    for condition in conditions:
+        if condition.op is not Op.LE:
+            continue
+        below = monomials(condition.args[0])
+        times = {-sums.get(m, 0) // c for m, c in below.items() if m and c > 0 and sums.get(m, 0) % c == 0}
+        for k in times:
+            rest = {m: sums.get(m, 0) + k * below.get(m, 0) for m in {**sums, **below}}
+            if k > 0 and _interval(rest, known)[0] >= 0:
+                return True
+    return False
