@@ -74,10 +74,15 @@ class Mode(enum.Enum):
     READ = "read"
     WRITE = "write"
     ATOMIC = "atomic"
+    ATOMIC_READ = "atomic-read"  # an atomic load: races with plain writes only
 
     @property
     def writes(self) -> bool:
-        return self is not Mode.READ
+        return self in (Mode.WRITE, Mode.ATOMIC)
+
+    @property
+    def atomic(self) -> bool:
+        return self in (Mode.ATOMIC, Mode.ATOMIC_READ)
 
 
 class Scope(enum.Enum):

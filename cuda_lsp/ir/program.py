@@ -292,6 +292,10 @@ class Atomic:
     site: Site
     order: str = "relaxed"
 
+    @property
+    def mode(self) -> Mode:
+        return Mode.ATOMIC_READ if self.op == "load" else Mode.ATOMIC
+
 
 @frozen
 class Copy:

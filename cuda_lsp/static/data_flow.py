@@ -93,7 +93,7 @@ class DataFlow:
             return False
         same = [x for x in self.accesses if x.arrays & a.arrays and x.address == a.address]
         modes = {x.mode for x in same}
-        return {Mode.READ, Mode.WRITE} <= modes and Mode.ATOMIC not in modes
+        return {Mode.READ, Mode.WRITE} <= modes and not any(mode.atomic for mode in modes)
 
     def arrays_in(self, sources: frozenset[Source]) -> frozenset[Array]:
         """The arrays among the sources, shared ones replaced by what is stored in them."""
@@ -196,7 +196,7 @@ def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Sourc
             case ir.Store():
                 _add(flow, s.pointer, s.site, Mode.WRITE, guard)
             case ir.Atomic():
-                _add(flow, s.pointer, s.site, Mode.ATOMIC, guard)
+                _add(flow, s.pointer, s.site, s.mode, guard)
             case ir.Copy():
                 _add(flow, s.source, s.site, Mode.READ, guard)
                 _add(flow, s.destination, s.site, Mode.WRITE, guard)

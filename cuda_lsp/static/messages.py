@@ -9,7 +9,8 @@ from cuda_lsp.ir.types import Int
 from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
 
 _SHOWN = 3  # cells named in a condition
-_VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates"}
+_VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
+         Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
 
 
 def element(array: Array, byte: int) -> tuple[int, ...]:
@@ -61,7 +62,7 @@ def thread(index: Dim3, block: Dim3 | None = None) -> str:
 
 
 def doing(mode: Mode, site: Site) -> str:
-    if mode is Mode.ATOMIC and "(" in site.text:
+    if mode.atomic and "(" in site.text:
         return f"executes {site.text}"
     return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
 

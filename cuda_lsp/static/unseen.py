@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import Assign, Atomic, Axis, Builtin, Copy, Expr, If, Kernel, Loop, Store, Var
-from cuda_lsp.model import LaunchConfig, Mode, SourceRange
+from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.asserted import BLOCK_EXTENTS
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import Trace
@@ -30,7 +30,7 @@ def unseen_writes(kernel: Kernel, trace: Trace) -> Mapping[SourceRange, str]:
     return {
         a.site.range: _reason(a.site.range, trace.launch)
         for a in data_flow(kernel).accesses
-        if a.mode is not Mode.READ and a.arrays and extents & a.guard and a.site.range not in ran
+        if a.mode.writes and a.arrays and extents & a.guard and a.site.range not in ran
     }
 
 
@@ -62,7 +62,7 @@ def _asks_for_extents(kernel: Kernel) -> bool:
 
 
 def written(trace: Trace) -> set[SourceRange]:
-    return {a.site.range for path in trace.paths for a in path.accesses if a.mode is not Mode.READ}
+    return {a.site.range for path in trace.paths for a in path.accesses if a.mode.writes}
 
 
 def _reason(place: SourceRange, launch: LaunchConfig) -> str:

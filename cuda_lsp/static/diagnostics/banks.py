@@ -102,7 +102,7 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
             continue
         cost = warp_wavefronts(
             addresses, active, size,
-            load=accesses[0].mode is Mode.READ, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
+            load=not accesses[0].mode.writes, banks=gpu.banks, bank_bytes=gpu.bank_bytes,
         )  # fmt: skip
         total += int(cost.wavefronts.sum())
         count += len(addresses)

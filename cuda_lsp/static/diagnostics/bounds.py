@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_lsp.ir.program import Incomplete
-from cuda_lsp.model import Code, Finding, Mode, Space, Status, Witness
+from cuda_lsp.model import Code, Finding, Space, Status, Witness
 from cuda_lsp.static import messages
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
@@ -85,7 +85,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -
             known = written[a.array.id] = grown
         lanes = slice(0, trace.threads)
         offset = spread_out(a.offset, a.may.shape)[..., lanes]
-        if a.mode is Mode.WRITE or a.mode is Mode.ATOMIC:
+        if a.mode.writes:
             start = offset[a.may[..., lanes]]
             for i in range(a.size):
                 inside = start + i

@@ -74,7 +74,7 @@ def _global_accesses(trace: Trace) -> Iterator[Access]:
         for a in path.accesses:
             if a.array.space is not Space.GLOBAL or a.array.surface:
                 continue
-            if not isinstance(a.offset, Data) and a.mode is not Mode.ATOMIC:
+            if not isinstance(a.offset, Data) and not a.mode.atomic:
                 key = (a.site.range, a.signature)
                 if key not in seen and not a.copied:
                     seen.add(key)

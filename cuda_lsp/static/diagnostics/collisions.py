@@ -106,6 +106,7 @@ def _by_site_pairs(
     number = {name: i for i, name in enumerate(dict.fromkeys(names))}
     site = np.array([number[n] for n in names])[rows.access]
     kinds = {number[n]: effect(a, group.between_blocks) for n, a in zip(names, group.accesses, strict=True)}
+    writes = [mode.writes for _, mode in dict.fromkeys(names)]
     widths: dict[int, set[int]] = {}
     for n, a in zip(names, group.accesses, strict=True):
         widths.setdefault(number[n], set()).add(a.size)
@@ -116,7 +117,7 @@ def _by_site_pairs(
     for p in range(len(number)):
         for q in range(p, len(number)):
             alike = len(widths[p] | widths[q]) == 1
-            if {kinds[p], kinds[q]} == {0} or ({kinds[p], kinds[q]} == {2} and alike):
+            if not (writes[p] or writes[q]) or ({kinds[p], kinds[q]} == {2} and alike):
                 continue
             if time.thread_time() > group.deadline:
                 raise TooManyPairs("comparing all pairs of sites takes too long")

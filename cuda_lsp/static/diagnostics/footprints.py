@@ -228,7 +228,10 @@ def _in_any(may: Flags, axes: tuple[int, ...]) -> Flags:
 
 
 def effect(a: Access, between_blocks: bool) -> int:
-    """0 read, 1 plain write, 2 atomic; an atomic of block scope does not reach other blocks."""
-    if a.mode is Mode.ATOMIC:
+    """0 read, 1 plain write, 2 atomic; an atomic of block scope does not reach other blocks.
+
+    An atomic load is taken for an update: what it really meets is for each pair to say.
+    """
+    if a.mode.atomic:
         return 1 if between_blocks and a.scope is Scope.BLOCK else 2
     return int(a.mode is Mode.WRITE)

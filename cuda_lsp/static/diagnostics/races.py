@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
-from cuda_lsp.model import Code, Finding, Mode, RaceKind, Related, Site, Space, Status, Witness
+from cuda_lsp.model import Code, Finding, RaceKind, Related, Site, Space, Status, Witness
 from cuda_lsp.static import messages
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
@@ -266,7 +266,7 @@ def _unsure_pair(a: Access, b: Access, reason: str) -> str:
 
 
 def _conflict(a: Access, b: Access, between: bool) -> bool:
-    if a.mode is Mode.READ and b.mode is Mode.READ:
+    if not (a.mode.writes or b.mode.writes):
         return False
     both = a.excuses(b)
     block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))

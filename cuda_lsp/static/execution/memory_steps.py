@@ -247,7 +247,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
                 machine,
                 s.site,
                 address,
-                Mode.ATOMIC,
+                s.mode,
                 s.type.size,
                 part,
                 scope=s.scope,

@@ -16,7 +16,6 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Cast, Const, Expr
-from cuda_lsp.model import Mode
 from cuda_lsp.static.execution.trace import Access, FenceEvent, Path, Ticketing
 from cuda_lsp.static.execution.values import (
     Data,
@@ -232,7 +231,7 @@ def keeps_apart(path: Path, a: Access, b: Access, between_blocks: bool) -> bool:
 
 def _published(path: Path, other: Access, draw: Ticketing) -> bool:
     """``other`` is the draw itself, or is visible to whoever sees that this number was drawn."""
-    if other.sequence == draw.sequence and other.mode is Mode.ATOMIC:
+    if other.sequence == draw.sequence and other.mode.atomic:
         return True
     if other.sequence >= draw.sequence:
         return False

@@ -100,7 +100,7 @@ class Access:
     def excuses(self, other: Access) -> bool:
         """Two atomics are atomic to each other when they are of one width."""
         alike = self.size == other.size or self.elementwise or other.elementwise
-        return self.mode is Mode.ATOMIC and other.mode is Mode.ATOMIC and alike
+        return self.mode.atomic and other.mode.atomic and alike
 
     @property
     def signature(self) -> tuple[object, ...]:

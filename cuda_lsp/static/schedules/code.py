@@ -245,7 +245,7 @@ class _Writer:
             operands = tuple(self.expression(o) for o in s.operands)
             self.code.append(
                 Touch(
-                    pointer, size, Mode.ATOMIC, s.site, s.type, slot, op=s.op, operands=operands,
+                    pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
                     scope=s.scope,
                 )
             )  # fmt: skip

@@ -67,8 +67,8 @@ def every_pair(flow: DataFlow) -> Iterator[Sites]:
     places = [a for a in flow.accesses if any(x.space in (Space.SHARED, Space.GLOBAL) for x in a.arrays)]
     for i, a in enumerate(places):
         for b in places[i:]:
-            modes = {a.mode, b.mode}
-            if modes not in ({Mode.READ}, {Mode.ATOMIC}) and a.arrays & b.arrays:
+            harmless = (a.mode.atomic and b.mode.atomic) or not (a.mode.writes or b.mode.writes)
+            if not harmless and a.arrays & b.arrays:
                 first, second = sorted((a.site.range, b.site.range))
                 yield first, second
 
@@ -107,7 +107,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     if all(data):
         if data[0] != data[1] or data[0] & flow.rows:
             return False
-        atomic = Mode.ATOMIC in (a.mode, b.mode)  # of two, the scope of one is too narrow
+        atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
         return atomic or flow.is_update(a, b)
     if shared:
         return True

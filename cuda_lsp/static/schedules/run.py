@@ -235,7 +235,7 @@ class Schedule:
     def _touch(self, t: Runner, i: Touch) -> bool:
         where = i.pointer(t)
         if not isinstance(where, tuple):
-            if i.mode is Mode.READ:
+            if not i.mode.writes:
                 if i.slot is not None:
                     t.held[i.slot] = None
                 return True

@@ -394,9 +394,9 @@ def _all(words: _Words) -> Iterator[_Seen]:
 
 def conflicting(a: Mode, b: Mode, scope_a: Scope | None, scope_b: Scope | None, same_block: bool) -> bool:
     """Whether two overlapping accesses of different threads conflict."""
-    if a is Mode.ATOMIC and b is Mode.ATOMIC:
-        return not same_block and Scope.BLOCK in (scope_a, scope_b)
-    return a.writes or b.writes
+    if not (a.writes or b.writes):
+        return False
+    return not (a.atomic and b.atomic) or (not same_block and Scope.BLOCK in (scope_a, scope_b))
 
 
 def _one_choice(shown: Shown) -> bool:

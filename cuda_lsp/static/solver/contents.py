@@ -169,7 +169,7 @@ def _within_rows(p: Problem, query: Query) -> bool:
 def _is_update(access: Access, query: Query) -> bool:
     """The same place is read and written without an atomic: ``x[k] += 1``, or in two statements."""
     same = [a for a in accesses(query.summary.events) if a.array is access.array and _alike(a, access)]
-    return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and all(a.mode is not Mode.ATOMIC for a in same)
+    return {Mode.READ, Mode.WRITE} <= {a.mode for a in same} and not any(a.mode.atomic for a in same)
 
 
 def _alike(a: Access, b: Access) -> bool:

@@ -189,7 +189,7 @@ class _Machine:
                 if place is not None and place.array.space is Space.LOCAL:
                     self._keep(place, s.type.size, self.value(s.value))
             case ir.Atomic():
-                self._access(s.pointer, s.type.size, Mode.ATOMIC, s.site, s.scope)
+                self._access(s.pointer, s.type.size, s.mode, s.site, s.scope)
                 if s.var is not None:
                     self.values[s.var] = None
             case ir.Copy():
@@ -478,9 +478,11 @@ def collide(
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
     if any(scope and (same_block or scope is not Scope.BLOCK) for _, _, scope in a.held & b.held):
         return False
-    if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
+    if not (a.mode.writes or b.mode.writes):
+        return False
+    if a.mode.atomic and b.mode.atomic:
         if a.array.space is Space.SHARED and not same_block:
             return False
         mixed = a.stop - a.start != b.stop - b.start
         return mixed or (not same_block and Scope.BLOCK in (a.scope, b.scope))
-    return (a.mode.writes or b.mode.writes) and (same_block or a.array.space is Space.GLOBAL)
+    return same_block or a.array.space is Space.GLOBAL

@@ -403,7 +403,7 @@ def conflicting(a: Access, b: Access, relation: Relation) -> bool:
         return False
     if a.array is not b.array and (a.array.may_alias is None or a.array.may_alias != b.array.may_alias):
         return False
-    if a.mode is Mode.ATOMIC and b.mode is Mode.ATOMIC:
+    if a.mode.atomic and b.mode.atomic:
         narrow = Scope.BLOCK in (a.scope, b.scope) and not relation.same_block
         mixed = a.size is not b.size and not (a.elementwise or b.elementwise)
         return narrow or mixed

@@ -421,9 +421,8 @@ class Walker:
                     del cells[other]
 
     def _atomic(self, s: ir.Atomic) -> None:
-        mode = Mode.ATOMIC
         begun = len(self.events)
-        places = self._access(s.pointer, t.const(s.type.size), mode, s.site, s.scope)
+        places = self._access(s.pointer, t.const(s.type.size), s.mode, s.site, s.scope)
         if not isinstance(s.type, Int | Float | Pointer):
             self.events[begun:] = [
                 evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
