@@ -281,6 +281,7 @@ class Atomic:
     """A read-modify-write (or atomic load/store: op "load", "store") of ``type.size`` bytes.
 
     ``op``: add sub exch min max inc dec and or xor cas load store. ``var`` receives the old value.
+    ``rewrites``: of a load that stores as well what no other statement looks at (a barrier object's state).
     """
 
     var: Var | None
@@ -291,10 +292,11 @@ class Atomic:
     scope: Scope
     site: Site
     order: str = "relaxed"
+    rewrites: bool = False
 
     @property
     def mode(self) -> Mode:
-        return Mode.ATOMIC_READ if self.op == "load" else Mode.ATOMIC
+        return Mode.ATOMIC_READ if self.op == "load" and not self.rewrites else Mode.ATOMIC
 
 
 @frozen

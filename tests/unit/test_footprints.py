@@ -53,9 +53,8 @@ def touched(group: list[Access]) -> dict[int, set[tuple[int, Mode, int]]]:
 
 def conflicts(a: tuple[int, Mode, int], b: tuple[int, Mode, int]) -> bool:
     """Atomics are atomic to each other when they are of one width."""
-    modes = {a[1], b[1]}
-    alike = modes == {Mode.READ} or (modes == {Mode.ATOMIC} and a[2] == b[2])
-    return a[0] != b[0] and not alike
+    harmless = not (a[1].writes or b[1].writes) or (a[1].atomic and b[1].atomic and a[2] == b[2])
+    return a[0] != b[0] and not harmless
 
 
 @pytest.mark.parametrize("scale", [1, 4, 6, 1 << 30])

@@ -278,7 +278,7 @@ def _barrier_object(
     if ".init" in name or ".inval" in name:
         low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
     else:
-        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site))
+        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site, rewrites=True))
     if ".init" in name:
         low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.INIT, count=given, object=at))
     elif waits:

@@ -124,7 +124,7 @@ def _object(
 ) -> None:
     """One operation on a barrier object: it reads and writes its state atomically."""
     low, site = call.low, call.low.site(call.node)
-    low.emit(Atomic(None, "load", at, (), _WORD, Scope.BLOCK, site))
+    low.emit(Atomic(None, "load", at, (), _WORD, Scope.BLOCK, site, rewrites=True))
     low.emit(Barrier(BarrierScope.OBJECT, site, phase, count=count, object=at, parity=parity))
 
 

@@ -14,6 +14,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.static.diagnostics.footprints import (
+    ATOMIC_EFFECTS,
     Group,
     TooManyPairs,
     Units,
@@ -117,7 +118,7 @@ def _by_site_pairs(
     for p in range(len(number)):
         for q in range(p, len(number)):
             alike = len(widths[p] | widths[q]) == 1
-            if not (writes[p] or writes[q]) or ({kinds[p], kinds[q]} == {2} and alike):
+            if not (writes[p] or writes[q]) or ({kinds[p], kinds[q]} <= ATOMIC_EFFECTS and alike):
                 continue
             if time.thread_time() > group.deadline:
                 raise TooManyPairs("comparing all pairs of sites takes too long")
@@ -221,9 +222,9 @@ def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> No
 def _excuse_atomics(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:
     """Atomics of one width are atomic to each other."""
     ends = [group.accesses[int(rows.access[k[0]])] for k in (i, j) if len(k)]
-    if not ends or any(effect(a, group.between_blocks) != 2 for a in ends):
+    if not ends or any(effect(a, group.between_blocks) not in ATOMIC_EFFECTS for a in ends):
         return  # all rows are of two sites
-    atomic = np.array([effect(a, group.between_blocks) == 2 for a in group.accesses])
+    atomic = np.array([effect(a, group.between_blocks) in ATOMIC_EFFECTS for a in group.accesses])
     first, second = rows.access[i], rows.access[j]
     width = np.array([a.size for a in group.accesses])
     vector = np.array([a.elementwise for a in group.accesses])

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.model import Mode, Scope
+from cuda_lsp.model import Scope
 from cuda_lsp.static.execution.trace import Access, Path, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 
@@ -58,6 +58,11 @@ class Group:
         """Some pairs may be ordered or exclude each other."""
         plain = all(not a.guards and a.drawn is None and not a.held for a in self.accesses)
         return self.phases is not None or not (plain and len({id(a.warp) for a in self.accesses}) == 1)
+
+
+_UPDATE, _LOAD = 2, 3
+ATOMIC_EFFECTS = frozenset({_UPDATE, _LOAD})
+"""Of ``effect``: they do not conflict among themselves when they are of one width."""
 
 
 class TooManyPairs(Exception):
@@ -134,7 +139,7 @@ def suspicious(group: Group) -> tuple[Units, Flags] | None:
         return None
     units = Units.of(cells)
     agents: Lanes = (group.agent + 1).astype(np.int32)  # 0: nobody
-    columns: dict[int, list[tuple[Ints, Lanes]]] = {0: [], 1: [], 2: []}
+    columns: dict[int, list[tuple[Ints, Lanes]]] = {kind: [] for kind in range(4)}
     for c in cells:
         agent = agents[c.lane]
         columns[c.kind] += [(units.numbers(c.offset, part), agent) for part in range(c.width // units.size)]
@@ -157,16 +162,16 @@ def suspicious(group: Group) -> tuple[Units, Flags] | None:
 
 
 def _mixed_widths(cells: Sequence[Cells], agents: Lanes, units: Units, bad: Flags) -> None:
-    """Marks units that different agents update by atomics of different widths."""
-    atomics = [c for c in cells if c.kind == 2]
-    widths = {c.width for c in atomics}
-    for width in widths if len(widths) > 1 else ():
+    """Marks units that one agent updates, and another updates or loads, by atomics of different widths."""
+    atomics = [c for c in cells if c.kind in ATOMIC_EFFECTS]
+    mixed = len({c.width for c in atomics}) > 1
+    for width in {c.width for c in atomics if c.kind == _UPDATE} if mixed else ():
         alike, others = (
             [
                 (units.numbers(c.offset, part), agents[c.lane])
                 for c in atomics
                 for part in range(c.width // units.size)
-                if (c.width == width) is same
+                if (c.width == width) is same and (c.kind == _UPDATE or not same)
             ]
             for same in (True, False)
         )
@@ -228,10 +233,7 @@ def _in_any(may: Flags, axes: tuple[int, ...]) -> Flags:
 
 
 def effect(a: Access, between_blocks: bool) -> int:
-    """0 read, 1 plain write, 2 atomic; an atomic of block scope does not reach other blocks.
-
-    An atomic load is taken for an update: what it really meets is for each pair to say.
-    """
-    if a.mode.atomic:
-        return 1 if between_blocks and a.scope is Scope.BLOCK else 2
-    return int(a.mode is Mode.WRITE)
+    """0 read, 1 plain write, 2 atomic, 3 atomic load; those of block scope do not reach other blocks."""
+    if a.mode.atomic and not (between_blocks and a.scope is Scope.BLOCK):
+        return _UPDATE if a.mode.writes else _LOAD
+    return int(a.mode.writes)
