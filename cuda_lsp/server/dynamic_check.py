@@ -40,6 +40,7 @@ from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 
 COMMAND = "cuda-lsp.runDynamicCheck"
+STALE = "the result of the dynamic check is of another text"
 PROGRAM_COMMAND = "cuda-lsp.runProgram"
 UNTRUSTED = (
     "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
@@ -85,8 +86,12 @@ class DynamicChecks:
         errors: dict[ToolError, None] = {}
         for kernel in report.kernels:
             kept = self._fitting(report, *owned[kernel.name])
-            kernels.append(merged(kernel, kept.result, kept.shapes) if kept is not None else kernel)
-            errors |= dict.fromkeys(kept.result.errors if kept is not None else ())
+            if kept is not None:
+                kernels.append(merged(kernel, kept.result, kept.shapes))
+                errors |= dict.fromkeys(kept.result.errors)
+            else:
+                stale = (STALE,) if kernel.name in names else ()
+                kernels.append(evolve(kernel, notes=(*kernel.notes, *stale)))
         return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *errors))
 
     def _fitting(self, file: FileReport, key: str, layout: Layout) -> _Kept | None:

@@ -7,7 +7,7 @@ from pygls.workspace import TextDocument
 
 from cuda_lsp.confirm_program import main_line
 from cuda_lsp.model import Code, FileReport, KernelReport
-from cuda_lsp.server.dynamic_check import action_for, program_action
+from cuda_lsp.server.dynamic_check import STALE, action_for, program_action
 from cuda_lsp.server.hover import launch_text
 from cuda_lsp.server.positions import to_client
 
@@ -21,12 +21,15 @@ def lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
 
 
 def run_lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
-    """One lens a kernel that runs it instrumented."""
-    return [
-        lsp.CodeLens(range=to_client(kernel.range, document), command=action_for(kernel, document.uri))
-        for kernel in report.kernels
-        if kernel.key
-    ]
+    """One lens a kernel that runs it instrumented; it says so where the last result is of another text."""
+    found: list[lsp.CodeLens] = []
+    for kernel in report.kernels:
+        if kernel.key:
+            command = action_for(kernel, document.uri)
+            if STALE in kernel.notes:
+                command.title += " again (edited since)"
+            found.append(lsp.CodeLens(range=to_client(kernel.range, document), command=command))
+    return found
 
 
 def program_lens(report: FileReport, document: TextDocument, built: bool) -> list[lsp.CodeLens]:

@@ -54,6 +54,11 @@ def diagnostics(client: Client, name: str, version: int, text: str) -> list[dict
     return client.wait(wanted)[1]["params"]["diagnostics"]
 
 
+def lens_titles(client: Client, name: str) -> list[str]:
+    lenses = client.request("textDocument/codeLens", {"textDocument": {"uri": client.uri(name)}})
+    return [lens["command"]["title"] for lens in lenses]
+
+
 def shown(client: Client) -> list[str]:
     return [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
 
@@ -66,8 +71,10 @@ def test_a_click_confirms_the_race_and_the_result_belongs_to_the_text(trusted: C
     assert messages(trusted, "a.cu", 1, SEEN)
     version = trusted.edit("a.cu", (4, 27), (4, 27), " ")  # another text of the kernel
     assert not any(SEEN in d["message"] for d in trusted.diagnostics("a.cu", version))
+    assert "Run dynamic check again (edited since)" in lens_titles(trusted, "a.cu")
     version = trusted.edit("a.cu", (4, 27), (4, 28), "")  # undone
     assert messages(trusted, "a.cu", version, SEEN)
+    assert "Run dynamic check" in lens_titles(trusted, "a.cu")
 
 
 @needs_nvcc
