@@ -5,16 +5,7 @@ Every correct variant is followed by what breaks it; the lines that race carry t
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-import numpy as np
-
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions, compile_module
-from cuda_lsp.dynamic.compilation.sites import sites_of
-from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level, RunOutcome
-from cuda_lsp.model import LaunchConfig
+from handovers import Handovers
 
 HEAD = """#include <cuda/atomic>
 using Here = cuda::atomic_ref<int, cuda::thread_scope_block>;
@@ -277,50 +268,4 @@ def kernel(name: str, variants: dict[str, str]) -> str:
 
 
 SOURCE = HEAD + kernel("correct", CORRECT) + kernel("broken", BROKEN)
-
-
-def labelled_pairs() -> dict[str, set[tuple[int, int]]]:
-    """By variant: the pairs of lines (from 1) of ``SOURCE`` that carry the same number."""
-    lines = SOURCE[: SOURCE.index("__global__ void broken")].count("\n")
-    expected: dict[str, set[tuple[int, int]]] = {}
-    text = SOURCE.splitlines()
-    for block, name in enumerate(BROKEN):
-        start = next(i for i in range(lines, len(text)) if f"blockIdx.x == {block})" in text[i])
-        body = BROKEN[name].count("\n") + 1
-        marked: dict[str, list[int]] = {}
-        for i in range(start, start + body):
-            for number in re.findall(r"//(\d)", text[i]):
-                marked.setdefault(number, []).append(i + 1)
-        expected[name] = {(a, b) for a, b in marked.values()}
-    return expected
-
-
-def compiled(folder: Path) -> CompiledModule:
-    path = folder / "kernels.cu"
-    path.write_text(SOURCE)
-    options = CompileOptions(extra=("-arch=sm_90",))
-    return compile_module(path, SOURCE, options, Level.O0, find_toolkit(), folder / "cache")
-
-
-def run_of(module: CompiledModule, entry: str) -> KernelRun:
-    count = len(CORRECT if entry == "correct" else BROKEN)
-    out = Argument("out", bytes(8), ((0, Buffer("out", np.zeros(256 * count, np.uint8), 4)),))
-    launch = LaunchConfig((64, 1, 1), (count, 1, 1), 0)
-    return KernelRun(module.ptx, entry, launch, (out,), sites_of(module, entry), deadline=60.0)
-
-
-def pairs_of(run: KernelRun, outcome: RunOutcome) -> dict[str, set[tuple[int, int]]]:
-    """The pairs of lines that raced, by variant. All are within a block."""
-    names = list(CORRECT if run.entry == "correct" else BROKEN)
-    pairs: dict[str, set[tuple[int, int]]] = {}
-    for race in outcome.races:
-        assert race.blocks[0] == race.blocks[1]
-        a, b = sorted(_line(run, site) for site in race.sites)
-        pairs.setdefault(names[race.blocks[0]], set()).add((a, b))
-    return pairs
-
-
-def _line(run: KernelRun, number: int) -> int:
-    site = run.sites[number].site
-    assert site is not None
-    return site.range.start.line
+HANDOVERS = Handovers(SOURCE, CORRECT, BROKEN, "blockIdx.x == {}", 1, 64, deadline=60.0)

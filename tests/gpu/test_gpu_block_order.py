@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from block_kernels import HEAD, compiled, labelled_pairs, pairs_of, run_of
+from block_kernels import HANDOVERS, HEAD
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
-from cuda_lsp.dynamic.runs import Argument, Buffer, EngineUnavailable, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
+from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level, RunOutcome
 from cuda_lsp.model import LaunchConfig
 
 pytestmark = needs_nvcc
@@ -27,16 +27,8 @@ BLOCKS = 256  # all of them fit on a large card at once
 
 
 @pytest.fixture(scope="module")
-def card() -> GpuEngine:
-    try:
-        return open_engine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> CompiledModule:
-    return compiled(tmp_path_factory.mktemp("blocks"))
+    return HANDOVERS.compiled(tmp_path_factory.mktemp("blocks"))
 
 
 def outcome_of(card: GpuEngine, run: KernelRun) -> RunOutcome:
@@ -46,17 +38,17 @@ def outcome_of(card: GpuEngine, run: KernelRun) -> RunOutcome:
 
 
 def test_blocks_that_hand_over_correctly_are_not_accused(card: GpuEngine, module: CompiledModule) -> None:
-    run = run_of(module, "correct")
+    run = HANDOVERS.run_of(module, "correct")
     for _ in range(20):
-        assert pairs_of(run, outcome_of(card, run)) == {}
+        assert HANDOVERS.pairs_of(run, outcome_of(card, run)) == {}
 
 
 def test_what_breaks_the_chain_of_blocks_is_told_with_its_lines(
     card: GpuEngine, module: CompiledModule
 ) -> None:
-    run, expected = run_of(module, "broken"), labelled_pairs()
+    run, expected = HANDOVERS.run_of(module, "broken"), HANDOVERS.labelled_pairs()
     for _ in range(5):
-        found = pairs_of(run, outcome_of(card, run))
+        found = HANDOVERS.pairs_of(run, outcome_of(card, run))
         assert {name: pairs - expected[name] for name, pairs in found.items() if pairs - expected[name]} == {}
         assert sorted(found) == sorted(expected)
 

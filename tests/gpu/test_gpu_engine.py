@@ -21,22 +21,14 @@ from toolkit import needs_nvcc
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.ptx.reader import read_module
-from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, EngineUnavailable, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.runs import Argument, Buffer, Detail, KernelRun, Level, RunOutcome
 from cuda_lsp.model import LaunchConfig, Mode, Space
 
 pytestmark = needs_nvcc
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def card() -> GpuEngine:
-    try:
-        return open_engine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(params=["emulated", "backwards", "card"])

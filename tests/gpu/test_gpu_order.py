@@ -12,30 +12,22 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from order_kernels import HEAD, compiled, labelled_pairs, pairs_of, run_of
+from order_kernels import HANDOVERS, HEAD
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.gpu.engine import GpuEngine, open_engine
-from cuda_lsp.dynamic.runs import Argument, Buffer, EngineUnavailable, KernelRun, Level, RunOutcome
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
+from cuda_lsp.dynamic.runs import Argument, Buffer, KernelRun, Level, RunOutcome
 from cuda_lsp.model import LaunchConfig
 
 pytestmark = needs_nvcc
 
 
 @pytest.fixture(scope="module")
-def card() -> GpuEngine:
-    try:
-        return open_engine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
-
-
-@pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> CompiledModule:
-    return compiled(tmp_path_factory.mktemp("order"))
+    return HANDOVERS.compiled(tmp_path_factory.mktemp("order"))
 
 
 def outcome_of(card: GpuEngine, run: KernelRun) -> RunOutcome:
@@ -45,14 +37,14 @@ def outcome_of(card: GpuEngine, run: KernelRun) -> RunOutcome:
 
 
 def test_threads_that_hand_over_correctly_are_not_accused(card: GpuEngine, module: CompiledModule) -> None:
-    run = run_of(module, "correct")
+    run = HANDOVERS.run_of(module, "correct")
     for _ in range(20):
-        assert pairs_of(run, outcome_of(card, run)) == {}
+        assert HANDOVERS.pairs_of(run, outcome_of(card, run)) == {}
 
 
 def test_what_breaks_the_chain_is_told_with_its_lines(card: GpuEngine, module: CompiledModule) -> None:
-    run, expected = run_of(module, "broken"), labelled_pairs()
-    found = pairs_of(run, outcome_of(card, run))
+    run, expected = HANDOVERS.run_of(module, "broken"), HANDOVERS.labelled_pairs()
+    found = HANDOVERS.pairs_of(run, outcome_of(card, run))
     assert {name: pairs - expected[name] for name, pairs in found.items() if pairs - expected[name]} == {}
     assert sorted(found) == sorted(expected)
 

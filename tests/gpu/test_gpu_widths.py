@@ -8,23 +8,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import pytest
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 from width_kernels import labelled, pairs_of, run_in
 
-from cuda_lsp.dynamic.gpu.engine import open_engine
-from cuda_lsp.dynamic.runs import EngineUnavailable
+from cuda_lsp.dynamic.gpu.engine import GpuEngine
 
 pytestmark = needs_nvcc
 
 
-def test_atomics_of_different_widths_race_on_one_word(tmp_path: Path) -> None:
-    try:
-        card = open_engine()
-    except EngineUnavailable as reason:
-        pytest.skip(str(reason))
+def test_atomics_of_different_widths_race_on_one_word(card: GpuEngine, tmp_path: Path) -> None:
     run = run_in(tmp_path)
     for _ in range(5):
         outcome = card.run(run, lambda stage: None)

@@ -8,37 +8,28 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emulated_card import EmulatedCard, emulated_engine
-from order_kernels import compiled, labelled_pairs, pairs_of, run_of
+from both_engines import ENGINES, outcome_on
+from emulated_card import EmulatedCard
+from order_kernels import HANDOVERS
 from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.dynamic.ptx.reader import read_module
 
-pytestmark = needs_nvcc
-ENGINES = ("emulator", "card", "card backwards")
+pytestmark = [needs_nvcc, pytest.mark.usefixtures("shared_cache")]
 
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory: pytest.TempPathFactory) -> CompiledModule:
-    return compiled(tmp_path_factory.mktemp("order"))
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+    return HANDOVERS.compiled(tmp_path_factory.mktemp("order"))
 
 
 def raced(module: CompiledModule, entry: str, on: str) -> dict[str, set[tuple[int, int]]]:
-    engine = EmulatorEngine() if on == "emulator" else emulated_engine(find_toolkit(), "backwards" in on)
-    run = run_of(module, entry)
-    outcome = engine.run(run, lambda stage: None)
-    assert (outcome.failure, outcome.not_covered) == (None, ())
-    return pairs_of(run, outcome)
+    run = HANDOVERS.run_of(module, entry)
+    return HANDOVERS.pairs_of(run, outcome_on(on, run))
 
 
 @pytest.mark.parametrize("on", ENGINES)
@@ -48,11 +39,11 @@ def test_threads_that_hand_over_correctly_are_not_accused(module: CompiledModule
 
 @pytest.mark.parametrize("on", ENGINES)
 def test_what_breaks_the_chain_is_told_with_its_lines(module: CompiledModule, on: str) -> None:
-    assert raced(module, "broken", on) == labelled_pairs()
+    assert raced(module, "broken", on) == HANDOVERS.labelled_pairs()
 
 
 def test_the_assembler_takes_what_follows_them(module: CompiledModule) -> None:
-    run = run_of(module, "broken")
+    run = HANDOVERS.run_of(module, "broken")
     launch = Launch(EmulatedCard(), find_toolkit(), run, read_module(run.ptx))
     launch.prepare()
     assert launch.made is not None
