@@ -272,7 +272,7 @@ _ROWS = {attribute.name: attribute for attribute in fields(Settings)}
 class SettingsProblem:
     """One mistake in a settings source, for people: where, which key, what is expected.
 
-    ``path`` and ``line`` (1-based): of a settings file. ``refused``: no mistake, but not this source's to set.
+    ``path`` and ``line`` (1-based): of a settings file. ``refused``: no mistake, but not the source's to set.
     """
 
     source: str

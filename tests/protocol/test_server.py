@@ -219,7 +219,7 @@ def test_only_a_trusted_folder_names_paths_and_flags(tmp_path: Path, trusted: bo
     assert refused == ([2] if trusted else [1, 2])
     client.open("a.cu", NEEDS_DEFINE)
     found = client.diagnostics("a.cu", 1)
-    assert [d["severity"] for d in found] == ([4] if trusted else [])
+    assert [d["severity"] for d in found if "code" in d] == ([4] if trusted else [])
     assert client.close() == 0
 
 
@@ -229,7 +229,8 @@ def test_only_a_trusted_folder_has_a_compilation_database(tmp_path: Path, truste
     (tmp_path / "compile_commands.json").write_text(json.dumps([command]))
     client = Client(tmp_path, options={"trusted": trusted})
     client.open("a.cu", NEEDS_DEFINE)
-    assert [d["code"] for d in client.diagnostics("a.cu", 1)] == (["shared-race"] if trusted else [])
+    codes = [d["code"] for d in client.diagnostics("a.cu", 1) if "code" in d]
+    assert codes == (["shared-race"] if trusted else [])
     assert client.close() == 0
 
 
