@@ -58,7 +58,7 @@ class PtxSite:
 
     @property
     def atomic(self) -> bool:
-        """Whether it is as strong as an atomic: an update, or a ``relaxed``, ``acquire`` or ``release`` access."""
+        """Whether it is as strong as an atomic: an update, or a relaxed, acquire or release access."""
         return self.mode is not None and self.mode.atomic
 
 
