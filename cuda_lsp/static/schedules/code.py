@@ -18,7 +18,7 @@ from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
-from cuda_lsp.static.schedules.exact_values import OFFERED, Evaluate, evaluator, exchanges
+from cuda_lsp.static.schedules.exact_values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
 
@@ -221,8 +221,8 @@ class _Writer:
             return
         lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:
-            lanes = [e for e in lanes if e.name.startswith("__shfl")]  # votes count from its lane 0
-        offered = tuple(self.expression(e.operands[OFFERED.get(e.name, 0)]) for e in lanes[:1])
+            lanes = [(e, row) for e, row in lanes if row.source is not None]  # votes count from its lane 0
+        offered = tuple(self.expression(e.operands[row.offered or 0]) for e, row in lanes[:1])
         mask = self.expression(s.mask) if s.mask is not None else None
         self.code.append(Wait(s, mask, offered))
 
