@@ -174,7 +174,7 @@ def test_a_schedule_knows_reductions_and_matches():
 
 
 def test_who_reads_an_earlier_segment_is_not_accused():
-    """Lanes 16 to 31 write 0 to 15, whatever ``n`` is; the solver cannot tell, and a schedule shows no race."""
+    """Lanes 16 to 31 write 0 to 15, whatever ``n`` is."""
     text = """
 __global__ void k(int* out, int n) {
   int t = threadIdx.x;

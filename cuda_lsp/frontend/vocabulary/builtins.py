@@ -38,6 +38,7 @@ from cuda_lsp.frontend.vocabulary.builtin_memory import (
 )
 from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
 from cuda_lsp.frontend.vocabulary.surfaces import surface
+from cuda_lsp.ir.atomics import ATOMICS
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.program import (
     FALSE,
@@ -294,13 +295,10 @@ def _rows() -> dict[str, Handler]:
     add("__threadfence_block", _fence(Scope.BLOCK))
     add("__threadfence", _fence(Scope.DEVICE))
     add("__threadfence_system", _fence(Scope.SYSTEM))
-    for name, op in (
-        ("Add", "add"), ("Sub", "sub"), ("Exch", "exch"), ("Min", "min"), ("Max", "max"), ("Inc", "inc"),
-        ("Dec", "dec"), ("And", "and"), ("Or", "or"), ("Xor", "xor"), ("CAS", "cas"),
-    ):  # fmt: skip
-        add(f"atomic{name}", atomic(op, Scope.DEVICE))
-        add(f"atomic{name}_block", atomic(op, Scope.BLOCK))
-        add(f"atomic{name}_system", atomic(op, Scope.SYSTEM))
+    for row in ATOMICS.values():
+        for suffix, scope in (("", Scope.DEVICE), ("_block", Scope.BLOCK), ("_system", Scope.SYSTEM)):
+            if row.cuda:
+                add(f"atomic{row.cuda}{suffix}", atomic(row.op, scope))
     for name, handler in native_atomics():
         add(name, handler)
     add("__ldg __ldcg __ldca __ldcs __ldlu __ldcv", load_through)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
@@ -50,7 +51,7 @@ class Touch:
     type: Type | None = None
     slot: int | None = None
     value: Evaluate | None = None
-    op: str = ""
+    atomic: AtomicRow | None = None
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
     elementwise: bool = False
@@ -247,7 +248,7 @@ class _Writer:
             operands = tuple(self.expression(o) for o in s.operands)
             self.code.append(
                 Touch(
-                    pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
+                    pointer, size, s.mode, s.site, s.type, slot, atomic=s.row, operands=operands,
                     scope=s.scope, elementwise=s.elementwise,
                 )
             )  # fmt: skip
