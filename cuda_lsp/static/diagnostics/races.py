@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.model import RaceKind, Site, Space, Status
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
@@ -24,7 +25,7 @@ from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
-from cuda_lsp.static.findings.diagnosis import Diagnosis, Meeting, kind_of, race_between
+from cuda_lsp.static.findings.diagnosis import Diagnosis, Meeting, race_between
 
 
 @frozen(eq=False)
@@ -96,7 +97,7 @@ def _unmodelled_between(path: Path, race: Race) -> str | None:
 
 def _rank(race: Race) -> tuple[object, ...]:
     early, late = _in_text_order(race)
-    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[kind_of(early.mode, late.mode)]
+    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(early.mode, late.mode)]
     a, b = sorted((race.first.sequence, race.second.sequence))
     return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
 
@@ -239,7 +240,9 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
         if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
             continue
         sites = frozenset((a.site.range, b.site.range))
-        if sites in settled or not _conflict(a, b, between) or not _compatible(trace, path, a, b, between):
+        if sites in settled or not conflicts.conflicting(a, b, not between):
+            continue
+        if not _compatible(trace, path, a, b, between):
             continue
         if critical_steps.one_lock(a, b, between):
             continue
@@ -266,14 +269,6 @@ def _unsure_pair(a: Access, b: Access, reason: str) -> str:
     lines = sorted({a.site.range.start.line, b.site.range.start.line})
     where = " and ".join(f"line {n}" for n in lines)
     return f"{where}: whether threads meet in {a.array.name} depends on {reason}"
-
-
-def _conflict(a: Access, b: Access, between: bool) -> bool:
-    if not (a.mode.writes or b.mode.writes):
-        return False
-    both = a.excuses(b)
-    block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
-    return not both or block
 
 
 def _compatible(trace: Trace, path: Path, a: Access, b: Access, between: bool) -> bool:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array
 from cuda_lsp.model import (
     BankReport,
@@ -152,7 +153,7 @@ def race_between(
 
     Without a meeting (``met``) it has no witness, and only says what both do.
     """
-    kind = kind_of(early.mode, late.mode)
+    kind = conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
     code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE
     witness = None
@@ -169,10 +170,3 @@ def race_between(
         code, status, story, kernel, late.site, (other,), kind, witness, None, conditions, doubt,
         same_value, told_same, launch,
     )  # fmt: skip
-
-
-def kind_of(early: Mode, late: Mode) -> RaceKind:
-    """By order of the text."""
-    if not early.writes:
-        return RaceKind.WAR
-    return RaceKind.WAW if late.writes else RaceKind.RAW

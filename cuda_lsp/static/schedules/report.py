@@ -54,17 +54,6 @@ def races_by_running(
     return found
 
 
-def every_pair(flow: DataFlow) -> Iterator[Sites]:
-    """Places that may conflict, for a kernel that nobody has listed them of."""
-    places = [a for a in flow.accesses if any(x.space in (Space.SHARED, Space.GLOBAL) for x in a.arrays)]
-    for i, a in enumerate(places):
-        for b in places[i:]:
-            harmless = (a.mode.atomic and b.mode.atomic) or not (a.mode.writes or b.mode.writes)
-            if not harmless and a.arrays & b.arrays:
-                first, second = sorted((a.site.range, b.site.range))
-                yield first, second
-
-
 # ------------------------------------------------------------------------------------------ the rule
 
 
