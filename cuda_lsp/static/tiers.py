@@ -30,7 +30,7 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
-from cuda_lsp.static.findings.conditions import Needs, Open, Sampled, Unconfirmed
+from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.fitting import fitted, misuses_arrays
@@ -248,11 +248,11 @@ def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _C
         found = tuple(f for f in found if f.code in _PERFORMANCE)
     # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's too.
     found = tuple(f for f in found if f.code is not Code.GLOBAL_RACE)
-    example = Sampled(tuple((name, arguments[name]) for name in free_scalars(kernel, launch)))
+    example = Example(tuple((n, arguments[n]) for n in free_scalars(kernel, launch)), sampled=True)
     return [_under(finding, example) for finding in found]
 
 
-def _under(finding: Diagnosis, example: Sampled) -> Diagnosis:
+def _under(finding: Diagnosis, example: Example) -> Diagnosis:
     hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
     return finding.needing(example) if hangs else finding
 
