@@ -85,8 +85,10 @@ def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
     found: set[str] = set()
     for condition in conditions:
         match condition:
-            case Compared(parameter, _, other):
-                found |= {parameter, str(other)}
+            case Compared(parameter, _, str(other)):
+                found |= {parameter, other}
+            case Compared(parameter):
+                found.add(parameter)
             case SomeValues(parameters):
                 found.update(parameters)
             case Example(values):
