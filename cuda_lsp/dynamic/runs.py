@@ -53,12 +53,11 @@ class PtxSite:
     space: Space | None = None
     bytes: int = 0
     scope: Scope | None = None  # of an atomic or fence
-    volatile: bool = False
     via: tuple[tuple[str, int], ...] = ()
 
     @property
     def atomic(self) -> bool:
-        """Whether it is as strong as an atomic: an update, or a ``relaxed``, ``acquire`` or ``release`` access."""
+        """Whether it is as strong as an atomic: an update, or an access that is ``relaxed`` or orders."""
         return self.mode is not None and self.mode.atomic
 
 

@@ -13,6 +13,7 @@ from cuda_lsp.dynamic.emulator import async_ops, images, matrix_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.emulator.flatten import TOO_DEEP, Untranslatable, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.opcodes import STRONG, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import RegisterOperand, SymbolOperand, parse_address
 
 Emit = Callable[[Emitter, Instruction, int], None]
@@ -57,7 +58,7 @@ def address(e: Emitter, text: str, space: str) -> str:
 def strength(code: Instruction) -> str:
     """Arguments of a load or store that say how strong it is; "" for a plain one."""
     words = set(code.modifiers)
-    if not words & {"relaxed", "acquire", "release"}:
+    if not words & STRONG:
         return ""
     return f", {3 if 'cta' in words else 2}, {'release' in words}"
 
@@ -107,7 +108,7 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     vector = any(w in ("v2", "v4", "v8") for w in words)
     if operation is None or vector or kind in ("f16", "bf16", "f16x2", "bf16x2", "b128"):
         raise Untranslatable(code.opcode)
-    returns = code.base == "atom"
+    returns = bool(results_of(code))
     arguments = code.arguments[1:] if returns else code.arguments
     where = address(e, arguments[0], space_of(code))
     values = [e.read(a, kind) for a in arguments[1:3]]
@@ -146,9 +147,8 @@ def _matrix(e: Emitter, code: Instruction, number: int) -> None:
 
 
 def _fence(e: Emitter, code: Instruction, number: int) -> None:
-    words = set(code.modifiers)
-    if words & {"cta", "gl", "sys", "gpu"}:
-        e.lines.append(f"S.fence({e.mask}, {not words & {'cta'}})")
+    if is_fence(code):
+        e.lines.append(f"S.fence({e.mask}, {fences_blocks(code)})")
 
 
 def _sleep(e: Emitter, code: Instruction, number: int) -> None:

@@ -37,6 +37,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths, width_table
 from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (
     Detail,
     EngineUnavailable,
@@ -196,7 +197,7 @@ class Launch:
             user_dynamic=request.launch.dynamic_shared or 0,
             granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
             atomics=atomics,
-            copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
+            copies=any(row_named(s.opcode).role is Role.COPY for s in sites),
             clocks=request.races and has_order_of_threads(self.module, request.entry),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
@@ -419,7 +420,7 @@ class Launch:
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered
-        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+        if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
         others = sorted({s.opcode for s in self.request.sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE)})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)

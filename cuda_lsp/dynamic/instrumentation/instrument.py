@@ -44,6 +44,7 @@ from cuda_lsp.dynamic.ptx.module import (
     Statement,
     Verbatim,
 )
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 from cuda_lsp.dynamic.ptx.writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Space
@@ -326,11 +327,11 @@ class _Rewriter:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
                     pending.append(place[0])
-            if statement.base == "call":
+            if row_of(statement).role is Role.CALL:
                 result.extend(self._call(statement, function.name))
             else:
                 result.extend(self._instruction(statement, place, types, constants, own_mark))
-            if statement.base in ("bra", "brx", "ret", "exit", "trap"):
+            if row_of(statement).ends_block:
                 close_block()
         close_block()
         return tuple(result)
@@ -350,7 +351,8 @@ class _Rewriter:
         mark: list[Statement],
     ) -> Iterator[Statement]:
         mask = participants(instruction, constants)
-        if mask is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
+        row = row_of(instruction)
+        if mask is not None or (row.role is Role.CLUSTER and "wait" in instruction.modifiers):
             around = self.order.synchronisation(instruction, place[0] if place else None, mask)
             yield from self._guarded(instruction, (*mark, *around))
             return

@@ -17,6 +17,7 @@ from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.opcodes import row_named, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Space
 
@@ -26,8 +27,7 @@ _IN_SHARED, _IN_GLOBAL = 1 << 25, 1 << 26  # of what the detector is told: races
 
 def narrowest_part(site: PtxSite) -> int:
     """Bytes of the narrowest piece of memory that the detector judges at a matrix access."""
-    words = site.opcode.split(".")
-    return 2 if words[0] != "wmma" and "trans" in words else 4
+    return 2 if ".trans" in site.opcode and row_named(site.opcode).base != "wmma" else 4
 
 
 @frozen
@@ -41,7 +41,7 @@ class MatrixProbes:
         if site.kind is not SiteKind.MATRIX or not (watched or site.space is not Space.SHARED):
             return None
         lines = ["setp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A, %g; .reg .b32 %a, %p, %r;"]
-        if site.opcode.startswith("wmma"):
+        if row_of(access.instruction).base == "wmma":
             lines += self._tile(access) if self.watch.races else ()
         elif watched:
             lines += self._rows(access)
