@@ -46,7 +46,7 @@ class Role(enum.Enum):
 
 @frozen
 class Opcode:
-    """One row. ``name``: the words it begins with. ``mode``: what it does to memory, if it is no strong access.
+    """One row. ``name``: the words it begins with. ``mode``: what a weak access does to memory.
 
     ``executed``: the emulator knows what it computes, in some of its forms at least.
     """
@@ -162,7 +162,7 @@ _MEETINGS = (Role.WARP_BARRIER, Role.EXCHANGE, Role.PRODUCT, Role.MATRIX)
 
 
 def results_of(code: Instruction) -> tuple[str, ...]:
-    """The operands that it writes, as they are written: ``%r1``, ``%r1|%p1``, ``{%r1, %r2}``, ``(result)``."""
+    """The operands that it writes, as written: ``%r1``, ``%r1|%p1``, ``{%r1, %r2}``, ``(result)``."""
     row, arguments = row_of(code), code.arguments
     if row.role in _SILENT or not arguments or arguments[0].startswith("["):
         return ()
