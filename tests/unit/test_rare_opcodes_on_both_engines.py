@@ -83,6 +83,18 @@ extern "C" __global__ void atomic_pairs(unsigned* out) {
 """ + "".join(KERNEL % (name, body) for name, (body, _) in KERNELS.items())
 
 
+SOURCE += """extern "C" __global__ void hinted(unsigned* out) {
+    unsigned t = threadIdx.x + 64 * blockIdx.x, value;
+    unsigned long long keep, near;
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 0.5;" : "=l"(keep));
+    asm volatile("createpolicy.range.global.L2::evict_last.b64 %0, [%1], 64, 128;" : "=l"(near) : "l"(out));
+    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" :: "l"(out + t), "r"(t + 1), "l"(keep) : "memory");
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(value) : "l"(out + t), "l"(near) : "memory");
+    out[t] = 2 * value;
+}
+"""
+
+
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> CompiledModule:
     folder = tmp_path_factory.mktemp("rare_opcodes")
@@ -103,6 +115,13 @@ def outcome_of(compiled: CompiledModule, on: str, kernel: str, **changes: bool) 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_kernel_with(compiled: CompiledModule, on: str, kernel: str) -> None:
     assert bool(outcome_of(compiled, on, kernel).races) == KERNELS[kernel][1]
+
+
+def test_accesses_with_a_cache_policy_are_accesses(compiled: CompiledModule) -> None:
+    """How long the cache keeps what they touch is nothing that a program can see."""
+    outcome = outcome_of(compiled, "emulator", "hinted")
+    assert outcome.races == ()
+    assert list(outcome.results["out"].view(np.uint32)[:128]) == [2 * k + 2 for k in range(128)]
 
 
 @pytest.mark.parametrize("on", ENGINES)

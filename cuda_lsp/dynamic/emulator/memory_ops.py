@@ -138,6 +138,11 @@ def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
     e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
 
 
+def _policy(e: Emitter, code: Instruction, number: int) -> None:
+    """How long a cache is to keep what an access touches: a number that means nothing else."""
+    e.write(code.arguments[0], e.read("0", "b64"), "b64")
+
+
 def _asynchronous(e: Emitter, code: Instruction, number: int) -> None:
     async_ops.TABLE[code.base](e, code, number, address)
 
@@ -199,7 +204,7 @@ def _trap(e: Emitter, code: Instruction, number: int) -> None:
 
 TABLE: Mapping[str, Emit] = {
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "cp": _asynchronous, "mbarrier": _asynchronous,
+    "isspacep": _isspacep, "createpolicy": _policy, "cp": _asynchronous, "mbarrier": _asynchronous,
     "membar": _fence, "fence": _fence, "nanosleep": _sleep,
     "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
     "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,

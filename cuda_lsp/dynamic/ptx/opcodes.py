@@ -85,8 +85,8 @@ ROWS: tuple[Opcode, ...] = (
     # 9.7.6 to 9.7.8: comparison, logic and shift
     *_rows(Role.VALUE, "set setp selp slct and or xor not cnot lop3 shf shl shr"),
     # 9.7.9: data movement
-    *_rows(Role.VALUE, "mov prmt isspacep cvta cvt"),
-    *_refused(Role.VALUE, "getctarank istypep createpolicy"),
+    *_rows(Role.VALUE, "mov prmt isspacep cvta cvt createpolicy"),
+    *_refused(Role.VALUE, "getctarank istypep"),
     *_rows(Role.EXCHANGE, "shfl.sync vote.sync match.any.sync match.all.sync redux.sync elect.sync"),
     *_refused(Role.VALUE, "shfl vote"),  # of older machines: among the lanes that happen to be there
     *_rows(Role.ACCESS, "ld ldu", Mode.READ),
