@@ -1,9 +1,9 @@
 """What a dynamic check is asked to run, and what it saw: the words that both engines speak.
 
-``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (the GPU in ``gpu.py``, the CPU
-emulator in ``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
-``KernelRun.sites`` (made by ``sites.py`` from the PTX and its token table), so that an engine never
-handles source text; ``observe.py`` turns an outcome into findings. Definitions of race and wavefront:
+``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (``gpu/engine.py``,
+``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
+``KernelRun.sites`` (made by ``compilation/sites.py`` from the PTX and its token table), so that an engine
+never handles source text; ``observe.py`` turns an outcome into findings. Definitions of race and wavefront:
 ``docs/semantics.md``. Nothing here runs anything.
 """
 

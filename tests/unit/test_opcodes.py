@@ -9,7 +9,6 @@ from ptx_kernels import run
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.tokens import TokenTable
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.emulator.translate import SEMANTICS, translate
 from cuda_lsp.dynamic.instrumentation.probe_operands import zeroed
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
@@ -19,6 +18,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     literal_registers,
     participants,
 )
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import (
     ROWS,

@@ -88,8 +88,10 @@ SOURCE += """extern "C" __global__ void hinted(unsigned* out) {
     unsigned long long keep, near;
     asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 0.5;" : "=l"(keep));
     asm volatile("createpolicy.range.global.L2::evict_last.b64 %0, [%1], 64, 128;" : "=l"(near) : "l"(out));
-    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" :: "l"(out + t), "r"(t + 1), "l"(keep) : "memory");
-    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;" : "=r"(value) : "l"(out + t), "l"(near) : "memory");
+    asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;"
+                 :: "l"(out + t), "r"(t + 1), "l"(keep) : "memory");
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;"
+                 : "=r"(value) : "l"(out + t), "l"(near) : "memory");
     out[t] = 2 * value;
 }
 """

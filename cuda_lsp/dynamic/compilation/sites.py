@@ -13,7 +13,7 @@ from attrs import evolve
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.expressions import Expressions, Stretch
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxLocation, PtxModule, type_size
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind

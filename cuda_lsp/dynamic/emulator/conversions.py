@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.module import Instruction, split_operands, type_size
 from cuda_lsp.dynamic.ptx.operands import VectorOperand, parse_operand
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, FlatKernel, Untranslatable
 from cuda_lsp.dynamic.ptx.module import type_size
 from cuda_lsp.dynamic.ptx.operands import (
     FloatOperand,

@@ -17,14 +17,15 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
 from cuda_lsp.dynamic.emulator.order import Order, Unfollowed
+from cuda_lsp.dynamic.emulator.program import Program
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.emulator.translate import translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module

@@ -20,13 +20,10 @@ import numpy as np
 from attrs import frozen
 
 from cuda_lsp.dynamic.emulator import floats
+from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS
 
 Array = Any
 
-BITS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
-    "b1": 1, "e4m3": 8, "e5m2": 8,
-}  # fmt: skip
 _GROUP, _IN_GROUP = np.arange(32) >> 2, np.arange(32) & 3
 
 
@@ -49,7 +46,7 @@ class Fragment:
     @property
     def packed(self) -> int:
         """Elements of one register."""
-        return max(1, 32 // BITS[self.kind])
+        return max(1, 32 // ELEMENT_BITS[self.kind])
 
     @property
     def registers(self) -> int:
@@ -65,7 +62,7 @@ class Fragment:
 @cache
 def fragment(role: str, kind: str, m: int, n: int, k: int) -> Fragment:
     """The layout of operand ``a``, ``b``, ``c`` or ``d`` of an m × n × k product."""
-    run = max(1, 32 // BITS[kind])
+    run = max(1, 32 // ELEMENT_BITS[kind])
     if role == "a":
         row, column = _joined(_multiplicand(m, k, run, 16 if m > 8 else 8))
         return Fragment(kind, (m, k), row, column, True, np.zeros(32, np.int64))
@@ -200,3 +197,15 @@ def _byte_floats(kind: str) -> Array:
 def stacked(rows: Sequence[Array]) -> Array:
     """Registers of a warp side by side: ``(warps, 32)`` each → ``(warps, 32, registers)``."""
     return np.stack(rows, axis=2)
+
+
+@frozen(eq=False)
+class Product:
+    """Operands of one multiplication. ``bitwise``: of single bits."""
+
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    d: Fragment
+    saturate: bool
+    bitwise: str | None

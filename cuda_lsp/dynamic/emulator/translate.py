@@ -7,20 +7,18 @@ wait for one another. Translation happens once per kernel; a launch only supplie
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, rounding, warp_ops
-from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
+from cuda_lsp.dynamic.emulator.emitter import Emitter, stored_name
+from cuda_lsp.dynamic.emulator.program import BarrierOp, Block, Program, Wait
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, meets_lanes, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, RegisterOperand, parse_operand
-
-Run = Callable[[Any, list[Any], Any], Any]
 
 
 def _without_number(emit: arithmetic.Emit) -> memory_ops.Emit:
@@ -40,70 +38,6 @@ _REGISTER = re.compile(r"%[\w$.]+")
 _POLLS = {"cas", "exch", "volatile", "acquire"}
 _JUMPS = (Role.JUMP, Role.LEAVE)
 _ENDS = (*_JUMPS, Role.WARP_BARRIER)  # lanes may leave one from elsewhere: nothing else is in its block
-
-
-@frozen
-class Wait:
-    """Lanes wait at the start of a block: ``mask`` names them (constant, or a register's number).
-
-    ``anywhere``: any other such wait of the warp will do (``bar.warp.sync``), not only this one.
-    """
-
-    mask: int | None
-    register: int = -1
-    anywhere: bool = False
-
-
-@frozen
-class BarrierOp:
-    """A block barrier: operands as PTX texts of constants or register numbers. ``arrive``: does not wait.
-
-    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``.
-    """
-
-    id: int | str
-    count: int | str | None
-    arrive: bool = False
-    reduce: str | None = None
-    predicate: str | None = None
-    result: str | None = None
-
-
-@frozen
-class Block:
-    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
-
-    ``leads_back``: to itself or to an earlier block.
-    """
-
-    run: Run
-    kind: str
-    targets: tuple[int, ...] = ()
-    wait: Wait | None = None
-    barrier: BarrierOp | None = None
-    last: int = 0
-    leads_back: bool = False
-
-
-@define
-class Program:
-    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
-
-    ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
-    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures.
-    """
-
-    kernel: FlatKernel
-    module: PtxModule
-    blocks: list[Block]
-    registers: list[str]  # how each register that outlives its block is stored
-    numbers: Mapping[str, int]
-    sites: list[tuple[str, int, tuple[tuple[str, int], ...]]] = field(
-        factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
-    )
-    grid_wide: bool = False
-    polls: bool = False
-    fetches: bool = False
 
 
 def translate(module: PtxModule, entry: str) -> Program:
@@ -286,6 +220,3 @@ def _value(text: str | None) -> Any:
         return None
     operand = parse_operand(text)
     return operand.value if isinstance(operand, IntegerOperand) else text
-
-
-__all__ = ["BarrierOp", "Block", "Program", "Wait", "numpy_name", "translate"]

@@ -15,8 +15,8 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.lanes import distinct
+from cuda_lsp.dynamic.emulator.program import BarrierOp, Block
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads

@@ -1,6 +1,6 @@
 """What a checked launch asks of the device that runs it: memory, code, a launch with a deadline.
 
-``gpu_pycuda.py`` is the one for a real GPU. Anything else that executes PTX can stand in its place, so that
+``pycuda.py`` is the one for a real GPU. Anything else that executes PTX can stand in its place, so that
 the instrumented kernel and what surrounds it are the same wherever they run.
 """
 

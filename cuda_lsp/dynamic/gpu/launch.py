@@ -1,6 +1,6 @@
 """One instrumented launch on a GPU: what lies where in its memory, the launch, and reading back.
 
-``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that hung or faulted must be kept alive:
+``gpu.py`` opens the device. Layouts: ``records.py``. A launch that hung or faulted must be kept alive:
 freeing its memory would wait for the kernel.
 """
 
@@ -20,7 +20,6 @@ from cuda_lsp.dynamic.gpu.device import Code, Device, Start
 from cuda_lsp.dynamic.gpu.memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
-from cuda_lsp.dynamic.instrumentation.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
     finest_granule,
@@ -36,6 +35,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths, width_table
+from cuda_lsp.dynamic.ptx.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (

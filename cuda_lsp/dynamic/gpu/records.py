@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.dynamic.emulator.lanes import distinct
 from cuda_lsp.dynamic.runs import Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
 from cuda_lsp.model import Mode, Space
 
@@ -199,10 +198,10 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
             continue
         newest = (alive >> 16).max()
         waits = alive[alive >> 16 == newest]
-        if len(waits) == len(alive) and len(distinct(waits & 0xFFFF)) == 1 and not left.any():
+        if len(waits) == len(alive) and len(np.unique(waits & 0xFFFF)) == 1 and not left.any():
             continue  # all have come: the block was past it
         waiting: list[tuple[int, int, int]] = []
-        for site in distinct(waits & 0xFFFF).tolist():
+        for site in np.unique(waits & 0xFFFF).tolist():
             here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
             waiting.append((site, len(here), int(here[0])))
         missing = len(alive) > len(waits)

@@ -16,7 +16,6 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
-from cuda_lsp.dynamic.instrumentation.functions import callees, pointed_to, with_names
 from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes, narrowest_part
 from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
 from cuda_lsp.dynamic.instrumentation.probe_operands import (
@@ -31,6 +30,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     participants,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.ptx.functions import callees, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,

@@ -12,11 +12,10 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from cuda_lsp.dynamic.emulator.fragments import BITS
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
-from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS, Instruction
 from cuda_lsp.dynamic.ptx.opcodes import row_named, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Space
@@ -83,7 +82,7 @@ class MatrixProbes:
     def _tile(self, access: ProbedAccess) -> Iterator[str]:
         instruction, number, site = access.instruction, access.number, access.site
         rows, columns = _tile_shape(instruction)
-        bits = BITS[instruction.modifiers[-1]]
+        bits = ELEMENT_BITS[instruction.modifiers[-1]]
         yield access.generic_address.strip()
         if site.space is Space.SHARED:
             yield "cvta.shared.u64 %A, %A;"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cuda_lsp.dynamic.instrumentation.functions import reached_from
+from cuda_lsp.dynamic.ptx.functions import reached_from
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxFunction, PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import (
     ORDERED,

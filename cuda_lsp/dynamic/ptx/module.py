@@ -3,7 +3,7 @@
 The words follow the PTX ISA manual (chapters 4 "Syntax", 5 "State spaces, types and variables" and
 11 "Directives").  Instructions keep their operands as text and split them on demand, so that reading a
 large module is cheap and writing it back loses nothing; ``operands`` takes an operand apart.
-``ptx_reader.read_module`` makes a module, ``ptx_writer.write_module`` prints it.  Nothing here knows what
+``reader.read_module`` makes a module, ``writer.write_module`` prints it.  Nothing here knows what
 an instruction does.
 """
 
@@ -74,6 +74,13 @@ def type_size(name: str) -> int:
         return _SIZES[name]
     digits = name.lstrip("busf")
     return int(digits) // 8 if digits.isdigit() else 8
+
+
+ELEMENT_BITS: Mapping[str, int] = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
+    "b1": 1, "e4m3": 8, "e5m2": 8,
+}  # fmt: skip
+"""Bits of one element of a matrix, by type; several elements share a register."""
 
 
 # ------------------------------------------------------------------------------- body statements

@@ -158,3 +158,8 @@ def _address(text: str) -> AddressOperand:
     if not isinstance(operand, RegisterOperand | SymbolOperand):
         raise ValueError(f"not a PTX address: [{text}]")
     return AddressOperand(operand, offset)
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a list of registers or arguments, in braces, in parentheses or bare: ``{%r1, %r2}``."""
+    return [part.strip() for part in text.strip("{}() ").split(",") if part.strip()]
