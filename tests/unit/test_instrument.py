@@ -13,11 +13,10 @@ from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
-    finest_granule,
     instrument,
-    shared_variables,
 )
-from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     meets_in_clusters,

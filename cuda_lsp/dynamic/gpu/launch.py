@@ -22,11 +22,10 @@ from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
-    finest_granule,
     instrument,
-    shared_variables,
 )
-from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_order_of_blocks,
     has_order_of_threads,

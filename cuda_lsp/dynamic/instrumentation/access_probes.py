@@ -6,7 +6,7 @@ from attrs import frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess, value_hash
-from cuda_lsp.dynamic.instrumentation.probes import SharedProbe
+from cuda_lsp.dynamic.instrumentation.shared_probe import SharedProbe
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 from cuda_lsp.dynamic.runs import PtxSite

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import define, frozen
 
-from cuda_lsp.dynamic.instrumentation.probes import ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.model import Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
