@@ -5,6 +5,7 @@ A kernel may hang, crash or print; here it cannot hurt the editor. Started by ``
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import sys
@@ -18,8 +19,10 @@ from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
 
 
-def main() -> None:
-    """Serve jobs until stdin closes."""
+def main(folder: str) -> None:
+    """Serve jobs until stdin closes. ``folder``: what relative paths of jobs begin at."""
+    with contextlib.suppress(OSError):  # it may be gone: then only absolute paths lead anywhere
+        os.chdir(folder)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
     from cuda_lsp.dynamic.check import Engines
@@ -90,7 +93,3 @@ def _limit_memory(size: int | None) -> None:
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-if __name__ == "__main__":
-    main()

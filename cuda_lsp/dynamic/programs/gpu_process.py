@@ -1,10 +1,10 @@
 """The process in which a whole program runs on the GPU, its kernels instrumented launch by launch.
 
-``python -m cuda_lsp.dynamic.programs.gpu_process FD``: reads a ``Task`` from stdin, writes what it sees to
-the file descriptor, and becomes the program: its exit status is the program's. The program is a shared
-object; its launches come here first (``standin/hooks.cpp``). A launch that is checked runs the instrumented
-kernel on the program's own memory, in the same CUDA context; all others run as they are. Kernels must not
-have side effects twice, so races are looked for in one launch and bank conflicts in another.
+Started by ``on_gpu``: reads a ``Task`` from stdin, writes what it sees to a file descriptor, and becomes the
+program: its exit status is the program's. The program is a shared object; its launches come here first
+(``standin/hooks.cpp``). A launch that is checked runs the instrumented kernel on the program's own memory, in
+the same CUDA context; all others run as they are. Kernels must not have side effects twice, so races are
+looked for in one launch and bank conflicts in another.
 """
 
 from __future__ import annotations
@@ -163,10 +163,11 @@ def _arguments(module: PtxModule, entry: str, given: Any) -> Iterator[Argument]:
         yield Argument(parameter.name, ctypes.string_at(given[number], parameter.size or 8))
 
 
-def main() -> None:
-    """Become the program."""
-    answers = os.fdopen(int(sys.argv[1]), "wb")
+def main(descriptor: str) -> None:
+    """Become the program. ``descriptor``: of the pipe that takes what there is to say."""
+    answers = os.fdopen(int(descriptor), "wb")
     task: Task = pickle.load(sys.stdin.buffer)
+    os.chdir(task.job.folder)
     device = open_primary(task.toolkit)
     library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
     hosted = Hosted(task, device, library, answers)
@@ -181,7 +182,3 @@ def main() -> None:
         os.dup2(file.fileno(), 0)  # until here it was ours
     status = library.main(len(words), given)
     ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """A check of a whole program: built, run to its end with its own inputs, its kernels checked on the way.
 
-On a GPU the program runs in a process of its own (``gpu.program``). Without one it is linked with the
+On a GPU the program runs in a process of its own (``gpu_process``). Without one it is linked with the
 stand-in runtime and its kernels are emulated here. Runs in the process that may be killed (``worker``): what
 goes wrong becomes a ``problem`` or ``errors`` of the result.
 """
