@@ -3,7 +3,7 @@
 ``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (``gpu/engine.py``,
 ``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
 ``KernelRun.sites`` (made by ``compilation/sites.py`` from the PTX and its token table), so that an engine
-never handles source text; ``observe.py`` turns an outcome into findings. Definitions of race and wavefront:
+never handles source text; ``observations`` turn an outcome into findings. Definitions of race and wavefront:
 ``docs/semantics.md``. Nothing here runs anything.
 """
 
@@ -19,6 +19,9 @@ from attrs import field, frozen
 from cuda_lsp.model import LaunchConfig, Mode, Scope, Site, Space
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+WARP = 32
+"""Lanes of a warp."""
 
 # --------------------------------------------------------------------------------- what to run
 

@@ -30,6 +30,7 @@ from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
+    WARP,
     Detail,
     EngineUnavailable,
     KernelRun,
@@ -188,7 +189,7 @@ class Launch:
         """Racing words and the warps of one example each; no statements."""
         seen: dict[int, SeenFlag] = {}
         for f in found:
-            warps = tuple(int(self.lanes.thread[t]) // 32 for t in f.threads)
+            warps = tuple(int(self.lanes.thread[t]) // WARP for t in f.threads)
             block = self.blocks[int(self.lanes.block[f.threads[0]])]
             for word in f.seen_words:
                 seen.setdefault(word, SeenFlag(self.memory.place(word * 4), (warps[0], warps[1]), block))

@@ -21,10 +21,11 @@ from attrs import frozen
 
 from cuda_lsp.dynamic.emulator import floats
 from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS
+from cuda_lsp.dynamic.runs import WARP
 
 Array = Any
 
-_GROUP, _IN_GROUP = np.arange(32) >> 2, np.arange(32) & 3
+_GROUP, _IN_GROUP = np.arange(WARP) >> 2, np.arange(WARP) & 3
 
 
 @frozen(eq=False)
@@ -65,12 +66,12 @@ def fragment(role: str, kind: str, m: int, n: int, k: int) -> Fragment:
     run = max(1, 32 // ELEMENT_BITS[kind])
     if role == "a":
         row, column = _joined(_multiplicand(m, k, run, 16 if m > 8 else 8))
-        return Fragment(kind, (m, k), row, column, True, np.zeros(32, np.int64))
+        return Fragment(kind, (m, k), row, column, True, np.zeros(WARP, np.int64))
     if role == "b":
         column, row = _joined(_multiplicand(n, k, run, 8))
-        return Fragment(kind, (k, n), row, column, False, np.zeros(32, np.int64))
+        return Fragment(kind, (k, n), row, column, False, np.zeros(WARP, np.int64))
     row, column = _joined(_accumulator(m, n))
-    return Fragment(kind, (m, n), row, column, True, np.zeros(32, np.int64))
+    return Fragment(kind, (m, n), row, column, True, np.zeros(WARP, np.int64))
 
 
 def _joined(elements: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -102,7 +103,7 @@ def quad_pair(role: str, kind: str, along_depth: bool) -> Fragment:
 
     ``along_depth``: A is row-major, or B column-major.
     """
-    lane = np.arange(32)
+    lane = np.arange(WARP)
     matrix, low, high = lane >> 2 & 3, lane & 3, lane >> 4
     i = np.arange(4)[None, :]
     if role in ("a", "b"):

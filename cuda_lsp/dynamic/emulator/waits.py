@@ -17,6 +17,7 @@ from attrs import define, field
 from cuda_lsp.dynamic.emulator.lanes import distinct
 from cuda_lsp.dynamic.emulator.program import BarrierOp, Block
 from cuda_lsp.dynamic.emulator.services import Services
+from cuda_lsp.dynamic.runs import WARP
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
@@ -169,7 +170,7 @@ class Waits:
         # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
         warps = distinct(self.lanes.warp[both])
         missing = self.at.alive & ~both & (self.at.parked == 0) & np.isin(self.lanes.warp, warps)
-        enough = len(warps) * 32 >= expected and (last or not missing.any())
+        enough = len(warps) * WARP >= expected and (last or not missing.any())
         if not both.any() or (not enough and int(both.sum()) < expected):
             self.counted[key] = op
             return False

@@ -38,6 +38,7 @@ from cuda_lsp.dynamic.ptx.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (
+    WARP,
     Detail,
     EngineUnavailable,
     KernelRun,
@@ -232,7 +233,7 @@ class Launch:
 
     @property
     def _knowledge_stride(self) -> int:
-        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // 32)
+        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // WARP)
 
     def _has_hidden_memory(self) -> bool:
         """Memory of the device's own heap, or where the blocks of a grid meet, has no range that we know."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.dynamic.runs import Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
+from cuda_lsp.dynamic.runs import WARP, Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
 from cuda_lsp.model import Mode, Space
 
 Records = np.ndarray[Any, Any]
@@ -73,7 +73,7 @@ def control_offsets() -> dict[str, int]:
 
 def clocks_bytes(threads: int) -> int:
     """What the threads of a block know of each other where locks and flags order them (``detector.cu``)."""
-    warps = -(-threads // 32)
+    warps = -(-threads // WARP)
     return threads * THREAD_BYTES + CLOCK_BYTES * (warps * (threads + warps) + PLACES * (warps + 1))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuda_lsp.dynamic.instrumentation.shadow import EPOCH, WARP, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import EPOCH, OF_WARP, ShadowLayout
 
 ALLOWED = "\tsetp.eq.u32 %clsp_ok, 0, 0;"  # any access
 _INLINE_RANGES = 6  # of global memory that a bounds check compares with before it calls
@@ -20,7 +20,7 @@ _INLINE_RANGES = 6  # of global memory that a bounds check compares with before 
 def after_block_barrier(layout: ShadowLayout, label: str) -> str:
     """A new epoch; at the 65,536th, forget everything."""
     lines = [
-        f"{{ .reg .pred %p; and.b32 %clsp_hi, %clsp_hi, {-WARP & 0xFFFFFFFF};",
+        f"{{ .reg .pred %p; and.b32 %clsp_hi, %clsp_hi, {-OF_WARP & 0xFFFFFFFF};",
         f"add.u32 %clsp_hi, %clsp_hi, {EPOCH}; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff;",
         f"setp.ge.u32 %p, %clsp_hi, {EPOCH}; @%p bra $kept_{label};",
         f"add.u32 %clsp_hi, %clsp_hi, {EPOCH};",
@@ -60,7 +60,7 @@ def ticked_by(name: str, *arguments: str) -> str:
     return (
         f"\t{{ .reg .b32 %t, %u; .param .b32 r;{params} call (r), {name}, ({names}); ld.param.b32 %t, [r];"
         " shl.b32 %u, %t, 31; and.b32 %clsp_lo, %clsp_lo, 0x7fffffff; or.b32 %clsp_lo, %clsp_lo, %u;"
-        f" shr.u32 %t, %t, 1; and.b32 %clsp_hi, %clsp_hi, {-WARP & 0xFFFFFFFF};"
+        f" shr.u32 %t, %t, 1; and.b32 %clsp_hi, %clsp_hi, {-OF_WARP & 0xFFFFFFFF};"
         " or.b32 %clsp_hi, %clsp_hi, %t; st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi}; }"
     )
 

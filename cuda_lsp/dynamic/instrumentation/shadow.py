@@ -13,8 +13,8 @@ from attrs import frozen
 CELL_BYTES = 32
 STAMP_BYTES = 8
 EPOCH = 1 << 16  # of a stamp's high word, in units of its lowest bit
-WARP = 1 << 11
-LANE = 1 << 26  # of the low word
+OF_WARP = 1 << 11
+OF_LANE = 1 << 26  # of the low word
 COPY = 1 << 11  # of the low word: an asynchronous copy wrote
 
 
@@ -123,7 +123,7 @@ def entry_prologue(layout: ShadowLayout, control: Mapping[str, int], names: tupl
     lines = list(_places(layout, control, names))
     yield_ = lines.append
     yield_("and.b32 %u, %t, 31; shl.b32 %clsp_lo, %u, 26;")
-    yield_(f"shr.u32 %u, %t, 5; mad.lo.u32 %clsp_hi, %u, {WARP}, {EPOCH};")
+    yield_(f"shr.u32 %u, %t, 5; mad.lo.u32 %clsp_hi, %u, {OF_WARP}, {EPOCH};")
     yield_("st.shared.v2.b32 [%clsp_self], {%clsp_lo, %clsp_hi};")
     if not layout.in_global:
         shift = 5 - layout.granule_shift

@@ -10,13 +10,21 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, COPY, EPOCH, LANE, WARP, ShadowLayout, scaled
+from cuda_lsp.dynamic.instrumentation.shadow import (
+    CELL_BYTES,
+    COPY,
+    EPOCH,
+    OF_LANE,
+    OF_WARP,
+    ShadowLayout,
+    scaled,
+)
 
 
 def _is_other(low: str, high: str, result: str) -> str:
     """A stamp, already xor-ed with ours, is of this interval and not of this thread at this tick."""
     return (
-        f"setp.ne.u32 {result}, {high}, 0; setp.ge.or.u32 {result}, {low}, {LANE}, {result};"
+        f"setp.ne.u32 {result}, {high}, 0; setp.ge.or.u32 {result}, {low}, {OF_LANE}, {result};"
         f" setp.lt.and.u32 {result}, {high}, {EPOCH}, {result};"
     )
 
@@ -87,11 +95,11 @@ class SharedProbe:
         yield f"ld.volatile.{space}.v4.b32 {{%al, %ah, %bl, %bh}}, [%c+{at}];"
         yield _against_ours("a", "b")
         # Known: the reader is this thread; or the two readers belong to two warps.
-        yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {LANE}, %q;"
+        yield f"setp.eq.u32 %q, %ah, 0; setp.lt.and.u32 %q, %al, {OF_LANE}, %q;"
         yield "or.b32 %t, %ah, %bh; xor.b32 %u, %ah, %bh;"
-        yield f"setp.lt.u32 %s, %t, {EPOCH}; setp.ge.and.u32 %s, %u, {WARP}, %s;"
+        yield f"setp.lt.u32 %s, %t, {EPOCH}; setp.ge.and.u32 %s, %u, {OF_WARP}, %s;"
         yield f"or.pred %q, %q, %s; @%q bra $known_{label};"
-        yield f"setp.lt.u32 %s, %bh, {EPOCH}; setp.ge.and.u32 %s, %bh, {WARP}, %s;"  # of another warp
+        yield f"setp.lt.u32 %s, %bh, {EPOCH}; setp.ge.and.u32 %s, %bh, {OF_WARP}, %s;"  # of another warp
         winner = ""
         if not self.layout.atomics:
             # Lanes that read one word elect one of them, in the place that atomics would use: the others
@@ -106,7 +114,7 @@ class SharedProbe:
         yield f"{winner}atom.{space}.exch.b64 %old, [%c+{at}], %new;"
         yield "mov.b64 {%t, %u}, %old; xor.b32 %t, %t, %clsp_lo; xor.b32 %u, %u, %clsp_hi;"
         yield _is_other("%t", "%u", "%p")
-        yield f"setp.lt.and.u32 %q, %u, {WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
+        yield f"setp.lt.and.u32 %q, %u, {OF_WARP}, %s; not.pred %q, %q; and.pred %p, %p, %q;"
         yield f"@%p st.volatile.{space}.b64 [%c+{at + 8}], %old;"
         yield f"$known_{label}:"
         lanes = "v4.b32 {%wl, %wh, %xl, %xh}" if self.layout.atomics else "v2.b32 {%wl, %wh}"
@@ -125,7 +133,7 @@ class SharedProbe:
         yield from self._was_copied()
         yield _against_ours("a", "b", "w", "x")
         # The atomic's stamp is ours, or is of this interval and marked as everybody's.
-        yield f"setp.ge.u32 %q, %xl, {LANE}; setp.eq.and.u32 %q, %m, 0, %q;"
+        yield f"setp.ge.u32 %q, %xl, {OF_LANE}; setp.eq.and.u32 %q, %m, 0, %q;"
         yield f"setp.ne.u32 %s, %xh, 0; setp.eq.and.u32 %s, %m, 0, %s; setp.ge.or.u32 %s, %xh, {EPOCH}, %s;"
         yield "or.pred %p, %q, %s;"
         yield from self._or_copied()
@@ -177,7 +185,7 @@ class SharedProbe:
         else:
             lines.append(f"or.b32 %t, %m, {self.site << 12}; mov.b64 %new, {{%t, %clsp_hi}};")
             if copies:
-                lines.append(f"and.b64 %new, %new, {~((WARP - 1) << 32)}; or.b64 %new, %new, %V;")
+                lines.append(f"and.b64 %new, %new, {~((OF_WARP - 1) << 32)}; or.b64 %new, %new, %V;")
             for cell in range(self._cells):
                 lines += self._write_cell(cell, f"{label}_{cell}")
         lines.append(f"$done_{label}: }}")
@@ -186,8 +194,8 @@ class SharedProbe:
     def _overwrites_itself(self) -> Iterator[str]:
         """``%lost``: this thread stored here in this interval already, at another site."""
         yield f"xor.b32 %t, %wh, %clsp_hi; xor.b32 %u, %wl, %m; xor.b32 %u, %u, {self.site << 12};"
-        yield f"and.b32 %u, %u, {LANE * 32 - (1 << 12)}; setp.lt.u32 %lost, %t, {WARP};"
-        yield f"setp.ne.and.u32 %lost, %u, 0, %lost; setp.lt.and.u32 %lost, %u, {LANE}, %lost;"
+        yield f"and.b32 %u, %u, {OF_LANE * 32 - (1 << 12)}; setp.lt.u32 %lost, %t, {OF_WARP};"
+        yield f"setp.ne.and.u32 %lost, %u, 0, %lost; setp.lt.and.u32 %lost, %u, {OF_LANE}, %lost;"
 
     def _write_cell(self, cell: int, label: str) -> Iterator[str]:
         if cell:
