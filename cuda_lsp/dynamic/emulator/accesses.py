@@ -154,6 +154,7 @@ class Accesses:
     def load_vector(
         self, number: int, address: Array, kind: str, count: int, mask: Mask
     ) -> tuple[Array, ...]:
+        """``count`` neighbouring elements of each lane: one array ``(threads,)`` an element."""
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask, count)
@@ -165,6 +166,10 @@ class Accesses:
         self, number: int, address: Array, kind: str, mask: Mask, value: Array, strong: int = 0,
         release: bool = False,
     ) -> None:  # fmt: skip
+        """Each lane stores ``value`` at its address. ``kind``: NumPy's name of the element.
+
+        ``strong``: as for ``load``; ``release``: what the thread did before becomes visible with it.
+        """
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask)
@@ -180,6 +185,7 @@ class Accesses:
     def store_vector(
         self, number: int, address: Array, kind: str, mask: Mask, values: tuple[Array, ...]
     ) -> None:
+        """Each lane stores neighbouring elements, which together are aligned and watched as one access."""
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask, len(values))
@@ -192,6 +198,11 @@ class Accesses:
         self, number: int, address: Array, operation: str, kind: str, mask: Mask, value: Array,
         second: Mask, returns: bool, block_scope: bool, release: bool,
     ) -> Array:  # fmt: skip
+        """Lanes update memory one after the other, by number; what each found there, ``(threads,)``.
+
+        ``second``: the new value of a ``cas``, whose ``value`` is what it expects. ``block_scope``: not
+        atomic to other blocks. ``release``: as for ``store``.
+        """
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask)
@@ -237,9 +248,11 @@ class Accesses:
         self.resting[:] = False
 
     def unbound(self, what: str) -> None:
+        """An instruction (``what``: its opcode) met no image that we follow: the outcome will say so."""
         self.without.add("surfaces" if what.startswith("su") else "textures")
 
     def trap(self, number: int, mask: Mask, why: str) -> None:
+        """End the launch, unless no thread is there. Raises Stopped with ``why`` and the first of them."""
         if mask is None or mask.any():
             lane = 0 if mask is None else int(np.flatnonzero(mask)[0])
             raise Stopped(f"{why} (thread {int(self.lanes.thread[lane])})")

@@ -20,10 +20,12 @@ _HALVES = ("f16", "bf16")
 
 
 def is_float(kind: str) -> bool:
+    """Whether a PTX type is a floating-point one (``f32``, ``bf16x2``)."""
     return kind[0] == "f" or kind.startswith("bf")
 
 
 def refusal(code: Instruction) -> Untranslatable:
+    """What to raise for a form of an instruction that the emulator does not know: it names the opcode."""
     return Untranslatable(code.opcode)
 
 

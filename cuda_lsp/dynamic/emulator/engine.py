@@ -61,6 +61,7 @@ class EmulatorEngine:
 
     @property
     def device(self) -> str:
+        """What runs the kernels, for people."""
         return DEVICE
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
@@ -142,6 +143,7 @@ class Launch:
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
 
     def outcome(self) -> RunOutcome:
+        """What the launch that ``run`` executed has shown."""
         machine, services = self.machine, self.services
         detector, pairs = services.detector, self.request.detail is Detail.PAIRS
         return RunOutcome(

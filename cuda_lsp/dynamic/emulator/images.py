@@ -53,6 +53,7 @@ class Image:
 
     @property
     def size(self) -> int:
+        """Bytes of an element, all channels together."""
         return self.channels * self.bits // 8
 
 

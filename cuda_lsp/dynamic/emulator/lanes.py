@@ -142,6 +142,7 @@ class Lanes:
         return there if named is None else there & np.asarray(named, np.uint32)
 
     def vote(self, mode: str, predicate: Array, active: Array, named: Array | None = None) -> Array:
+        """A vote of the lanes that act together, ``(n,)``: ``ballot`` gives u32 bits, the others flags."""
         everyone = self.members(active, named)
         predicate = np.broadcast_to(np.asarray(predicate), (self.count,))
         yes = self.mask(predicate if active is None else predicate & active)[self.warp] & everyone
@@ -163,6 +164,10 @@ class Lanes:
         return np.where(found == full, full, np.uint32(0)), found == full
 
     def reduce(self, operation: str, value: Array, active: Array, named: Array | None = None) -> Array:
+        """``redux``: one value for all lanes that act together, ``(n,)`` in the type of ``value``.
+
+        ``operation``: ``add``, ``min``, ``max``, ``and``, ``or``, ``xor``.
+        """
         value = np.broadcast_to(np.asarray(value), (self.count,))
         function: Any = {
             "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,

@@ -48,14 +48,20 @@ class Services(Accesses):
     # --------------------------------------------------------------- registers and addresses
 
     def argument(self, name: str, offset: int, kind: Any) -> Array:
+        """One value of a parameter. ``kind``: its NumPy type; ``offset``: bytes into the parameter."""
         start, _ = self.program.kernel.params[name]
         at = self.memory.params + start + offset
         return self.memory.data[at : at + kind.itemsize].view(kind)[0]
 
     def param_address(self, name: str, offset: int) -> Array:
+        """The generic address of a byte of a parameter, i64."""
         return np.int64(self.memory.params + self.program.kernel.params[name][0] + offset)
 
     def symbol(self, name: str, offset: int) -> Array:
+        """The generic address of a global variable or function, the offset of another in its window.
+
+        Raises Stopped for a name that the module does not define.
+        """
         where = self.memory.symbols.get(name)
         if where is None and name in self.program.module.functions:
             return np.int64(function_address(name))
@@ -64,6 +70,7 @@ class Services(Accesses):
         return np.int64(where + offset)
 
     def special(self, name: str) -> Array:
+        """A built-in register: ``(threads,)``, or a scalar where all agree. Clocks count nanoseconds."""
         known = self.lanes.registers.get(name)
         if known is not None:
             return known
@@ -72,6 +79,7 @@ class Services(Accesses):
         return np.uint32(0)  # sizes of shared memory
 
     def in_space(self, space: str, address: Array) -> Array:
+        """Whether generic addresses lie in a state space, ``(threads,)`` flags."""
         low, high = {"shared": self.memory.shared, "local": self.memory.local}.get(space, (0, 0))
         if space in ("shared", "local"):
             return (address >= low) & (address < high)
@@ -82,18 +90,23 @@ class Services(Accesses):
     # ------------------------------------------------------------------------------------- lanes
 
     def shuffle(self, mode: str, value: Array, lane: Array, clamp: Array, mask: Mask) -> Any:
+        """``Lanes.shuffle`` among the active threads."""
         return self.lanes.shuffle(mode, value, lane, clamp, mask)
 
     def vote(self, mode: str, predicate: Array, mask: Mask, named: Mask = None) -> Array:
+        """``Lanes.vote`` among the active threads."""
         return self.lanes.vote(mode, predicate, mask, named)
 
     def match(self, value: Array, everyone: bool, mask: Mask, named: Mask) -> Any:
+        """``Lanes.match`` among the active threads."""
         return self.lanes.match(value, everyone, mask, named)
 
     def reduce(self, operation: str, value: Array, mask: Mask, named: Mask) -> Array:
+        """``Lanes.reduce`` among the active threads."""
         return self.lanes.reduce(operation, value, mask, named)
 
     def fence(self, mask: Mask, wide: bool) -> None:
+        """The next strong access of the active threads publishes what they did. ``wide``: to all blocks."""
         self.order.fence(mask, wide)
 
     # --------------------------------------------------------------------------- heap and output

@@ -77,6 +77,7 @@ class Waits:
         self.threads = self.services.threads
 
     def lane_mask(self, block: Block) -> Array | int:
+        """The lane mask that a wait names: a constant, or ``(threads,)`` u32 out of a register."""
         wait = block.wait
         assert wait is not None
         return wait.mask if wait.mask is not None else self.at.registers[wait.register].astype(np.uint32)
@@ -122,6 +123,10 @@ class Waits:
         return here | parked, named
 
     def arrive(self, block: Block, number: int, group: Array, out: Mask) -> None:
+        """The threads of ``group`` come to the block barrier that ends ``block``; with the last it opens.
+
+        ``out``: whom the instruction's predicate lets take part; None: all.
+        """
         op = block.barrier
         assert op is not None
         if out is not None:  # a predicated barrier: the others pass by

@@ -439,6 +439,7 @@ class Launch:
         )
 
     def failed(self, message: str) -> RunOutcome:
+        """An outcome without observations. ``message``: why, for people."""
         return RunOutcome(
             device=self.device.name,
             seconds=self.seconds,

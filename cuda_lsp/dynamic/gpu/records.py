@@ -94,6 +94,7 @@ class AddressBook:
     device: tuple[Extent, ...]
 
     def place(self, in_global: bool, address: int) -> Place:
+        """What an address is, for people. ``in_global``: it is of global memory, else of shared."""
         space = Space.GLOBAL if in_global else Space.SHARED
         extents = self.device if in_global else self.shared
         for extent in extents:

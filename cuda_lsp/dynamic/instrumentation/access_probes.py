@@ -19,6 +19,8 @@ _LOADS = (Mode.READ, Mode.ATOMIC_READ)
 
 @frozen
 class AccessProbes:
+    """Probes of ``ld``, ``st``, ``atom``, ``red`` and of copies into shared memory."""
+
     watch: Watch
     labels: Labels
 

@@ -31,6 +31,8 @@ def narrowest_part(site: PtxSite) -> int:
 
 @frozen
 class MatrixProbes:
+    """Probes of ``ldmatrix``, ``stmatrix``, ``wmma.load`` and ``wmma.store``."""
+
     watch: Watch
     labels: Labels
 

@@ -36,6 +36,7 @@ class ProbedAccess:
 
 
 def address_of(instruction: Instruction) -> AddressOperand | None:
+    """Its first operand in brackets; None: it has none."""
     for part in instruction.arguments:
         if part.startswith("["):
             return parse_address(part)
@@ -52,6 +53,7 @@ def _offset_text(address: AddressOperand) -> tuple[str, int]:
 
 
 def shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    """``%a`` (b32): the address in shared memory. ``types``: of the registers there."""
     name, offset = _offset_text(address)
     wide = type_size(types.get(name, "b32")) == 8
     move = f"cvt.u32.u64 %a, {name};" if wide else f"mov.u32 %a, {name};"
@@ -59,6 +61,7 @@ def shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
 
 
 def generic_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    """``%A`` (b64): the address, as the instruction names it."""
     name, offset = _offset_text(address)
     narrow = name in types and type_size(types[name]) == 4
     move = f"cvt.u64.u32 %A, {name};" if narrow else f"mov.u64 %A, {name};"
@@ -101,4 +104,5 @@ def zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...
 
 
 def predicated(moves: tuple[str, ...]) -> str:
+    """Moves that are made where ``%clsp_ok`` is false."""
     return "\t" + " ".join(f"@!%clsp_ok {move}" for move in moves)

@@ -36,6 +36,7 @@ class ShadowLayout:
 
     @property
     def threads(self) -> int:
+        """Threads of a block."""
         return self.block[0] * self.block[1] * self.block[2]
 
     @property
@@ -45,6 +46,7 @@ class ShadowLayout:
 
     @property
     def cells_offset(self) -> int:
+        """From the start of dynamic shared memory, bytes; of no use where the cells are ``in_global``."""
         return self.stamps_offset + (self.threads * STAMP_BYTES + 15) // 16 * 16
 
     def dynamic_bytes(self, static_bytes: int) -> int:
@@ -163,6 +165,7 @@ def tell_addresses(offset: int, names: tuple[str, ...]) -> str:
 
 
 def scaled(to: str, register: str, shift: int, type: str = "b32") -> str:
+    """A register shifted left by ``shift`` bits, right where that is negative."""
     if shift >= 0:
         return f"shl.{type} {to}, {register}, {shift};"
     return f"shr.{type.replace('b', 'u')} {to}, {register}, {-shift};"

@@ -150,6 +150,7 @@ class SharedProbe:
             yield "or.pred %p, %p, %copied;"
 
     def read(self, label: str) -> str:
+        """Before a load. ``label``: a stem of branch targets that nothing else has."""
         lines = list(self._opening(label))
         if self._cells > 4 or self.layout.clocks:  # who is met, its clock says
             lines += self._call("clsp_read", str(self._cells))

@@ -38,6 +38,7 @@ class Watch:
     widths: frozenset[Space] = frozenset()
 
     def watches(self, site: int) -> bool:
+        """Whether races are looked for at a site. Sites beyond ``MAX_SITES`` fit into no stamp."""
         return site < MAX_SITES and (self.sites is None or site in self.sites)
 
 
@@ -48,5 +49,6 @@ class Labels:
     made: int = 0
 
     def new(self, stem: str) -> str:
+        """A name that no other label has."""
         self.made += 1
         return f"clsp_{stem}_{self.made}"

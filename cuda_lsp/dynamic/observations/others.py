@@ -23,6 +23,7 @@ from cuda_lsp.model import BankReport, Code, Finding, LaunchConfig, Observation,
 def add_divergence(
     findings: list[Finding], stuck: Stuck, result: CheckResult, trial: TrialResult, kernel: str
 ) -> None:
+    """Threads that waited in vain at a barrier: confirms a finding, or adds one if others went on."""
     places = waiting_places(stuck, result)
     barriers = [place for place in places if place[0].kind is SiteKind.BARRIER]
     if not barriers:
@@ -83,6 +84,7 @@ def add_fault(
 def add_conflict(
     findings: list[Finding], seen: SeenBanks, result: CheckResult, trial: TrialResult, kernel: str
 ) -> None:
+    """A shared-memory access that cost more wavefronts than its ideal: confirms a finding, or adds one."""
     site = result.bank_sites[seen.site].site
     if site is None or trial.banks is None:
         return

@@ -14,10 +14,12 @@ from cuda_lsp.model import Dim3, Finding, Observation, SourceRange, Space
 
 
 def line_of(site: PtxSite) -> int:
+    """The 1-based line of a site, 0 where nothing of it is in the user's files."""
     return site.site.range.start.line if site.site is not None else 0
 
 
 def overlap(a: SourceRange, b: SourceRange) -> bool:
+    """Whether two ranges of one file share a character."""
     return _real(a.path) == _real(b.path) and a.start < b.end and b.start < a.end
 
 
@@ -26,11 +28,13 @@ def _real(path: Path) -> str:
 
 
 def thread_words(thread: Dim3, block: Dim3 | None) -> str:
+    """A thread as findings name it. ``block``: None where all that is told happened in one block."""
     text = f"thread ({thread[0]},{thread[1]},{thread[2]})"
     return text if block is None else f"{text} of block ({block[0]},{block[1]},{block[2]})"
 
 
 def triple(linear: int, extents: Dim3) -> Dim3:
+    """The (x, y, z) index of a linear one."""
     x, y, _ = extents
     return (linear % x, linear // x % y, linear // (x * y))
 
@@ -74,6 +78,7 @@ def made_up(fault: SeenFault, trial: TrialResult) -> bool:
 
 
 def observation_of(trial: TrialResult, device: str, pairs: int, words: int) -> Observation:
+    """What a trial saw of one thing: on how many thread ``pairs``, in how many ``words`` of 4 bytes."""
     outcome = trial.races
     return Observation(
         device,
@@ -87,6 +92,7 @@ def observation_of(trial: TrialResult, device: str, pairs: int, words: int) -> O
 
 
 def seen_words(observation: Observation) -> str:
+    """The end of a message: where it was seen, and on how many pairs."""
     pairs = f"{observation.pairs} thread pair{'s' if observation.pairs != 1 else ''}"
     return f"seen on {observation.device} ({pairs})"
 

@@ -83,6 +83,7 @@ def _kind(early: Mode, late: Mode) -> RaceKind:
 def confirm(
     findings: list[Finding], race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: TrialResult
 ) -> None:
+    """Change, in place, the finding that a race confirms, or add the one that it is."""
     assert race.early.site is not None
     assert race.late.site is not None
     for k, finding in enumerate(findings):
@@ -96,6 +97,7 @@ def confirm(
 
 
 def same_pair(finding: Finding, early: SourceRange, late: SourceRange) -> bool:
+    """Whether a finding is about these two places, in either order."""
     ends = [finding.site.range, *(r.site.range for r in finding.related[:1])]
     if len(ends) == 1:
         ends *= 2

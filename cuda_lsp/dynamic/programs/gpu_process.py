@@ -68,6 +68,7 @@ class Hosted:
                     self.wanted[entry] = kernel, plain, optimised
 
     def say(self, message: Said) -> None:
+        """Send a message to the parent."""
         send(self.answers, message)
 
     def end(self, unused: object) -> None:

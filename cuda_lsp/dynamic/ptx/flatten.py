@@ -362,5 +362,6 @@ def element_types(code: Instruction) -> tuple[str, int]:
 
 
 def access_bytes(code: Instruction) -> int:
+    """Bytes that one thread touches: all elements of a vector together."""
     kind, count = element_types(code)
     return type_size(kind) * count

@@ -62,6 +62,7 @@ class PtxVariable:
 
     @property
     def alignment(self) -> int:
+        """Bytes; what the declaration says, else that of the type."""
         return self.align or max(1, type_size(self.type))
 
 
@@ -103,6 +104,7 @@ class Instruction:
 
     @property
     def modifiers(self) -> tuple[str, ...]:
+        """The opcode's words, itself the first; ``::`` reads ``__`` (``shared__cta``)."""
         return tuple(self.opcode.replace("::", "__").split("."))
 
     @property
@@ -118,6 +120,8 @@ class Instruction:
 
 @frozen
 class Label:
+    """``name:`` in front of a statement."""
+
     name: str
 
 
@@ -215,6 +219,7 @@ class PtxFunction:
     body: tuple[Statement, ...] | None = None
 
     def instructions(self) -> Iterator[Instruction]:
+        """The body's instructions, in order."""
         return (s for s in self.body or () if isinstance(s, Instruction))
 
     def variables(self, space: str) -> Iterator[PtxVariable]:
@@ -224,6 +229,7 @@ class PtxFunction:
         )
 
     def with_body(self, body: tuple[Statement, ...]) -> PtxFunction:
+        """The function with other statements."""
         return evolve(self, body=body)
 
 
@@ -248,10 +254,12 @@ class PtxModule:
 
     @cached_property
     def entries(self) -> Mapping[str, PtxFunction]:
+        """The kernels, by mangled name."""
         return {name: f for name, f in self.functions.items() if f.entry}
 
     @cached_property
     def variables(self) -> Mapping[str, PtxVariable]:
+        """Module-scope variables by name; a definition wins over an ``extern`` declaration."""
         table: dict[str, PtxVariable] = {}
         for item in self.items:
             if isinstance(item, PtxVariable) and (item.linkage != "extern" or item.name not in table):

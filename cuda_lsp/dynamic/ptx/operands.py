@@ -22,6 +22,8 @@ class RegisterOperand:
 
 @frozen
 class IntegerOperand:
+    """A literal, its sign included."""
+
     value: int
 
 
@@ -51,6 +53,8 @@ class AddressOperand:
 
 @frozen
 class VectorOperand:
+    """``{%r1, %r2}``."""
+
     elements: tuple[Operand, ...]
 
 
