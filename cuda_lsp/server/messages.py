@@ -1,8 +1,8 @@
 """What comes from the client: one message after another, however broken it comes.
 
-A header without a length, JSON that is none, parameters that are not of their type: a request gets an error
-for an answer, the rest a line in the log, and the next message is read. (pygls 2.1 answers none of them, reads
-bodies of any length, and does not find its way back after a header without one.)
+A header without a length, JSON that is none, parameters that are not of their type: a request gets an
+error for an answer, the rest a line in the log, and the next message is read. (pygls 2.1 answers none of
+them, reads bodies of any length, and does not find its way back after a header without one.)
 """
 
 from __future__ import annotations
