@@ -21,6 +21,7 @@ from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
+from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
@@ -52,6 +53,7 @@ from cuda_lsp.frontend.kernel_sources import (
     find_kernels,
     with_digests,
 )
+from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
     errors_within,
@@ -68,7 +70,7 @@ from cuda_lsp.frontend.surroundings.included import included_texts
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.ir.program import Directives, Expr, Kernel
-from cuda_lsp.model import SourceRange, ToolError
+from cuda_lsp.model import ToolError
 
 _MAX_BYTES = 8 << 20
 _ROUNDS = 6  # parses of one text: a guess for its templates, and more when that guess does not compile
@@ -152,7 +154,7 @@ class Translation:
     def _understanding(self) -> tuple[tuple[int, int], set[str]]:
         """Kernels not seen, what is broken of the file (absent headers have no errors); known kernels."""
         kernels = self._sources.kernels
-        errors = {e for k in kernels for e in self._compile_errors(k) if e[0].path == self.path}
+        errors = {e for k in kernels for e in self._compile_errors(k) if e.range.path == self.path}
         broken = len(errors) + sum(kernel.dependent for kernel in kernels)
         return (len(self.unreadable), broken), self._kernel_names()
 
@@ -524,17 +526,13 @@ class Translation:
 
     def lower(self, source: KernelSource) -> Kernel:
         """The kernel program of one of ``kernels()``, with what directives and launches say of it."""
-        from cuda_lsp.frontend.lowering.statements import lower_kernel
-
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         compile_errors = self._compile_errors(source)
         outside = self.outside.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
-        kernel = lower_kernel(
-            self._unit, source.cursor, name=source.name, errors=compile_errors, ast=self._ast,
-            shared=shared_arguments(source, sites),
-        )  # fmt: skip
+        shared = shared_arguments(source, sites)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
         grid, arguments = common_facts(source, sites)
         return evolve(
@@ -548,14 +546,14 @@ class Translation:
             arguments={**arguments, **(directive.arguments if directive else {})},
             extents=common_extents(source, (*self.launch_sites, *outside)),
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            errors=tuple(where for where, _ in compile_errors),
+            errors=tuple(error.range for error in compile_errors),
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._instantiated_by(source),
         )
 
-    def _compile_errors(self, source: KernelSource) -> tuple[tuple[SourceRange, str], ...]:
+    def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
         """Errors inside the kernel and inside what it may call, wherever that stands."""
         if self._problems.headers and self._header_functions is None and self._ast is not None:
             root = raw_cursor(self._unit.cursor)

@@ -129,3 +129,16 @@ def base_array(pointer: Expr) -> Array | None:
     while isinstance(pointer, Offset):
         pointer = pointer.pointer
     return pointer.array if isinstance(pointer, AddressOf) else None
+
+
+def pointer_inside(expr: Expr) -> Expr | None:
+    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
+    if isinstance(expr, Cast):
+        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
+        base = pointer_inside(expr.left)
+        if base is not None:
+            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
+        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
+        return element(base, expr.left, 1) if base is not None else None
+    return None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statements
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Node
-from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Const, Expr, Loop, Stmt
+from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Block, Const, Expr, Loop, Stmt
 from cuda_lsp.ir.types import INT64
 
 
@@ -66,8 +67,6 @@ def _loop(
 
 def _once(low: Lowering, body: list[Stmt], label: int, around: int, node: Node) -> None:
     """``do … while (0)``: a block that ``break`` and ``continue`` leave."""
-    from cuda_lsp.ir.program import Block
-
     site = low.site(node)
     low.emit(Block(label, (Block(around, tuple(body), site),), site))
 

@@ -7,7 +7,8 @@ from attrs import define, field
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, statements
 from cuda_lsp.frontend.lowering.build import binary, cast
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import FALSE, Assign, BinaryOp, Block, Const, Expr, If, Leave, Stmt
 

@@ -8,10 +8,11 @@ from attrs import frozen
 
 from cuda_lsp.frontend.lowering import expressions
 from cuda_lsp.frontend.lowering.build import zero
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     Value,
 )
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (

@@ -6,8 +6,11 @@ Using Cache Hints". What a copy or fill of a local object means is decided while
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast
+from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -24,6 +27,7 @@ from cuda_lsp.ir.program import (
     Atomic,
     Binary,
     BinaryOp,
+    Cast,
     Const,
     Copy,
     Expr,
@@ -39,8 +43,7 @@ from cuda_lsp.model import Scope
 
 def pointee_of(low: Lowering, node: Node) -> tuple[Place, TypeInfo]:
     """The object behind a pointer argument, and its type."""
-    inner = node
-    info = type_of(low.ast, inner)
+    info = type_of(low.ast, node)
     target = info.target or info
     value = expressions.value(low, node)
     return lvalues.pointed(low, value, target, node), target
@@ -48,8 +51,6 @@ def pointee_of(low: Lowering, node: Node) -> tuple[Place, TypeInfo]:
 
 def access_node(low: Lowering, node: Node) -> Node:
     """The expression a message should underline for ``&x[i]`` passed to a built-in: ``x[i]``."""
-    from cuda_lsp.frontend.lowering import cursor_kinds as K
-
     inner = node
     while inner.kind in (K.UNEXPOSED, K.PAREN, *K.CASTS) and inner.children:
         inner = inner.children[-1]
@@ -100,8 +101,6 @@ def load_through(call: Call) -> Value:
     before = len(low.out)
     value = low.read(place, call.node)
     if call.name == "__ldg":
-        from attrs import evolve
-
         low.out[before:] = [evolve(s, readonly=True) if isinstance(s, Load) else s for s in low.out[before:]]
     return value
 
@@ -151,9 +150,7 @@ def fill(call: Call) -> Value:
     low = call.low
     first, byte, size = call.value(0), call.scalar(1), cast(call.scalar(2), INT64)
     if isinstance(first, Address):
-        from cuda_lsp.frontend.lowering.calls import scramble
-
-        scramble(low, first.place)
+        low.scramble(first.place)
         return first
     pointer = low.pointer(first)
     width = 4 if (isinstance(size, Const) and int(size.value) % 4 == 0) or _multiple_of_4(size) else 1
@@ -166,8 +163,6 @@ def fill(call: Call) -> Value:
     index, label, around = low.var("", INT64), low.fresh(), low.fresh()
     site = low.site(call.node)
     low.emit(Assign(index, Const(0, INT64)))
-    from cuda_lsp.frontend.lowering.build import offset_by
-
     body = (Store(offset_by(pointer, index), value, type, site),)
     step = (Assign(index, Binary(BinaryOp.ADD, index, Const(width, INT64), INT64)),)
     low.emit(Loop(label, around, (), binary(BinaryOp.LT, index, size), body, step, site))
@@ -177,8 +172,6 @@ def fill(call: Call) -> Value:
 def _multiple_of_4(size: Expr) -> bool:
     if isinstance(size, Const):
         return int(size.value) % 4 == 0
-    from cuda_lsp.ir.program import Cast
-
     if isinstance(size, Cast):
         return _multiple_of_4(size.operand)
     return (

@@ -22,6 +22,7 @@ from cuda_lsp.frontend.lowering.places import (
     is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import is_default
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import groups
@@ -40,6 +41,7 @@ from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
 from cuda_lsp.frontend.vocabulary.surfaces import surface
 from cuda_lsp.ir.program import (
     FALSE,
+    AddressOf,
     Assign,
     Assume,
     AwaitCopies,
@@ -55,7 +57,7 @@ from cuda_lsp.ir.program import (
     Unknown,
 )
 from cuda_lsp.ir.types import INT32, UINT32, Int, Pointer
-from cuda_lsp.model import Scope
+from cuda_lsp.model import Scope, Space
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
 
@@ -85,8 +87,8 @@ def _named_barrier(call: Call) -> Value:
 
 def _warp_barrier(call: Call) -> Value:
     mask = call.scalar(0) if call.arguments else FULL_MASK
-    if isinstance(mask, Unknown):
-        mask = FULL_MASK if "clang cannot evaluate" in mask.reason else mask
+    if isinstance(mask, Unknown) and is_default(call.arguments[0]):
+        mask = FULL_MASK
     call.low.emit(Barrier(BarrierScope.WARP, call.low.site(call.node), mask=cast(mask, UINT32)))
     return call.nothing()
 
@@ -211,9 +213,6 @@ def _pointer_integer(call: Call) -> Value:
 
 
 def _malloc(call: Call) -> Value:
-    from cuda_lsp.ir.program import AddressOf
-    from cuda_lsp.model import Space
-
     call.values()
     low = call.low
     array = low.array(
