@@ -54,6 +54,10 @@ class Problems:
     missing: tuple[tuple[str, int], ...] = ()
     unfound: tuple[str, ...] = ()
 
+    def within(self, start: int, end: int) -> bool:
+        """Whether there are errors between two byte offsets of the main file."""
+        return any(start <= p.offset < end for p in self.main)
+
 
 def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
     """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's."""
