@@ -6,13 +6,13 @@ environment, and the buffers that launches let them share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
-from cuda_lsp.frontend.lowering.build import base_array, binary, cast, offset_by
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
 from cuda_lsp.frontend.lowering.output import Restart
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
@@ -23,23 +23,17 @@ from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
 from cuda_lsp.frontend.tree import Ast, Declaration, Node, RawCursor
 from cuda_lsp.ir.program import (
     AddressOf,
-    Array,
-    Atomic,
     BinaryOp,
     Block,
-    Copy,
     Expr,
-    If,
     Incomplete,
     Kernel,
-    Loop,
     ParameterLayout,
-    Stmt,
-    Store,
     Var,
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
+from cuda_lsp.ir.walk import written_arrays
 from cuda_lsp.model import Site, SourceRange
 
 MAX_RESTARTS = 64
@@ -163,7 +157,7 @@ def _elements(offset: Offset, scalars: Mapping[str, Var]) -> Expr | None:
 
 def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
-    written = _written_arrays(low.out)
+    written = written_arrays(low.out)
     for name, first in low.overlapping.items():
         one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
         if one is None or other is None or not {one, other, None} & written:
@@ -171,23 +165,6 @@ def _say_overlapping(low: Lowering) -> None:
         what = f"`{first}` and `{name}`"
         reason = "a launch points both into one buffer, and how far apart they are is not known"
         low.emit(Incomplete(what, reason, Site(low.home)))
-
-
-def _written_arrays(statements: Iterable[Stmt]) -> set[Array | None]:
-    """The arrays that the statements evidently write, and None where that is not evident."""
-    found: set[Array | None] = set()
-    for s in statements:
-        if isinstance(s, Store | Atomic):
-            found.add(base_array(s.pointer))
-        elif isinstance(s, Copy):
-            found.add(base_array(s.destination))
-        elif isinstance(s, If):
-            found |= _written_arrays((*s.then, *s.otherwise))
-        elif isinstance(s, Loop):
-            found |= _written_arrays((*s.test, *s.body, *s.step))
-        elif isinstance(s, Block):
-            found |= _written_arrays(s.body)
-    return found
 
 
 def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: Place) -> Place:

@@ -8,11 +8,24 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value
+from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
 from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
-from cuda_lsp.ir.program import AddressOf, Array, Builtin, Const, Expr, Incomplete, Offset, Stmt, Unknown, Var
+from cuda_lsp.ir.ops import INTRINSICS
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Array,
+    Builtin,
+    Const,
+    Expr,
+    Incomplete,
+    Intrinsic,
+    Stmt,
+    Unknown,
+    Var,
+)
 from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -110,8 +123,7 @@ class Output:
         """Whether data from memory is part of a value that is not expressed."""
         if isinstance(value, Unknown):
             return value.loaded
-        children = [getattr(value, name, None) for name in ("left", "right", "operand", "then", "otherwise")]
-        return isinstance(value, EXPR_TYPES) and any(self.loaded(c) for c in children if c is not None)
+        return is_expr(value) and any(map(self.loaded, operands(value)))
 
     def uniform(self, value: Value) -> bool:
         """Whether a value is evidently the same in every thread of a block."""
@@ -123,16 +135,9 @@ class Output:
             return not value.axis.value.startswith(("threadIdx", "laneid"))
         if isinstance(value, Var):
             return value.id in self.parameters
-        if isinstance(value, Offset):
-            return self.uniform(value.pointer) and self.uniform(value.bytes)
-        if isinstance(value, EXPR_TYPES):
-            children = [
-                getattr(value, name, None)
-                for name in ("left", "right", "operand", "condition", "then", "otherwise")
-            ]
-            found = [child for child in children if child is not None]
-            return bool(found) and all(self.uniform(child) for child in found)
-        return False
+        if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer
+            return False
+        return is_expr(value) and all(map(self.uniform, operands(value)))
 
     def incomplete(
         self,

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
-from cuda_lsp.frontend.lowering.build import base_array, offset_by, pointer_inside, zero
+from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.output import Output, Restart, Untranslatable
 from cuda_lsp.frontend.lowering.parameters import hidden_field
 from cuda_lsp.frontend.lowering.places import (
@@ -44,6 +44,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import INT64, Float, Int, Opaque, Pointer
+from cuda_lsp.ir.walk import operands, root_array
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -173,13 +174,7 @@ class Lowering(Output):
         """Whether an expression's variables keep their values (parameters, temporaries, set once)."""
         if isinstance(expr, Var):
             return not expr.name or expr.id in self.parameters or expr.id in self.stable
-        if isinstance(expr, Offset):
-            return self._steady(expr.pointer) and self._steady(expr.bytes)
-        parts = [
-            getattr(expr, n, None) for n in ("left", "right", "operand", "condition", "then", "otherwise")
-        ]
-        operands: tuple[Expr, ...] = getattr(expr, "operands", ())
-        return all(self._steady(part) for part in (*parts, *operands) if part is not None)
+        return all(map(self._steady, operands(expr)))
 
     def address(self, place: Place) -> Value:
         """``&place``: symbolic when the object has no address."""
@@ -226,7 +221,7 @@ class Lowering(Output):
         return self.load(place.pointer, place.info, node, place.bitfield)
 
     def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         if not place.info.scalar_replaceable():
             return MemoryRecord(place.info, place.pointer, node)
         if node is None or (base is not None and base.space is Space.LOCAL):
@@ -272,18 +267,18 @@ class Lowering(Output):
         return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
 
     def _volatile(self, place: MemoryPlace) -> bool:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         return place.info.volatile or (base is not None and base.volatile)
 
     def _readonly(self, place: MemoryPlace) -> bool:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         return base is not None and (base.space is Space.CONSTANT or base.id in self.readonly)
 
     def load(self, pointer: Expr, info: TypeInfo, node: Node | None, bitfield: bool = False) -> Expr:
         """Emit a read of one scalar and give its value."""
         site = self.site(node) if node is not None else Site(self.home)
         place = MemoryPlace(info, pointer)
-        base = base_array(pointer)
+        base = root_array(pointer)
         local = base is not None and base.space is Space.LOCAL
         text = self.ast.text(node) if node is not None else (base.name if base else "memory")
         volatile, readonly = self._volatile(place), self._readonly(place)
@@ -309,7 +304,7 @@ class Lowering(Output):
     def pointee(self, pointer: Expr, info: TypeInfo, text: str) -> Expr:
         """What a pointer loaded from memory points to: an object that may overlap its neighbours'."""
         target = info.target or info
-        base = base_array(pointer)
+        base = root_array(pointer)
         group = f"pointers in {base.name if base else 'memory'}"
         steady = self.uniform(pointer)
         array = self.array(
@@ -389,7 +384,7 @@ class Lowering(Output):
 
     def _store(self, place: MemoryPlace, value: Value, node: Node | None) -> None:
         site = self.site(node) if node is not None else Site(self.home)
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         local = base is not None and base.space is Space.LOCAL
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)
