@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from cuda_lsp.frontend.host.launches import blanked
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.kernel_sources import KernelSources
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.model import ToolError

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, blanked
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText

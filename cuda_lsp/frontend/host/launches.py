@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
@@ -22,7 +23,6 @@ from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, 
 
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
 _API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -112,11 +112,6 @@ def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[Launc
             if match[1] != site.kernel and (match[1], number) not in seen:
                 seen.add((match[1], number))
                 yield evolve(site, kernel=match[1])
-
-
-def blanked(text: str) -> str:
-    """``text`` with comments and strings replaced by spaces: positions stay."""
-    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
 def _told(launch: Written, plain: str, constants: HostConstants, at: int, site: Site) -> LaunchSite:

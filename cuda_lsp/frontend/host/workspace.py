@@ -17,8 +17,9 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, blanked, find_launches
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.frontend.surroundings.included import resolved
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})

@@ -27,7 +27,6 @@ from cuda_lsp.ir.program import (
     Atomic,
     Binary,
     BinaryOp,
-    Cast,
     Const,
     Copy,
     Expr,
@@ -36,6 +35,7 @@ from cuda_lsp.ir.program import (
     Store,
 )
 from cuda_lsp.ir.types import INT64, Int
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
 # ----------------------------------------------------------------------------------------- memory
@@ -170,10 +170,9 @@ def fill(call: Call) -> Value:
 
 
 def _multiple_of_4(size: Expr) -> bool:
+    size = stripped(size)
     if isinstance(size, Const):
         return int(size.value) % 4 == 0
-    if isinstance(size, Cast):
-        return _multiple_of_4(size.operand)
     return (
         isinstance(size, Binary)
         and size.op is BinaryOp.MUL
