@@ -21,6 +21,7 @@ COMPARISONS = frozenset({BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, Bin
 
 
 def zero(type: Type) -> Const:
+    """The number 0 of a type."""
     return Const(0.0 if isinstance(type, Float) else 0, type)
 
 
@@ -45,6 +46,7 @@ def cast(value: Expr, type: Type) -> Expr:
 
 
 def unary(op: UnaryOp, value: Expr) -> Expr:
+    """``op value``, folded when the value is known; what ``!`` takes and gives is of type BOOL."""
     if op is UnaryOp.NOT:
         value = cast(value, BOOL)
         if isinstance(value, Const):
@@ -101,6 +103,7 @@ def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> E
 
 
 def select(condition: Expr, then: Expr, otherwise: Expr, type: Type) -> Expr:
+    """``condition ? then : otherwise``, both of ``type``; the one chosen when the condition is known."""
     if isinstance(condition, Const):
         return then if condition.value else otherwise
     return Select(condition, then, otherwise, type)

@@ -205,6 +205,7 @@ def _overrider(low: Lowering, declaration: Declaration, info: TypeInfo) -> Decla
 
 
 def assign_record(low: Lowering, node: Node, target: Place, source: Node) -> Place:
+    """``target = source`` for records without an operator of their own; gives ``target``."""
     new = expressions.value(low, source)
     left = node.children[0] if node.children else node
     low.write(target, new, left)

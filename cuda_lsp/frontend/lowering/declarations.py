@@ -13,6 +13,7 @@ from cuda_lsp.frontend.tree import Declaration, Node
 
 
 def declarations(low: Lowering, node: Node) -> None:
+    """``int a = 1, b;`` and structured bindings, one by one."""
     for child in node.children:
         if child.kind == K.VAR:
             declare(low, child)

@@ -204,6 +204,7 @@ def _unary(low: Lowering, node: Node) -> Value:
 
 
 def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
+    """``++x``, ``x++`` (``post``), ``--x``: the value before for ``post``, else the one after."""
     place = lvalues.place(low, node)
     info = place.info
     old = low.scalar(low.read(place, node), info)
@@ -336,6 +337,7 @@ def _assign(low: Lowering, node: Node) -> Place:
 
 
 def compound(low: Lowering, node: Node) -> Place:
+    """``x += y`` and its kin; gives the place that was written."""
     left, right = node.children
     op = K.COMPOUND_ARITHMETIC.get(low.ast.operator(node))
     if op is None:

@@ -73,6 +73,7 @@ def _scalar(low: Lowering, node: Node, info: TypeInfo) -> Value:
 
 
 def zero_out(low: Lowering, target: Place) -> None:
+    """Give an object, with all its fields and elements, the value zero."""
     info = target.info
     if info.scalar:
         low.write(target, zero(info.ir), None)

@@ -15,6 +15,7 @@ from cuda_lsp.ir.types import INT64
 
 
 def for_loop(low: Lowering, node: Node) -> None:
+    """``for (init; test; step) body``; ``test`` may declare a variable."""
     init, variable, test, step, body = for_parts(low, node)
     if init is not None:
         statements.statement(low, init)
@@ -22,6 +23,7 @@ def for_loop(low: Lowering, node: Node) -> None:
 
 
 def while_loop(low: Lowering, node: Node) -> None:
+    """``while (test) body``. Raises ``Untranslatable`` where clang has no condition."""
     children = list(node.children)
     variable = children.pop(0) if children and children[0].kind in (K.VAR, K.DECL_STMT) else None
     if len(children) < 2:
@@ -30,6 +32,7 @@ def while_loop(low: Lowering, node: Node) -> None:
 
 
 def do_loop(low: Lowering, node: Node) -> None:
+    """``do body while (test);``. Raises ``Untranslatable`` where clang has no condition."""
     if len(node.children) < 2:
         raise Untranslatable("do", "clang could not make sense of its condition", node)
     _loop(low, node, None, node.children[1], None, node.children[0], tests_first=False)

@@ -15,6 +15,7 @@ from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     AddressOf,
     Array,
+    Axis,
     Builtin,
     Const,
     Expr,
@@ -27,6 +28,9 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
+
+_OF_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+"""What differs between the threads of a block."""
 
 
 class Restart(Exception):
@@ -132,7 +136,7 @@ class Output:
         if isinstance(value, Unknown):
             return value.uniform
         if isinstance(value, Builtin):
-            return not value.axis.value.startswith(("threadIdx", "laneid"))
+            return value.axis not in _OF_THREADS
         if isinstance(value, Var):
             return value.id in self.parameters
         if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer

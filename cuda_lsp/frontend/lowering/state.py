@@ -27,6 +27,8 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     Value,
     VarPlace,
+    field_place,
+    own,
 )
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
@@ -76,14 +78,14 @@ class Lowering(Output):
             if info.scalar:
                 return VarPlace(info, self.var(name, info.ir), owner)
             if info.kind == "record" and info.scalar_replaceable():
-                return RecordPlace(info, {f.key: self.field(name, f, owner) for f in info.fields}, owner)
+                return RecordPlace(info, {f.key: self._field(name, f, owner) for f in info.fields}, owner)
         key = owner if owner and not self.active else f"local {self.fresh()}"
         array = self.array(key, name, Space.LOCAL, info)
         if info.virtual:
             self.classes[array.id] = info
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
-    def field(self, name: str, field: Field, owner: int) -> Place:
+    def _field(self, name: str, field: Field, owner: int) -> Place:
         if field.type.kind == "reference":
             return StaticPlace(field.type, zero(INT64), 0)
         return (
@@ -94,13 +96,13 @@ class Lowering(Output):
 
     def _owned(self, name: str, field: Field, owner: int) -> Place:
         place = self.local(f"{name}.{field.name}", field.type, 0)
-        _own(place, owner)
+        own(place, owner)
         return place
 
     def member(self, place: Place, field: Field) -> Place:
         """A field of a record."""
         if isinstance(place, RecordPlace):
-            found = _member(place, field.key)
+            found = field_place(place, field.key)
             if found is None:  # of a base class that libclang hides (implicit instantiations)
                 found = place.fields[field.key] = self._hidden(place, field)
             if field.type.kind == "reference" and isinstance(found, StaticPlace):
@@ -133,7 +135,7 @@ class Lowering(Output):
         if place.source is not None:
             return self.member(place.source, field)
         found = self.local(field.name, field.type, 0)
-        _own(found, place.owner)
+        own(found, place.owner)
         return found
 
     def referred(self, value: Value, info: TypeInfo) -> Place:
@@ -370,17 +372,13 @@ class Lowering(Output):
             if isinstance(target, StaticPlace) and target.info.kind == "reference":
                 target.value = part
                 continue
-            if isinstance(part, Var) and len(place.fields) > 1 and not self._temporary(part):
+            if isinstance(part, Var) and len(place.fields) > 1 and part.name:
                 copy = self.var("", part.type)  # the source may be this very record, permuted
                 self.emit(Assign(copy, part))
                 part = copy
             staged.append((target, part))
         for target, part in staged:
             self.write(target, part, node)
-
-    @staticmethod
-    def _temporary(var: Var) -> bool:
-        return not var.name
 
     def _store(self, place: MemoryPlace, value: Value, node: Node | None) -> None:
         site = self.site(node) if node is not None else Site(self.home)
@@ -434,24 +432,3 @@ class Lowering(Output):
             value = self.assigned_value
             return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
         return self.read(place, None)
-
-
-def _own(place: Place, owner: int) -> None:
-    if isinstance(place, RecordPlace):
-        place.owner = owner
-        for part in place.fields.values():
-            _own(part, owner)
-    elif not isinstance(place, MemoryPlace | StaticPlace):
-        place.owner = owner
-
-
-def _member(place: RecordPlace, key: int) -> Place | None:
-    found = place.fields.get(key)
-    if found is not None:
-        return found
-    for inner in place.fields.values():
-        if isinstance(inner, RecordPlace):
-            found = _member(inner, key)
-            if found is not None:
-                return found
-    return None

@@ -23,6 +23,7 @@ class Segment:
 
 
 def switch(low: Lowering, node: Node) -> None:
+    """A chain of blocks that the chosen label leaves, so that cases fall through."""
     children = list(node.children)
     while children and children[0].kind in (K.DECL_STMT, K.VAR):
         statements.statement(low, children.pop(0))

@@ -60,6 +60,8 @@ def access_node(low: Lowering, node: Node) -> Node:
 
 
 def atomic(op: str, scope: Scope) -> Handler:
+    """``atomicAdd(address, value)`` and its kin: an atomic where the object is in memory."""
+
     def lower(call: Call) -> Value:
         low = call.low
         place, target = pointee_of(low, call.arguments[0])
@@ -96,6 +98,7 @@ def emit_atomic(
 
 
 def load_through(call: Call) -> Value:
+    """``__ldg(pointer)``, ``__ldcs`` …: a read; that of ``__ldg`` is of data that nobody writes."""
     low = call.low
     place, _ = pointee_of(low, call.arguments[0])
     before = len(low.out)
@@ -106,6 +109,7 @@ def load_through(call: Call) -> Value:
 
 
 def store_through(call: Call) -> Value:
+    """``__stcs(pointer, value)`` …: a write."""
     place, _ = pointee_of(call.low, call.arguments[0])
     value = conversions.convert(call.low, call.value(1), place.info)
     call.low.write(place, value, call.node)
@@ -113,6 +117,8 @@ def store_through(call: Call) -> Value:
 
 
 def copy(asynchronous: str = "") -> Handler:
+    """``memcpy(to, from, bytes)``; ``asynchronous``: by what it is awaited, "" for nothing."""
+
     def lower(call: Call) -> Value:
         low = call.low
         first, second = call.value(0), call.value(1)
