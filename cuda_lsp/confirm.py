@@ -45,9 +45,9 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static.analyze import Analyzer, frontend_options
-from cuda_lsp.static.assumed import sample
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import array_bytes
+from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.proved_sites import proved_sites
 from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits

@@ -96,6 +96,10 @@ class Scope(enum.Enum):
 # -------------------------------------------------------------------------------------- hardware
 
 
+WARP_SIZE = 32
+"""Lanes of a warp, on every GPU so far; languages and masks have it built in."""
+
+
 @frozen
 class GpuModel:
     """Hardware facts of one architecture. Sizes in bytes."""
@@ -104,7 +108,7 @@ class GpuModel:
     compute_capability: tuple[int, int]
     banks: int = 32
     bank_bytes: int = 4
-    warp_size: int = 32
+    warp_size: int = WARP_SIZE
     max_threads_per_block: int = 1024
     max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
     max_static_shared: int = 48 * 1024

@@ -34,7 +34,7 @@ from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, V
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
 from cuda_lsp.static.grid_barriers import with_grid_barriers
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel

@@ -108,7 +108,7 @@ class _Rewriter:
         used = [s.label for s in self.facts.statements if isinstance(s, (Block, Loop))]
         used += [s.continue_label for s in self.facts.statements if isinstance(s, Loop)]
         self.labels = itertools.count(max(used, default=0) + 1)
-        self.once = assigned_once(self.facts)
+        self.once = assigned_once(self.facts.statements)
 
     # ------------------------------------------------------------------------------- rewriting
 

@@ -65,7 +65,7 @@ def with_grid_barriers(kernel: Kernel) -> Kernel:
     facts = facts_of(kernel)
     if not facts.loops or not any(isinstance(s, Atomic) and s.op == "add" for s in facts.statements):
         return kernel
-    body = _rewritten(kernel.body, facts, assigned_once(facts))
+    body = _rewritten(kernel.body, facts, assigned_once(facts.statements))
     return kernel if body is kernel.body else evolve(kernel, body=body)
 
 

@@ -55,6 +55,16 @@ def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, 
     )
 
 
+def leaves_arrays(trace: Trace) -> bool:
+    """Some thread surely accesses shared memory outside the array."""
+    return any(finding.status is Status.PROVED for finding in bounds_findings(trace))
+
+
+def misuses_arrays(trace: Trace) -> bool:
+    """Some thread surely leaves a shared array, or reads what no thread has written there."""
+    return leaves_arrays(trace) or any(f.status is Status.PROVED for f in uninitialised_findings(trace))
+
+
 def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
     """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
     found: dict[object, Finding] = {}

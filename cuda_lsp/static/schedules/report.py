@@ -31,8 +31,9 @@ from cuda_lsp.model import (
     Witness,
 )
 from cuda_lsp.static import messages, work
-from cuda_lsp.static.assumed import free_scalars, unlike
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.launches.arguments import free_scalars
+from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.schedules.run import Pending
 from cuda_lsp.static.schedules.search import Search, Shown, Sites

@@ -26,7 +26,7 @@ from cuda_lsp.model import (
     Witness,
 )
 from cuda_lsp.static import messages
-from cuda_lsp.static.assumed import axes_of, unlike
+from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of, is_vague
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_contents
 from cuda_lsp.static.solver.grains import grain_of

@@ -1,0 +1,55 @@
+"""The second tier on one kernel: the solver and, under an assumed launch, what others say of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from attrs import evolve
+
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
+from cuda_lsp.static import work
+from cuda_lsp.static.diagnostics.bounds import misuses_arrays
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.identity import RACE, Key
+from cuda_lsp.static.launches.arguments import sample
+from cuda_lsp.static.launches.second_opinion import ASSUMED, accusations, accuses, entitled, second_opinion
+from cuda_lsp.static.schedules.report import races_by_running
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
+
+_LEAST_SHARE = 0.3
+"""Of the budget, for the other launches together when the first took all of it."""
+
+_RUNNING = 0.1
+"""Of the budget, for executions of each of them."""
+
+
+def refine_with_second_opinion(
+    kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+) -> SolverResult:
+    """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
+    first = refine_kernel(kernel, launches, gpu, budget)
+    if not launches or not launches[0].assumed or not any(map(accuses, first.findings)):
+        return first
+
+    def misuses(of: LaunchConfig) -> bool:
+        """With natural arguments."""
+        return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
+
+    launch = launches[0]
+    others = list(entitled(kernel, launch, misuses))
+    left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
+    share = evolve(budget, kernel=left / max(1, len(others)))
+
+    def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
+        pairs = sorted((places[0], places[-1]) for what, places in wanted if what == RACE)
+        seconds = max(share.kernel, _RUNNING * budget.kernel)  # to execute costs less than to ask the solver
+        found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())
+        if wanted - found:
+            found |= accusations(refine_kernel(kernel, (other,), gpu, share).findings)
+        return found
+
+    findings = second_opinion(kernel, launch, first.findings, others, shown)
+    if first.verdict is not Verdict.RACY or any(accuses(f) and f.kind for f in findings):
+        return evolve(first, findings=findings)
+    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
