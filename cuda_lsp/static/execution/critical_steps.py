@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cuda_lsp.ir.program import Block, Lock
+from cuda_lsp.ir.walk import destinations, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.execution.trace import Access, Held
 from cuda_lsp.static.execution.values import Address, Flags, Lanes
-from cuda_lsp.static.slicing import destinations, walk
 
 if TYPE_CHECKING:
     from cuda_lsp.static.execution.machine import Machine, Mask

@@ -17,6 +17,7 @@ from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.walk import root
 from cuda_lsp.model import Dim3, Mode, Scope, Site, Space
 from cuda_lsp.static import work
 
@@ -321,8 +322,7 @@ class _Machine:
                     pass
 
     def _uninteresting(self, pointer: ir.Expr) -> None:
-        while isinstance(pointer, ir.Offset | ir.Cast):
-            pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
+        pointer = root(pointer)
         if isinstance(pointer, ir.Var):
             held = self.values.get(pointer)
             array = held.array if isinstance(held, Place) else None
