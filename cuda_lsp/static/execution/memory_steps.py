@@ -12,7 +12,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, Var
-from cuda_lsp.ir.types import Float, Int, Pointer
+from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.execution import tickets
@@ -252,7 +252,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
                 s.type.size,
                 part,
                 scope=s.scope,
-                elementwise=_vector(s),
+                elementwise=s.elementwise,
             )
         if array.id in machine.facts.modelled and array.space is Space.SHARED and s.op != "load":
             unknown = machine.eval.fresh("an atomic")
@@ -269,10 +269,6 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
             s, s.var, machine.eval.fresh("an atomic", weak=True) if result is None else result, mask
         )
     return mask
-
-
-def _vector(s: Atomic) -> bool:
-    return not isinstance(s.type, Int | Float | Pointer)
 
 
 def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:

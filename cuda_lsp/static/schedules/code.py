@@ -53,6 +53,7 @@ class Touch:
     op: str = ""
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
+    elementwise: bool = False
     constant: bool = False
 
 
@@ -247,7 +248,7 @@ class _Writer:
             self.code.append(
                 Touch(
                     pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
-                    scope=s.scope,
+                    scope=s.scope, elementwise=s.elementwise,
                 )
             )  # fmt: skip
 

@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
-from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
+from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.execution.enumerate import facts_of
@@ -424,7 +424,7 @@ class Walker:
     def _atomic(self, s: ir.Atomic) -> None:
         begun = len(self.events)
         places = self._access(s.pointer, t.const(s.type.size), s.mode, s.site, s.scope)
-        if not isinstance(s.type, Int | Float | Pointer):
+        if s.elementwise:
             self.events[begun:] = [
                 evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
             ]
