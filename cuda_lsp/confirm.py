@@ -28,7 +28,7 @@ from cuda_lsp.dynamic.observe import ending, merged
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
-from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.frontend.toolchain import FrontendOptions, cache_folder
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
@@ -44,7 +44,7 @@ from cuda_lsp.model import (
     ToolError,
     Verdict,
 )
-from cuda_lsp.static.analyze import Analyzer, frontend_options
+from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import array_bytes
 from cuda_lsp.static.launches.arguments import sample
@@ -119,7 +119,7 @@ def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
 
 def compile_options(settings: Settings, path: Path | None = None) -> CompileOptions:
     """What the settings say to a compiler, and the compilation database that governs ``path``."""
-    options = frontend_options(settings)
+    options = FrontendOptions.of(settings)
     if path is not None:
         options, _ = options_for(path.absolute(), options)  # the analysis tells what is wrong with it
     return CompileOptions(

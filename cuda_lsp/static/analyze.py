@@ -16,13 +16,11 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from attrs import define, evolve, field
 
-from cuda_lsp import config
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.directives import FileDirectives
 from cuda_lsp.frontend.host.workspace import Workspace
@@ -195,6 +193,14 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
+    def check(self, path: Path, text: str, *, solver: bool = True) -> FileReport:
+        """Both tiers on one text, blocking; ``solver`` False: the first only."""
+        started = time.perf_counter()
+        report = self.update(path, text)
+        if solver and self.settings.solver:
+            report = self.settle(path)
+        return evolve(report, seconds=time.perf_counter() - started)
+
     def rest(self) -> None:
         """Free what reading kernels leaves behind; from ``update``'s thread, when its report is published."""
         for document in self._documents.values():
@@ -239,7 +245,7 @@ class Analyzer:
     def _open(self, path: Path, text: str) -> _Document:
         document = self._documents.get(path)
         if document is None:
-            translation = Translation(path, text, frontend_options(self.settings))
+            translation = Translation(path, text, FrontendOptions.of(self.settings))
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
             document.translation.reparse(text, focused=self._quick)
@@ -419,88 +425,10 @@ def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
         return SolverResult(Verdict.UNDECIDED, (f"the solver failed: {type(error).__name__}: {error}",))
 
 
-def frontend_options(settings: Settings) -> FrontendOptions:
-    """The parse options that the settings ask for."""
-    return FrontendOptions(
-        settings.include_dirs,
-        settings.defines,
-        settings.arch,
-        settings.std,
-        compile_commands=settings.compile_commands,
-    )
-
-
-# ------------------------------------------------------------------------------------- blocking use
-
-
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
     """Both tiers on one text, in this process, blocking."""
-    started = time.perf_counter()
     analyzer = Analyzer(settings)
     try:
-        report = analyzer.update(path, text)
-        if solver and analyzer.settings.solver:
-            report = analyzer.settle(path)
-        return evolve(report, seconds=time.perf_counter() - started)
+        return analyzer.check(path, text, solver=solver)
     finally:
         analyzer.shutdown()
-
-
-def check_file(path: Path, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
-    """Both tiers on one file; what cannot be read is an error of the report."""
-    text = _text_of(path)
-    return text if isinstance(text, FileReport) else check_text(path, text, settings, solver=solver)
-
-
-def _text_of(path: Path) -> str | FileReport:
-    """The file's text, or the report that says why there is none."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
-    if b"\0" in data[:4096]:
-        return FileReport(path, errors=(ToolError(f"{path} is a binary file, not CUDA source"),))
-    return data.decode("utf-8", "replace")
-
-
-def check_files(
-    paths: Iterable[Path],
-    overrides: Mapping[str, Any],
-    settings_file: Path | None = None,
-    *,
-    solver: bool = True,
-) -> Sequence[FileReport]:
-    """Both tiers on files, each with the settings of its folder under ``overrides``."""
-    return [report for _, _, report in analysed_files(paths, overrides, settings_file, solver=solver)]
-
-
-def analysed_files(
-    paths: Iterable[Path],
-    overrides: Mapping[str, Any],
-    settings_file: Path | None = None,
-    *,
-    solver: bool = True,
-) -> Iterator[tuple[Analyzer, str, FileReport]]:
-    """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
-    for path in paths:
-        loaded, problems = (
-            config.load_file(settings_file, config.PATIENT)
-            if settings_file
-            else config.load(path.absolute().parent, config.PATIENT)
-        )
-        settings, more = config.merge(loaded, overrides, "command line")
-        told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
-        started = time.perf_counter()
-        analyzer = Analyzer(settings)
-        try:
-            text = _text_of(path)
-            if isinstance(text, FileReport):
-                yield analyzer, "", evolve(text, errors=(*told, *text.errors))
-                continue
-            report = analyzer.update(path, text)
-            if solver and analyzer.settings.solver:
-                report = analyzer.settle(path)
-            seconds = time.perf_counter() - started
-            yield analyzer, text, evolve(report, errors=(*told, *report.errors), seconds=seconds)
-        finally:
-            analyzer.shutdown()
