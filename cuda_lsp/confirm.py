@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import evolve, frozen
 
@@ -270,14 +271,13 @@ def _filled_parameters(kernel: Kernel, report: KernelReport) -> tuple[Parameter,
 
 
 def kernel_parameters(
-    kernel: Kernel, elements: Mapping[str, Elements] | None = None
+    kernel: Kernel, elements: Mapping[str, Elements] = MappingProxyType({})
 ) -> tuple[Parameter, ...]:
     """The kernel's parameters as they are passed; ``elements``: what pointers, by name, have to point to."""
     arrays = {array.param.name: array for array in kernel.arrays if array.param is not None}
-    wanted = elements or {}
 
     def piece(member: Member) -> Piece:
-        return _piece(member, arrays.get(member.name), wanted.get(member.name, Elements()))
+        return _piece(member, arrays.get(member.name), elements.get(member.name, Elements()))
 
     return tuple(Parameter(p.name, tuple(map(piece, p.members)), p.size) for p in kernel.layout)
 

@@ -1,4 +1,4 @@
-"""What a run of a kernel on its own needs, as far as its text tells: the one face of ``static`` for who makes runs.
+"""What a run of a kernel on its own needs, as far as its text tells: what ``confirm`` asks of ``static``.
 
 Sizes of buffers, what has to be in them, scalars, contents for a condition, and what need not be watched. All
 of it but the last is a proposal: a run shows whether it fits.

@@ -1,7 +1,7 @@
 """Contents of buffers that make a race's conditions true: one value for all elements of each array.
 
-What the conditions in front of both accesses read is followed through assignments, and values near the numbers
-that they name are tried, the smallest first.
+What the conditions in front of both accesses read is followed through assignments, and values near the
+numbers that they name are tried, the smallest first.
 """
 
 from __future__ import annotations
