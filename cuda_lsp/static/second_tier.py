@@ -11,9 +11,11 @@ from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.identity import RACE, Key
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Key
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import sample
-from cuda_lsp.static.launches.second_opinion import ASSUMED, accusations, accuses, entitled, second_opinion
+from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
 from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
@@ -29,7 +31,7 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
-    if not launches or not launches[0].assumed or not any(map(accuses, first.findings)):
+    if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 
     def misuses(of: LaunchConfig) -> bool:
@@ -42,7 +44,7 @@ def refine_with_second_opinion(
     share = evolve(budget, kernel=left / max(1, len(others)))
 
     def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
-        pairs = sorted((places[0], places[-1]) for what, places in wanted if what == RACE)
+        pairs = sorted((here, there) for code, here, there in wanted if code is None)
         seconds = max(share.kernel, _RUNNING * budget.kernel)  # to execute costs less than to ask the solver
         found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())
         if wanted - found:
@@ -50,6 +52,7 @@ def refine_with_second_opinion(
         return found
 
     findings = second_opinion(kernel, launch, first.findings, others, shown)
-    if first.verdict is not Verdict.RACY or any(accuses(f) and f.kind for f in findings):
+    if first.verdict is not Verdict.RACY or any(f.certain and f.kind for f in findings):
         return evolve(first, findings=findings)
-    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
+    reasons = (*first.reasons, doubt(Open.LAUNCH_UNTOLD))
+    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=reasons)

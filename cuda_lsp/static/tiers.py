@@ -43,13 +43,14 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
-from cuda_lsp.static.identity import RACES, Key, key_of
+from cuda_lsp.static.findings.conditions import Needs, Open, Sampled, Unconfirmed
+from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.launches.second_opinion import (
     ADVICE,
     accusations,
-    doubted,
     entitled,
     fitted,
     second_opinion,
@@ -57,26 +58,25 @@ from cuda_lsp.static.launches.second_opinion import (
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
 
-_CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
+_DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
+"""What a verdict hangs on."""
 _PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
 _COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
-UNFINISHED = "it is still being executed in the background"
-BROKEN = "while it does not compile it is not executed to its end"
-OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
-PENDING = "not decided by enumeration; the solver has not looked at it"
 
 
 @frozen(eq=False)
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
-    ``cut``: there was no time for all of it. ``unseen``: code that only other blocks than the assumed run.
+    ``findings``: all of them, of codes that are switched off too. ``decided``: whether it races.
+    ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
+    ``unseen``: code that only other blocks than the assumed run.
     """
 
     report: KernelReport
+    findings: tuple[Diagnosis, ...]
     decided: bool
     open_reasons: tuple[str, ...] = ()
     sampled: frozenset[Key] = frozenset()
@@ -97,7 +97,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         if not looks or not runs.late:
             looks.append(_look(runs, launch))
     launches = (looks[0].launch, *launches[1:])
-    findings: dict[Key, Finding] = {}
+    findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
     if not kernel.errors:
@@ -106,7 +106,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
     late = runs.late
     if late:
-        reasons = (BROKEN if kernel.errors else UNFINISHED,)
+        reasons = (doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
     reasons = tuple(dict.fromkeys(reasons))
     divergence = _divergence(findings.values())
     incomplete = (*incomplete_reasons(kernel), *divergence)
@@ -123,7 +123,8 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         key=kernel.digest,
     )
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))
-    return FirstTier(report, decided, reasons, sampled, late and not kernel.errors, unseen)
+    told, cut = tuple(findings.values()), late and not kernel.errors
+    return FirstTier(report, told, decided, reasons, sampled, cut, unseen)
 
 
 @frozen(eq=False)
@@ -135,7 +136,7 @@ class _Look:
     """
 
     launch: LaunchConfig
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnosis, ...]
     reasons: tuple[str, ...]
     sampled: frozenset[Key]
     by_example: bool
@@ -155,8 +156,12 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         found = second_opinion(kernel, launch, found, others, runs.accusations)
         unseen = _unseen(runs, launch)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
-    left = [f.reason or PENDING for f in doubts if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
-    examples: list[Finding] = []
+    left = [
+        f.reason or doubt(Open.ENUMERATION)
+        for f in doubts
+        if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE
+    ]
+    examples: list[Diagnosis] = []
     if kernel.errors:
         doubts = []  # what broken code leaves open is noise while it is being typed
     elif free_scalars(kernel, launch):
@@ -169,8 +174,8 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
             *examples,
             *limit_findings(kernel, launch, runs.settings.gpu),
         ),
-        reasons=(*trace.undecided, *(() if trace.whole else (OTHER_BLOCKS,)), *left),
-        sampled=frozenset(key_of(f) for f in examples if f.code in RACES),
+        reasons=(*trace.undecided, *(() if trace.whole else (doubt(Open.OTHER_BLOCKS),)), *left),
+        sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
     )
@@ -219,7 +224,7 @@ class _Executions:
                 path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
         return trace
 
-    def findings(self, trace: Trace) -> tuple[Finding, ...]:
+    def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
         """All that an execution tells."""
         accusing = self._accusing(trace)
         if self.kernel.errors or self.late:
@@ -232,7 +237,7 @@ class _Executions:
         """What a launch shows to be wrong for every argument, ``wanted`` or not."""
         return accusations(self._accusing(self.of(launch)))
 
-    def _accusing(self, trace: Trace) -> tuple[Finding, ...]:
+    def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
         limit = min(_GLANCE if glance else _COMPARING, 1000 * self.left)
         order = (*race_findings(trace, limit), *barrier_findings(trace))
@@ -255,18 +260,14 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
     return unseen_writes(runs.kernel, launch, runs.of(launch).written, ordered)
 
 
-def _between_unknown_blocks(finding: Finding, launch: LaunchConfig) -> Finding:
+def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
     """A race between blocks needs a second block, which a grid of unknown size may not have."""
     if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
         return finding
-    if launch.assumed:
-        return doubted(finding)
-    condition = "the grid has more than one block"
-    message = f"{finding.message}, when {condition}"
-    return evolve(finding, status=Status.CONDITIONAL, condition=condition, message=message)
+    return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
 
 
-def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Finding]:
+def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
     arguments = sample(runs.kernel, launch)
     trace = runs.under(launch, arguments) if arguments is not None else None
@@ -277,39 +278,33 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Finding]:
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
-    example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(runs.kernel, launch))
+    example = Sampled(tuple((name, arguments[name]) for name in free_scalars(runs.kernel, launch)))
     return [_under(finding, example) for finding in found]
 
 
-def _under(finding: Finding, example: str) -> Finding:
-    if finding.status is not Status.PROVED or finding.code in _PERFORMANCE:
-        return finding
-    return evolve(
-        finding,
-        status=Status.CONDITIONAL,
-        condition=example,
-        message=f"{finding.message} (for example when {example})",
-    )
+def _under(finding: Diagnosis, example: Sampled) -> Diagnosis:
+    hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
+    return finding.needing(example) if hangs else finding
 
 
-def _collect(findings: dict[Key, Finding], more: Iterable[Finding]) -> None:
+def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:
     """The surest finding of each place stays."""
     for finding in more:
-        key = key_of(finding)
+        key = finding.key
         known = findings.get(key)
         if known is None or finding.effective_severity < known.effective_severity:
             findings[key] = finding
 
 
-def _verdict(findings: Iterable[Finding], *, race_free: bool) -> Verdict:
-    doubtful = [f for f in findings if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
-    if any(f.status in _CERTAIN and f.code in RACES for f in doubtful):
+def _verdict(findings: Iterable[Diagnosis], *, race_free: bool) -> Verdict:
+    doubtful = [f for f in findings if f.code in _DECIDING]
+    if any(f.certain and f.code in RACES for f in doubtful):
         return Verdict.RACY
     # What follows a barrier that threads miss has no defined order.
     return Verdict.RACE_FREE if race_free and not doubtful else Verdict.UNDECIDED
 
 
-def _divergence(findings: Iterable[Finding]) -> tuple[str, ...]:
+def _divergence(findings: Iterable[Diagnosis]) -> tuple[str, ...]:
     diverges = any(f.code is Code.BARRIER_DIVERGENCE for f in findings)
     return ("not all threads reach a barrier",) if diverges else ()
 
@@ -318,17 +313,18 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     """The report with the solver's answer merged in."""
     report = first.report
     proved_free = answer.verdict is Verdict.RACE_FREE or first.decided
-    findings: dict[Key, Finding] = {}
-    by_solver = {key_of(f): f for f in answer.findings}
-    for finding in report.findings:
-        key = key_of(finding)
+    findings: dict[Key, Diagnosis] = {}
+    by_solver = {f.key: f for f in answer.findings}
+    for finding in first.findings:
+        key = finding.key
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
-        if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
+        doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
+        if finding.status is not Status.PROVED and better and better.certain:
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
-        elif not (proved_free and (sampled or _is_doubt(finding))):
+        elif not (proved_free and (sampled or doubtful)):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
@@ -350,32 +346,23 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     )
 
 
-def _is_doubt(finding: Finding) -> bool:
-    return finding.code in RACES and finding.status is Status.POSSIBLE
-
-
-def _unconfirmed(finding: Finding) -> Finding:
+def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     """A race under sampled arguments that the solver, with all arguments open, could not confirm.
 
     Pitches and extents that fit together are the rule; sampled ones need not.
     """
-    reason = f"arguments that nothing in the file tells ({finding.condition})"
-    return evolve(finding, status=Status.POSSIBLE, condition=None, reason=reason)
+    return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
 
 
 def _wanted(code: Code, settings: Settings) -> bool:
     return settings.severity[code] is not None if code in settings.severity else CODES[code].enabled
 
 
-def shown(findings: Iterable[Finding], settings: Settings) -> tuple[Finding, ...]:
-    """Findings whose code is switched on, with the configured severity, in order of the text."""
-    result: list[Finding] = []
-    for finding in findings:
-        if not _wanted(finding.code, settings):
-            continue
-        severity = settings.severity.get(finding.code)
-        result.append(evolve(finding, severity=severity) if severity else finding)
-    return tuple(sorted(result, key=lambda f: (f.site.range, f.code.value)))
+def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:
+    """Those whose code is switched on in words, with the configured severity, in order of the text."""
+    wanted = (d for d in diagnoses if _wanted(d.code, settings))
+    found = [d.finding(settings.severity.get(d.code)) for d in wanted]
+    return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))
 
 
 def moved(report: KernelReport, lines: int) -> KernelReport:

@@ -11,16 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 
-from attrs import evolve
-
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, Finding, LaunchConfig, Status
-from cuda_lsp.static.identity import Key, key_of
+from cuda_lsp.model import Code, LaunchConfig
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.launches.alternatives import alternatives, smaller
 from cuda_lsp.static.launches.coordinates import unlike
-
-ASSUMED = "the launch, which nothing in the file tells"
-"""The reason of a finding that other plausible launches do not show."""
 
 ADVICE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS, Code.REDUNDANT_BARRIER})
 """What is told of the launch at hand, assumed or not: it accuses nobody of a mistake."""
@@ -50,23 +46,22 @@ def entitled(kernel: Kernel, launch: LaunchConfig, misuses_arrays: Judge) -> Ite
         yield other
 
 
-def accuses(finding: Finding) -> bool:
-    """It says for certain that the program is wrong, perhaps under a condition on its inputs."""
-    return finding.status in (Status.PROVED, Status.CONDITIONAL) and finding.code not in ADVICE
+def accusations(findings: Iterable[Diagnosis]) -> set[Key]:
+    """The keys of those that say for certain that the program is wrong, perhaps under a condition."""
+    return {finding.key for finding in findings if _accuses(finding)}
 
 
-def accusations(findings: Iterable[Finding]) -> set[Key]:
-    """The keys of those that accuse."""
-    return {key_of(finding) for finding in findings if accuses(finding)}
+def _accuses(finding: Diagnosis) -> bool:
+    return finding.certain and finding.code not in ADVICE
 
 
 def second_opinion(
     kernel: Kernel,
     launch: LaunchConfig,
-    findings: Iterable[Finding],
+    findings: Iterable[Diagnosis],
     others: Iterable[LaunchConfig],
     shown: Callable[[LaunchConfig, Set[Key]], Set[Key]],
-) -> tuple[Finding, ...]:
+) -> tuple[Diagnosis, ...]:
     """The findings under an assumed launch; what not all of the ``others`` show is only possible.
 
     ``shown``: which accusations a launch shows, at least those among some that are wanted.
@@ -78,10 +73,5 @@ def second_opinion(
             upheld &= shown(other, upheld)
             if not upheld:
                 break
-    return tuple(f if not accuses(f) or key_of(f) in upheld else doubted(f) for f in findings)
-
-
-def doubted(finding: Finding) -> Finding:
-    """The finding as one that depends on the assumed launch."""
-    message = f"{finding.message} (depends on {ASSUMED})"
-    return evolve(finding, status=Status.POSSIBLE, reason=ASSUMED, message=message)
+    doubtful = (_accuses(finding) and finding.key not in upheld for finding in findings)
+    return tuple(f.doubted(Open.LAUNCH_UNTOLD) if d else f for f, d in zip(findings, doubtful, strict=True))
