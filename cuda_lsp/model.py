@@ -99,6 +99,9 @@ class Scope(enum.Enum):
 WARP_SIZE = 32
 """Lanes of a warp, on every GPU so far; languages and masks have it built in."""
 
+MAX_BLOCK_THREADS = 1024
+"""Threads of a block that every GPU allows."""
+
 
 @frozen
 class GpuModel:
@@ -109,7 +112,7 @@ class GpuModel:
     banks: int = 32
     bank_bytes: int = 4
     warp_size: int = WARP_SIZE
-    max_threads_per_block: int = 1024
+    max_threads_per_block: int = MAX_BLOCK_THREADS
     max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
     max_static_shared: int = 48 * 1024
     max_dynamic_shared: int = 99 * 1024

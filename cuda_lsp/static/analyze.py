@@ -29,6 +29,7 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.static import budgets
 from cuda_lsp.static.background import Answer, Background, budget_of
 from cuda_lsp.static.critical import with_critical_sections
 from cuda_lsp.static.grid_barriers import with_grid_barriers
@@ -37,9 +38,6 @@ from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
-_KEPT_REPORTS = 64  # of texts that no open file has any more
-_OPENING, _TYPING = 0.25, 0.055  # seconds of this thread from the text to what is published of it
-_LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
 
@@ -109,7 +107,7 @@ class Analyzer:
     def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
         started = time.perf_counter()
-        until = time.thread_time() + (_TYPING if path in self._documents else _OPENING)
+        until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
@@ -143,7 +141,7 @@ class Analyzer:
             return None
         translation = document.translation
         translation.reparse(text, focused=self._quick)
-        keys, errors = self._first_tier(translation, time.thread_time() + _TYPING)
+        keys, errors = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
         with self._lock:
             imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
             imagined.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
@@ -263,7 +261,9 @@ class Analyzer:
         errors: list[ToolError] = list(translation.diagnostics)
         for key, source in wanted:
             if not self._is_known(key, translation):
-                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                enough = (
+                    max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
+                )
                 failure = self._analyse(translation, source, key, enough)
                 if failure:
                     errors.append(failure)
@@ -359,7 +359,7 @@ class Analyzer:
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
         old = [key for key in self._reports if key not in live]
-        for key in old[:-_KEPT_REPORTS]:
+        for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]
 
 

@@ -17,12 +17,11 @@ from cuda_lsp.ir.program import Array, Expr, Kernel, Load, Var
 from cuda_lsp.ir.types import INT32, Int, Pointer
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.enumerate import facts_of
 from cuda_lsp.static.schedules.exact_values import Value, evaluator
 
 _NOWHERE = Array("(where a pointer points)", Space.GLOBAL, INT32, (), -1)
-_TRIED = 3
-_MOST = 8  # reads of one array that are compared
 
 
 @lru_cache(maxsize=4)  # as ``facts_of``
@@ -40,13 +39,15 @@ def offset_arrays(kernel: Kernel) -> frozenset[str]:
         array.param.name
         for array, loads in reads.items()
         if array.param is not None and array not in facts.written
-        if any(_neighbours(a, b, values) for a, b in itertools.combinations(loads[:_MOST], 2))
+        if any(
+            _neighbours(a, b, values) for a, b in itertools.combinations(loads[: budgets.MOST_NEIGHBOURS], 2)
+        )
     )
 
 
 def _neighbours(a: Load, b: Load, values: Mapping[Var, Expr]) -> bool:
     here, there = evaluator(a.pointer, _itself), evaluator(b.pointer, _itself)
-    for seed in range(_TRIED):
+    for seed in range(budgets.NEIGHBOUR_TRIALS):
         thread = _Thread(seed, values)
         first, second = here(thread), there(thread)
         if not isinstance(first, tuple) or not isinstance(second, tuple):

@@ -8,7 +8,7 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.findings.conditions import Open
@@ -18,12 +18,6 @@ from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
 from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
-
-_LEAST_SHARE = 0.3
-"""Of the budget, for the other launches together when the first took all of it."""
-
-_RUNNING = 0.1
-"""Of the budget, for executions of each of them."""
 
 
 def refine_with_second_opinion(
@@ -40,12 +34,12 @@ def refine_with_second_opinion(
 
     launch = launches[0]
     others = list(entitled(kernel, launch, misuses))
-    left = max(_LEAST_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
+    left = max(budgets.SECOND_OPINION_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / max(1, len(others)))
 
     def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
         pairs = sorted((here, there) for code, here, there in wanted if code is None)
-        seconds = max(share.kernel, _RUNNING * budget.kernel)  # to execute costs less than to ask the solver
+        seconds = max(share.kernel, budgets.SECOND_OPINION_RUNNING_SHARE * budget.kernel)
         found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())
         if wanted - found:
             found |= accusations(refine_kernel(kernel, (other,), gpu, share).findings)

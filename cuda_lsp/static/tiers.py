@@ -27,6 +27,7 @@ from cuda_lsp.model import (
     Status,
     Verdict,
 )
+from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import (
@@ -61,9 +62,6 @@ from cuda_lsp.static.solver.solve import SolverResult
 _DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
 """What a verdict hangs on."""
 _PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
-_EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
-_GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
-_COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
 
 
 @frozen(eq=False)
@@ -214,7 +212,7 @@ class _Executions:
 
     def under(self, launch: LaunchConfig, arguments: Mapping[str, int]) -> Trace:
         """With these arguments."""
-        share = self.until - (1 - _EXECUTION) * self.left if self.until < math.inf else math.inf
+        share = self.until - (1 - budgets.EXECUTION_SHARE) * self.left if self.until < math.inf else math.inf
         budget = Budget(milliseconds=self.settings.enumeration_budget, until=share)
         trace = execute(self.kernel, launch, arguments, self.settings.gpu, budget)
         self.missed = self.missed or trace.late
@@ -239,7 +237,7 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        limit = min(_GLANCE if glance else _COMPARING, 1000 * self.left)
+        limit = min(budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS, 1000 * self.left)
         order = (*race_findings(trace, limit), *barrier_findings(trace))
         if self.kernel.errors or self.late:  # what broken text does to addresses is no news to its author
             return order
@@ -251,7 +249,7 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
 
     def ordered(other: LaunchConfig) -> Set[SourceRange]:
         trace = None if runs.late else runs.of(other)
-        if trace is None or trace.undecided or not trace.whole or race_findings(trace, _COMPARING):
+        if trace is None or trace.undecided or not trace.whole or race_findings(trace, budgets.COMPARING_MS):
             return frozenset()
         return trace.written
 

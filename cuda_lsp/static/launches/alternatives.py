@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attrs import evolve
 
 from cuda_lsp.ir.program import Axis, Kernel
-from cuda_lsp.model import WARP_SIZE, Dim3, LaunchConfig
+from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, LaunchConfig
 from cuda_lsp.static.launches import blocks
 from cuda_lsp.static.launches.asserted import asserted_extents, with_extents
 from cuda_lsp.static.launches.candidates import passing_extents
@@ -28,7 +28,7 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
     asserted = asserted_extents(kernel)
     if asserted:
         fitting = (with_extents(block, asserted, axes_of(kernel)) for block in others)
-        others = [b for b in fitting if b != launch.block and math.prod(b) <= blocks.MOST_THREADS]
+        others = [b for b in fitting if b != launch.block and math.prod(b) <= MAX_BLOCK_THREADS]
     return _launched(kernel, launch, others)
 
 
@@ -62,6 +62,6 @@ def _others(kernel: Kernel, block: Dim3) -> Sequence[Dim3]:
     if z > 1 and Axis.TID_Z not in axes_of(kernel):
         return [(x, y, 1)]
     if z > 1:
-        return [(x, y, depth) for depth in (z // 2, 2 * z) if 1 < depth <= blocks.MOST_THREADS // (x * y)]
+        return [(x, y, depth) for depth in (z // 2, 2 * z) if 1 < depth <= MAX_BLOCK_THREADS // (x * y)]
     usual = _FLAT if y == 1 else _ROWS_OF_WARPS if rows_are_warps(kernel) else _TILES
     return (blocks.capped(block, block_strides(kernel)), *usual)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cuda_lsp.ir.program import Axis, Kernel
-from cuda_lsp.model import WARP_SIZE, Dim3, Space
+from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, Space
 from cuda_lsp.static.launches.coordinates import THREAD_AXES, axes_of, rows_are_warps
 
-MOST_THREADS = 1024
 _SIDES = (64, 32, 16, 8, 4)
 
 
 def of_collectives(kernel: Kernel) -> Dim3 | None:
     """The block that a ``BlockReduce<T, 256>`` is made for, and no other."""
     x, y, z = (kernel.required.get(f"block_{axis}", 0) for axis in "xyz")
-    return (x, y, z) if 0 < x * y * z <= MOST_THREADS else None
+    return (x, y, z) if 0 < x * y * z <= MAX_BLOCK_THREADS else None
 
 
 def of_template(kernel: Kernel) -> Dim3 | None:
@@ -33,10 +32,10 @@ def of_shared_arrays(kernel: Kernel) -> Dim3 | None:
     shapes = [tuple(n or 0 for n in array.shape) for array in static]
     if Axis.TID_Y in axes_of(kernel):
         tiles = [(_side(shape[1]), _side(shape[0])) for shape in shapes if len(shape) == 2]
-        fitting = [(x, y, 1) for x, y in tiles if x > 1 and y > 1 and x * y <= MOST_THREADS]
+        fitting = [(x, y, 1) for x, y in tiles if x > 1 and y > 1 and x * y <= MAX_BLOCK_THREADS]
         return min(fitting, key=lambda block: block[0] * block[1], default=None)
     rows = (shape[0] for shape in shapes if len(shape) == 1)
-    lengths = [n for n in rows if 2 * WARP_SIZE <= n <= MOST_THREADS and n % WARP_SIZE == 0]
+    lengths = [n for n in rows if 2 * WARP_SIZE <= n <= MAX_BLOCK_THREADS and n % WARP_SIZE == 0]
     return (max(lengths), 1, 1) if lengths else None
 
 

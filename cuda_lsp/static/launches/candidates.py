@@ -14,12 +14,12 @@ from attrs import evolve
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Axis, Kernel
 from cuda_lsp.model import WARP_SIZE, Dim3, LaunchConfig, LaunchSource
+from cuda_lsp.static import budgets
 from cuda_lsp.static.launches import blocks
 from cuda_lsp.static.launches.asserted import asserted_extents, with_extents
 from cuda_lsp.static.launches.coordinates import axes_of
 from cuda_lsp.static.launches.strides import block_strides
 
-MAX_LAUNCHES = 8
 _USUAL = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 Source = Callable[[Kernel, Settings], Sequence[LaunchConfig]]
@@ -55,7 +55,7 @@ def _source_text(kernel: Kernel, settings: Settings) -> Sequence[LaunchConfig]:
     told = {
         (k.block, k.grid, k.dynamic_shared, tuple(sorted(k.arguments.items()))): k for k in kernel.launches
     }
-    chosen = list(told.values())[:MAX_LAUNCHES]
+    chosen = list(told.values())[: budgets.MOST_LAUNCHES]
     return [evolve(k, grid=settings.grid_dim) for k in chosen] if settings.grid_dim else chosen
 
 

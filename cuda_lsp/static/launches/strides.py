@@ -11,12 +11,12 @@ from functools import lru_cache
 
 from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel, Var
 from cuda_lsp.ir.walk import expressions, stripped, subexpressions, walk
-from cuda_lsp.static.launches.blocks import MOST_THREADS
+from cuda_lsp.model import MAX_BLOCK_THREADS
+from cuda_lsp.static import budgets
 from cuda_lsp.static.launches.coordinates import BLOCK_AXES, THREAD_AXES
 from cuda_lsp.static.slicing import assigned_once
 
 _AXES = dict(zip(BLOCK_AXES, THREAD_AXES, strict=True))
-_DEPTH = 6  # of sums in sums, and of variables that hold variables
 
 
 @lru_cache(maxsize=4)  # as ``facts_of``
@@ -26,10 +26,10 @@ def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
     found: dict[Axis, int] = {}
     for e in subexpressions(expressions(kernel.body)):
         if isinstance(e, Binary) and e.op is BinaryOp.ADD:
-            terms = list(_terms(e, values, _DEPTH))
+            terms = list(_terms(e, values, budgets.MOST_INDIRECTIONS))
             threads = {t.axis for t in terms if isinstance(t, Builtin)}
             for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
-                if axis in threads and 1 < extent <= MOST_THREADS:
+                if axis in threads and 1 < extent <= MAX_BLOCK_THREADS:
                     found[axis] = min(extent, found.get(axis, extent))
     return found
 
@@ -46,7 +46,7 @@ def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:
 
 def _plain(e: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Without casts, and variables that hold one value."""
-    for _ in range(_DEPTH):
+    for _ in range(budgets.MOST_INDIRECTIONS):
         e = stripped(e)
         known = values.get(e) if isinstance(e, Var) else None
         if known is None:

@@ -20,12 +20,11 @@ from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Float, Int
 from cuda_lsp.ir.walk import operands, pointers, used, variables
 from cuda_lsp.model import Dim3, Finding
+from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.launches.coordinates import THREAD_AXES
 from cuda_lsp.static.slicing import Slice
 
-_MOST_TRIED = 4000
-_MOST_VALUES = 16
 _OF_FLOATS: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
     BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
     BinaryOp.LT: operator.lt, BinaryOp.LE: operator.le, BinaryOp.GT: operator.gt, BinaryOp.GE: operator.ge,
@@ -138,7 +137,7 @@ class _Search:
         choices = itertools.product(*(self._fitting(array, numbers) for array in arrays))
         found: dict[Array, float] = {}
         matters = False  # some choice is known to be wrong
-        for values in itertools.islice(choices, _MOST_TRIED):
+        for values in itertools.islice(choices, budgets.MOST_CONTENTS_TRIED):
             self.fill = dict(zip(arrays, values, strict=True))
             held = [self._holds(*one) for one in needed]
             if False in held:
@@ -163,7 +162,7 @@ class _Search:
             for part in self._named(e):
                 if math.isfinite(part):
                     found |= {part, part - 1, part + 1}
-        return sorted(found, key=abs)[:_MOST_VALUES]
+        return sorted(found, key=abs)[: budgets.MOST_CONTENTS_VALUES]
 
     def _named(self, e: Expr) -> Iterator[float]:
         pending, seen = [e], set[int]()

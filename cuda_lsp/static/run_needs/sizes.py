@@ -9,11 +9,12 @@ import numpy as np
 
 from cuda_lsp.ir.program import Array, Kernel
 from cuda_lsp.model import GpuModel, LaunchConfig, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data
 
-_BUDGET = Budget(milliseconds=60.0)
+_BUDGET = Budget(milliseconds=budgets.SIZING_MS)
 _ALIGNED = 16  # bytes; the size of dynamic shared memory is a multiple
 
 
