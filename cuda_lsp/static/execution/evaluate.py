@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes
 from cuda_lsp.ir.program import (
     AddressOf,
@@ -34,7 +35,6 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
-from cuda_lsp.static.execution.exchange import exchange
 from cuda_lsp.static.execution.ranges import fits_type, outcome_by_bounds, result_bounds, truth_bounds
 from cuda_lsp.static.execution.values import (
     Address,
@@ -366,9 +366,9 @@ class Evaluator:
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
-        exchanged = exchange(e.name, operands, self.executing, self.threads, self.sure)
-        if exchanged is not None:
-            return exchanged
+        row = EXCHANGES.get(e.name)
+        if row is not None:
+            return self._exchange(row, operands, e)
         operand = e.operands[0].type if e.operands else e.type
         if e.name in INTRINSICS and isinstance(operand, Int) and isinstance(e.type, Int):
             numbers = [o for o in operands if isinstance(o, int)]
@@ -376,13 +376,23 @@ class Evaluator:
                 return INTRINSICS[e.name](numbers, operand)
             if not any(isinstance(o, Data) for o in operands):
                 return intrinsic_lanes(e.name, [np.asarray(o) for o in operands], operand, e.type)
-        if e.name.startswith("__syncthreads_"):
-            reasons = [o.reason for o in operands if isinstance(o, Data)] or ["a block-wide vote"]
-            return self.fresh(reasons[0], Spread.BLOCK)
         if e.name in INTRINSICS or isinstance(e.type, Float):
             return self._derived(e.name, operands)
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
+
+    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: Intrinsic) -> Value:
+        """Known operands are exchanged where it is known who takes part (a shuffle does not ask)."""
+        data = [o.reason for o in operands if isinstance(o, Data)]
+        known = [o for o in operands if not isinstance(o, Data)]
+        sure = self.sure or row.source is not None
+        if not data and sure and self.executing.ndim == 1 and isinstance(e.type, Int):
+            result = values_of(row, known, self.executing, self.threads, e.type)
+            if result is not None:
+                return result
+        if row.reach is Reach.BLOCK:
+            return self.fresh(data[0] if data else "a block-wide vote", Spread.BLOCK)
+        return self.fresh(data[0] if data else f"the result of {e.name}", weak=not data)
 
 
 # -------------------------------------------------------------------------------------- helpers

@@ -429,8 +429,6 @@ class _Machine:
         known = [v for v in values if isinstance(v, int)]
         if len(known) != len(values) or not e.operands or not isinstance(e.operands[0].type, Int):
             return None
-        if e.name in ("min", "umin", "max", "umax"):
-            return (min if "min" in e.name else max)(known)
         function = ops.INTRINSICS.get(e.name)
         return function(tuple(known), e.operands[0].type) if function is not None else None
 
