@@ -61,8 +61,5 @@ MOST_CONTENTS_TRIED = 4000
 MOST_CONTENTS_VALUES = 16
 """Of one array, near the numbers that the conditions name."""
 
-NEIGHBOUR_TRIALS = 3
-"""Random numbers under which two pointers have to be one element apart, whatever variables hold."""
-
 MOST_NEIGHBOURS = 8
 """Reads of one array that are compared."""

@@ -53,7 +53,7 @@ from cuda_lsp.ir.types import BOOL
 from cuda_lsp.ir.walk import pointers, stripped, used, variables, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.critical import substituted
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Var
+from cuda_lsp.ir.program import Array, Expr, Kernel, Var
 from cuda_lsp.ir.walk import pointers, subexpressions, walk
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import array_bytes
+from cuda_lsp.static.linear import linear
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.slicing import Slice
 
@@ -90,32 +91,12 @@ class _Terms:
             mine[array] = max(factor, mine.get(array, factor), key=abs)
 
     def of(self, e: Expr) -> Mapping[Array, int]:
-        if isinstance(e, Var):
-            return self.known.get(e, {})
-        if isinstance(e, ir.Cast):
-            return self.of(e.operand)
-        if isinstance(e, ir.Select):
-            return {**self.of(e.otherwise), **self.of(e.then)}
-        if isinstance(e, ir.Offset):
-            return _sum(self.of(e.pointer), self.of(e.bytes), 1)
-        return self._of_binary(e) if isinstance(e, ir.Binary) else {}
-
-    def _of_binary(self, e: ir.Binary) -> Mapping[Array, int]:
-        left, right = self.of(e.left), self.of(e.right)
-        if e.op in (BinaryOp.ADD, BinaryOp.SUB):
-            return _sum(left, right, 1 if e.op is BinaryOp.ADD else -1)
-        if e.op is BinaryOp.MUL and isinstance(e.right, ir.Const):
-            return _scaled(left, int(e.right.value))
-        if e.op is BinaryOp.MUL and isinstance(e.left, ir.Const):
-            return _scaled(right, int(e.left.value))
-        if e.op is BinaryOp.SHL and isinstance(e.right, ir.Const):
-            return _scaled(left, 1 << int(e.right.value))
-        return {}  # masks and remainders keep the value small by themselves
-
-
-def _sum(a: Mapping[Array, int], b: Mapping[Array, int], sign: int) -> Mapping[Array, int]:
-    return {array: a.get(array, 0) + sign * b.get(array, 0) for array in {**a, **b}}
-
-
-def _scaled(terms: Mapping[Array, int], factor: int) -> Mapping[Array, int]:
-    return {array: known * factor for array, known in terms.items()}
+        found: dict[Array, int] = {}
+        for part, factor in linear(e).items():  # masks and remainders keep the value small by themselves
+            if isinstance(part, ir.Select):
+                known = {**self.of(part.otherwise), **self.of(part.then)}
+            else:
+                known = self.known.get(part, {}) if isinstance(part, Var) else {}
+            for array, times in known.items():
+                found[array] = found.get(array, 0) + factor * times
+        return found
