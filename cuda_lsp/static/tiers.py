@@ -28,6 +28,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.alignment import alignment_findings
 from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import (
@@ -241,7 +242,12 @@ class _Executions:
         order = (*race_findings(trace, limit), *barrier_findings(trace))
         if self.kernel.errors or self.late:  # what broken text does to addresses is no news to its author
             return order
-        return (*order, *bounds_findings(trace), *uninitialised_findings(trace))
+        return (
+            *order,
+            *bounds_findings(trace),
+            *uninitialised_findings(trace),
+            *alignment_findings(trace),
+        )
 
 
 def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
