@@ -41,7 +41,7 @@ class AtomicRow:
     """One operation.
 
     ``cuda``: its name behind ``atomic``. ``fetch``: C++ and nvcc know it as ``fetch_…``. ``neutral``: the
-    operand with which it changes nothing. ``moves``: which way its operand, or 1 for ``inc``, moves a counter.
+    operand with which it changes nothing. ``moves``: which way its operand (``inc``: 1) moves a counter.
     ``swaps``: gives what it found for another value, so that it may take a lock. ``selects``: what it leaves
     is what it found or an operand. ``reads``, ``writes``: memory, in general.
     """

@@ -45,7 +45,7 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
-from cuda_lsp.static.findings.conditions import Needs, Open, Sampled, Unconfirmed
+from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
@@ -282,11 +282,11 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
-    example = Sampled(tuple((name, arguments[name]) for name in free_scalars(runs.kernel, launch)))
+    example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example) for finding in found]
 
 
-def _under(finding: Diagnosis, example: Sampled) -> Diagnosis:
+def _under(finding: Diagnosis, example: Example) -> Diagnosis:
     hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
     return finding.needing(example) if hangs else finding
 

@@ -96,27 +96,20 @@ def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
     return result
 
 
-def _undefined(op: ir.BinaryOp, b: int, type: Int) -> bool:
-    """C++ does not say what comes out."""
-    if op in (ir.BinaryOp.DIV, ir.BinaryOp.REM):
-        return b == 0
-    return op in (ir.BinaryOp.SHL, ir.BinaryOp.SHR) and not 0 <= b < type.bits
-
-
 def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
-    python, type, op = ops.BINARY[e.op].python, e.left.type, e.op
+    exact, type, op = ops.BINARY[e.op].exact, e.left.type, e.op
 
     def result(t: Any) -> Value:
         a, b = left(t), right(t)
         if isinstance(a, int) and isinstance(b, int) and isinstance(type, Int):
-            return None if _undefined(op, b, type) else python(a, b, type)
+            return exact(a, b, type)
         if op is ir.BinaryOp.AND and (a == 0 or b == 0):
             return 0
         if op is ir.BinaryOp.OR and ((isinstance(a, int) and a) or (isinstance(b, int) and b)):
             return 1
         if not isinstance(a, tuple) or not isinstance(b, tuple) or a[0] is not b[0]:
             return None
-        return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
+        return exact(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
 
     return result
 
