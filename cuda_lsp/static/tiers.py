@@ -29,7 +29,7 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.alignment import alignment_findings
-from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
+from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import (
     bounds_findings,
@@ -228,9 +228,9 @@ class _Executions:
         accusing = self._accusing(trace)
         if self.kernel.errors or self.late:
             return accusing
-        thresholds = BankThresholds(extra_wavefronts=max(1, self.settings.min_bank_ways - 1))
+        banks = bank_findings(trace, max(1, self.settings.min_bank_ways - 1))
         optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, self.settings) else ()
-        return (*accusing, *bank_findings(trace, thresholds), *coalescing_findings(trace), *optional)
+        return (*accusing, *banks, *coalescing_findings(trace), *optional)
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
         """What a launch shows to be wrong for every argument, ``wanted`` or not."""
