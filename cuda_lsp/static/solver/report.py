@@ -14,11 +14,11 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import Axis, BarrierScope
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
-from cuda_lsp.static.assumed import axes_of, unlike
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
 from cuda_lsp.static.solver.contents import Cells, Met, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of

@@ -21,7 +21,7 @@ from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import work
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.cells import Cells
