@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
+from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
 from cuda_lsp.static.symbolic.terms import Term
 
 _VAGUE = "certain values"
@@ -22,7 +22,7 @@ MAX_QUERIES = 24
 
 def condition_of(p: Problem, facts: Term, query: Query) -> str | None:
     """None: the race needs no parameter. Else the condition; "" is never returned."""
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     return needed_condition(formula, query) if query.parameters(formula) else None
 
 

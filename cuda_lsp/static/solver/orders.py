@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.walk import memory_name
@@ -22,7 +22,7 @@ MAX_PLACES = 6
 
 def order_of(p: Problem, facts: Term, query: Query) -> str | None:
     """What keeps the two accesses apart: "`row` ascends"; None: that alone does not."""
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     names = {memory_name(array): array.name for array in query.kernel.arrays}
     places: dict[str, list[Term]] = defaultdict(list)
     for part in t.subterms(formula):

@@ -32,7 +32,7 @@ from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_cont
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
-from cuda_lsp.static.solver.rows import Pitch
+from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.witness import (
     NeedsData,
     Run,
