@@ -8,14 +8,16 @@ import time
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Status
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Space, Status
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.schedules.code import Touch, linear_code
 from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Contents, argument_sets
 from cuda_lsp.static.schedules.real_memory import Memory
-from cuda_lsp.static.schedules.report import every_pair, races_by_running
+from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.schedules.run import Pending, Schedule, runners_of, threads_of
 from cuda_lsp.static.schedules.run import Status as Standing
+from cuda_lsp.static.schedules.search import Sites
 
 GPU = GpuModel("test", (9, 0))
 PASCAL = GpuModel("older", (6, 0))
@@ -32,9 +34,17 @@ def races(
     """What executions of the first kernel show, of all its pairs of places."""
     kernel = lowered(text)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=source)
-    pairs = list(dict.fromkeys(every_pair(data_flow(kernel))))
-    found = races_by_running(kernel, launch, gpu, pairs, time.perf_counter() + 120)
+    found = races_by_running(kernel, launch, gpu, every_pair(kernel), time.perf_counter() + 120)
     return list(found.values())
+
+
+def every_pair(kernel: Kernel) -> list[Sites]:
+    """Places that may conflict."""
+    memory = (Space.SHARED, Space.GLOBAL)
+    places = [a for a in data_flow(kernel).accesses if any(x.space in memory for x in a.arrays)]
+    both = itertools.combinations_with_replacement(places, 2)
+    pairs = (sorted((a.site.range, b.site.range)) for a, b in both if a.arrays & b.arrays)
+    return list(dict.fromkeys((first, second) for first, second in pairs))
 
 
 def final_values(text: str, array: str, count: int, block: int = 32) -> list[object]:

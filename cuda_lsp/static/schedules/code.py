@@ -16,9 +16,10 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.schedules.exact_values import OFFERED, Evaluate, evaluator, exchanges
-from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
+from cuda_lsp.static.slicing import Slice, tracked
 
 
 @frozen(eq=False)
@@ -52,6 +53,7 @@ class Touch:
     op: str = ""
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
+    elementwise: bool = False
     constant: bool = False
 
 
@@ -246,7 +248,7 @@ class _Writer:
             self.code.append(
                 Touch(
                     pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
-                    scope=s.scope,
+                    scope=s.scope, elementwise=s.elementwise,
                 )
             )  # fmt: skip
 
@@ -291,14 +293,14 @@ class _Writer:
                 case ir.Block():
                     passable &= self._effects(s.body, slots, stores)
                 case ir.Copy():
-                    stores.append(self.expression(_root(s.destination)))
+                    stores.append(self.expression(root(s.destination)))
                 case ir.Store():
-                    stores.append(self.expression(_root(s.pointer)))
+                    stores.append(self.expression(root(s.pointer)))
                 case ir.Assign() | ir.Load() | ir.Atomic():
                     if s.var is not None:
                         slots.add(self.slot(s.var))
                     if isinstance(s, ir.Atomic):
-                        stores.append(self.expression(_root(s.pointer)))
+                        stores.append(self.expression(root(s.pointer)))
                 case _:
                     pass
         return passable
@@ -337,9 +339,3 @@ class _Writer:
 
     def expression(self, e: ir.Expr) -> Evaluate:
         return evaluator(e, self.slot)
-
-
-def _root(pointer: ir.Expr) -> ir.Expr:
-    while isinstance(pointer, ir.Offset | ir.Cast):
-        pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
-    return pointer

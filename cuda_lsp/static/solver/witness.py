@@ -13,10 +13,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
-from cuda_lsp.ir import ops
+from cuda_lsp.ir import conflicts, ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.walk import root
 from cuda_lsp.model import Dim3, Mode, Scope, Site, Space
 from cuda_lsp.static import work
 
@@ -66,9 +67,14 @@ class ThreadAccess:
     mode: Mode
     passed: int
     scope: Scope | None
+    elementwise: bool
     chosen: tuple[Site, bool] | None = None
     rounds: tuple[int, ...] = ()
     held: frozenset[tuple[Array, int, Scope | None]] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return self.stop - self.start
 
 
 @frozen
@@ -189,7 +195,7 @@ class _Machine:
                 if place is not None and place.array.space is Space.LOCAL:
                     self._keep(place, s.type.size, self.value(s.value))
             case ir.Atomic():
-                self._access(s.pointer, s.type.size, s.mode, s.site, s.scope)
+                self._access(s.pointer, s.type.size, s.mode, s.site, s.scope, s.elementwise)
                 if s.var is not None:
                     self.values[s.var] = None
             case ir.Copy():
@@ -321,8 +327,7 @@ class _Machine:
                     pass
 
     def _uninteresting(self, pointer: ir.Expr) -> None:
-        while isinstance(pointer, ir.Offset | ir.Cast):
-            pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
+        pointer = root(pointer)
         if isinstance(pointer, ir.Var):
             held = self.values.get(pointer)
             array = held.array if isinstance(held, Place) else None
@@ -334,7 +339,13 @@ class _Machine:
             self.cells = {k: v for k, v in self.cells.items() if k[0] is not array}
 
     def _access(
-        self, pointer: ir.Expr, size: int, mode: Mode, site: Site, scope: Scope | None = None
+        self,
+        pointer: ir.Expr,
+        size: int,
+        mode: Mode,
+        site: Site,
+        scope: Scope | None = None,
+        elementwise: bool = False,
     ) -> Place | None:
         place = self.value(pointer)
         if not isinstance(place, Place):
@@ -353,6 +364,7 @@ class _Machine:
                 mode,
                 passed,
                 scope,
+                elementwise,
                 self.chosen,
                 tuple(self.rounds),
                 self.held,
@@ -476,13 +488,6 @@ def collide(
 
 
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
-    if any(scope and (same_block or scope is not Scope.BLOCK) for _, _, scope in a.held & b.held):
+    if any(conflicts.lock_orders(scope, scope, same_block) for _, _, scope in a.held & b.held):
         return False
-    if not (a.mode.writes or b.mode.writes):
-        return False
-    if a.mode.atomic and b.mode.atomic:
-        if a.array.space is Space.SHARED and not same_block:
-            return False
-        mixed = a.stop - a.start != b.stop - b.start
-        return mixed or (not same_block and Scope.BLOCK in (a.scope, b.scope))
-    return same_block or a.array.space is Space.GLOBAL
+    return conflicts.seen_by_both(a.array, same_block) and conflicts.conflicting(a, b, same_block)
