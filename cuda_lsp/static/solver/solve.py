@@ -115,7 +115,7 @@ class _Refinement:
     # -- one launch
 
     def _settled(self, launch: LaunchConfig) -> Attempt:
-        """Loops in closed form; what that leaves open is executed; then loops with barriers round by round."""
+        """Loops in closed form; what that leaves open is executed; then loops of barriers round by round."""
         attempt = self._attempt(launch, 0)
         self._run_what_is_open(launch, attempt)
         return attempt.better_of(self._attempt(launch, UNROLL)) if attempt.open else attempt

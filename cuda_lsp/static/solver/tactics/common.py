@@ -1,4 +1,4 @@
-"""Pairs that differ in conditions on data only, proved at once: without these conditions they are one pair."""
+"""Pairs that differ in conditions on data only, proved at once: without these conditions they are one."""
 
 from __future__ import annotations
 

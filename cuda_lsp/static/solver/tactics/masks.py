@@ -19,7 +19,7 @@ from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
 def powers_of_two(pair: OpenPair) -> Proved | None:
-    """Impossible for every power of two that a mask's size may be, which is taken for granted of parameters."""
+    """Impossible for every power of two that a mask's size may be, which parameters are taken to be."""
     p, query = pair.p, pair.query
     masks = _mask_cases(p.formula, query.where.free)
     if masks is None or not masks.text or speaks_against_powers(p, masks.size, query):

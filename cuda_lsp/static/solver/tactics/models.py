@@ -1,4 +1,4 @@
-"""A model of the pair becomes a finding when it happens on plain integers; else one whose loops end early does."""
+"""A model of the pair becomes a finding when it happens on plain integers; else one of early rounds may."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Answer = Proved | Shown | GaveUp
 
 @define(eq=False)
 class Group:
-    """Pairs that differ in conditions on data only. ``answer``: for all of them, once it was ``asked`` for."""
+    """Pairs that differ in conditions on data only. ``answer``: for all of them, once ``asked`` for."""
 
     members: int = 0
     asked: bool = False
