@@ -28,12 +28,10 @@ def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
 
     def in_common(pair: OpenPair) -> Proved | None:
         group = pair.group
-        if group.members < 2:
-            return None
         if not group.asked:
             group.asked = True
             common = evolve(pair.p, guards=_without_data(pair.p.guards, pair.query))
-            if not any(meetings(common, pair.facts, pair.query)):
+            if group.members > 1 and not any(meetings(common, pair.facts, pair.query)):
                 answer = first_answer(proofs, evolve(pair, p=common))
                 group.answer = answer if isinstance(answer, Proved) else None
         return group.answer
