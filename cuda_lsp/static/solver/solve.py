@@ -33,9 +33,10 @@ from cuda_lsp.static.symbolic.encode import closure
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.intervals import OwnCopy, Relation, TooManyPairs, barriers, unfinished_copies
 from cuda_lsp.static.symbolic.launch import related, setting
+from cuda_lsp.static.symbolic.scene import TooLarge
+from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op
 from cuda_lsp.static.symbolic.values import forget
-from cuda_lsp.static.symbolic.walk import TooLarge, summarise
 
 UNROLL = 12
 """Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""

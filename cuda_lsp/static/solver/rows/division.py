@@ -34,10 +34,9 @@ def divide(term: Term, pitch: Term) -> tuple[Term, Term]:
     row: dict[t.Monomial, int] = {}
     column: dict[t.Monomial, int] = {}
     for atoms, factor in t.monomials(term).items():
-        if pitch in atoms:
-            rest = list(atoms)
-            rest.remove(pitch)
-            row[tuple(rest)] = factor
+        rest = t.without(atoms, (pitch,))
+        if rest is not None:
+            row[rest] = factor
         else:
             column[atoms] = factor
     return t.from_monomials(row), t.from_monomials(column)
@@ -64,14 +63,9 @@ def _factor_of(atoms: t.Monomial, count: int, times: int, column: Term) -> Term 
     """What the column has ``atoms`` multiplied with, where the row has them ``count / times`` times."""
     found: dict[t.Monomial, int] = {}
     for monomial, factor in t.monomials(column).items():
-        rest = list(monomial)
-        for atom in atoms:
-            if atom not in rest:
-                break
-            rest.remove(atom)
-        else:
-            if not varies(tuple(rest)):
-                found[tuple(rest)] = factor * times
+        rest = t.without(monomial, atoms)
+        if rest is not None and not varies(rest):
+            found[rest] = factor * times
     if any(factor % count for factor in found.values()):
         return None
     return t.from_monomials({m: factor // count for m, factor in found.items()})

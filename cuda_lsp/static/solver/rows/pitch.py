@@ -18,7 +18,7 @@ from cuda_lsp.model import Mode, Space
 from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
-from cuda_lsp.static.symbolic.digits import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 _MAX_PITCHES, _MAX_READINGS = 4, 3

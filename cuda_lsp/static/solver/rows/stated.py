@@ -16,7 +16,7 @@ from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, unit_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem
-from cuda_lsp.static.symbolic.digits import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _ANY = 1 << 20
