@@ -63,8 +63,9 @@ class Copies:
         if s.team is None:
             return None
         threads, warp = self.trace.threads, self.trace.gpu.warp_size
-        lane: Lanes = np.arange(mask.may.shape[-1])
-        block, thread = lane // threads, lane % threads
+        lane: Lanes = np.arange(mask.may.shape[-1], dtype=np.int64)
+        block: Lanes = lane // threads
+        thread: Lanes = lane % threads
         if s.team is BarrierScope.TILE and s.team_size:
             return block * threads + thread // s.team_size
         if s.team in (BarrierScope.COALESCED, BarrierScope.WARP):
