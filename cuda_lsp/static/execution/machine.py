@@ -74,6 +74,7 @@ class Machine(Execution):
             raise OutOfTime("it takes longer than a pause in the typing")
 
     def _if(self, s: ir.If, mask: Mask) -> Mask | None:
+        self.eval.executed_by(mask.may, mask.sure)
         condition = self.eval.scalar(s.condition)
         if isinstance(condition, int):
             return self.run(s.then if condition else s.otherwise, mask)
