@@ -9,17 +9,18 @@ import numpy as np
 
 from cuda_lsp.ir.program import Incomplete
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import Code, Finding, Space, Status, Witness
-from cuda_lsp.static import messages
+from cuda_lsp.model import Code, Space, Status, Witness
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 _MAX_BYTES = 1 << 20
 
 
-def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
+def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``shared-out-of-bounds``: one per access site."""
-    found: dict[object, Finding] = {}
+    found: dict[object, Diagnosis] = {}
     for path in trace.paths:
         for a in {a.signature: a for a in path.accesses}.values():
             size = array_bytes(a.array, trace.launch)
@@ -33,31 +34,32 @@ def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, chosen: bool) -> Finding:
+def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, chosen: bool) -> Diagnosis:
     at = tuple(int(i[0]) for i in np.nonzero(outside))
     lane, byte = at[-1], int(offset[at])
-    where = messages.subscript(a.array, byte)
+    where = words.subscript(a.array, byte)
     extent = size // max(a.array.element.size, 1)
     text = (
-        f"{messages.thread(trace.thread(lane))} {messages.doing(a.mode, a.site)}: {where} is outside "
+        f"{words.thread(trace.thread(lane))} {words.doing(a.mode, a.site)}: {where} is outside "
         f"{a.array.name}, which has {extent} elements ({size} bytes)"
     )
-    index = messages.element(a.array, byte)
-    witness = Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index)
-    return Finding(
-        code=Code.SHARED_OUT_OF_BOUNDS,
-        status=Status.POSSIBLE if chosen and a.decided else Status.PROVED,
-        message=text,
-        kernel=trace.kernel.name,
-        site=a.site,
-        witness=witness,
-        launch=trace.launch,
-    )
+    status = Status.POSSIBLE if chosen and a.decided else Status.PROVED
+    return _diagnosis(Code.SHARED_OUT_OF_BOUNDS, status, text, trace, a, lane, byte)
 
 
-def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
+def leaves_arrays(trace: Trace) -> bool:
+    """Some thread surely accesses shared memory outside the array."""
+    return any(finding.status is Status.PROVED for finding in bounds_findings(trace))
+
+
+def misuses_arrays(trace: Trace) -> bool:
+    """Some thread surely leaves a shared array, or reads what no thread has written there."""
+    return leaves_arrays(trace) or any(f.status is Status.PROVED for f in uninitialised_findings(trace))
+
+
+def uninitialised_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
-    found: dict[object, Finding] = {}
+    found: dict[object, Diagnosis] = {}
     for path in trace.paths:
         if not path.orders:  # barriers of some threads: what is executed first need not come first
             _read_before_write(trace, path, found)
@@ -66,7 +68,7 @@ def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -> None:
+def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis]) -> None:
     written: dict[int, Flags] = {}
     blind = {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
     volatile = {a.array.id for a in path.accesses if a.copied}
@@ -97,19 +99,19 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -
                 found[a.site.range] = _uninitialised(trace, a, offset, fresh)
 
 
-def _uninitialised(trace: Trace, a: Access, offset: Lanes, fresh: Flags) -> Finding:
+def _uninitialised(trace: Trace, a: Access, offset: Lanes, fresh: Flags) -> Diagnosis:
     at = tuple(int(i[0]) for i in np.nonzero(fresh))
     lane, byte = at[-1], int(offset[at])
-    where = messages.subscript(a.array, byte)
+    where = words.subscript(a.array, byte)
     name = a.site.text or where
-    text = f"{messages.thread(trace.thread(lane))} reads {name}: no thread has written {where} before"
-    index = messages.element(a.array, byte)
-    return Finding(
-        code=Code.SHARED_UNINITIALISED,
-        status=Status.PROVED,
-        message=text,
-        kernel=trace.kernel.name,
-        site=a.site,
-        witness=Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index),
-        launch=trace.launch,
-    )
+    text = f"{words.thread(trace.thread(lane))} reads {name}: no thread has written {where} before"
+    return _diagnosis(Code.SHARED_UNINITIALISED, Status.PROVED, text, trace, a, lane, byte)
+
+
+def _diagnosis(
+    code: Code, status: Status, text: str, trace: Trace, a: Access, lane: int, byte: int
+) -> Diagnosis:
+    """Of what one lane does at one byte."""
+    thread = trace.thread(lane)
+    witness = Witness((thread, thread), None, a.array.name, words.element(a.array, byte))
+    return Diagnosis(code, status, text, trace.kernel.name, a.site, witness=witness, launch=trace.launch)

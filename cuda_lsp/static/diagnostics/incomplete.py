@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.ir.program import Block, If, Incomplete, Kernel, Loop, Stmt
-from cuda_lsp.model import Code, Finding, LaunchConfig, Status
+from cuda_lsp.model import Code, LaunchConfig, Status
+from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 
 def incomplete_statements(statements: Sequence[Stmt]) -> Iterator[Incomplete]:
@@ -25,23 +27,18 @@ def incomplete_statements(statements: Sequence[Stmt]) -> Iterator[Incomplete]:
             yield from incomplete_statements(statement.body)
 
 
-def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Finding, ...]:
+def incomplete_findings(kernel: Kernel, launch: LaunchConfig) -> tuple[Diagnosis, ...]:
     """One ``analysis-incomplete`` a place."""
-    found: dict[object, Finding] = {}
+    found: dict[object, Incomplete] = {}
     for statement in incomplete_statements(kernel.body):
-        found.setdefault(
-            statement.site.range,
-            Finding(
-                code=Code.ANALYSIS_INCOMPLETE,
-                status=Status.POSSIBLE,
-                message=f"{statement.construct} is not analysed: {statement.reason}",
-                kernel=kernel.name,
-                site=statement.site,
-                reason=statement.reason,
-                launch=launch,
-            ),
+        found.setdefault(statement.site.range, statement)
+    return tuple(
+        Diagnosis(
+            Code.ANALYSIS_INCOMPLETE, Status.POSSIBLE, f"{s.construct} is not analysed: {s.reason}",
+            kernel.name, s.site, doubt=OnData(s.reason), launch=launch,
         )
-    return tuple(found.values())
+        for s in found.values()
+    )  # fmt: skip
 
 
 def reasons(kernel: Kernel) -> tuple[str, ...]:

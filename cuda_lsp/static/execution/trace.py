@@ -229,6 +229,11 @@ class Trace:
         return self.launch.threads
 
     @property
+    def written(self) -> set[SourceRange]:
+        """The places at which some thread writes."""
+        return {a.site.range for path in self.paths for a in path.accesses if a.mode.writes}
+
+    @property
     def lanes(self) -> int:
         return self.threads * len(self.blocks)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from cuda_lsp.model import Finding, Verdict
-from cuda_lsp.static.solver.report import is_certain
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
 from cuda_lsp.static.symbolic.affine import Problem
 
@@ -17,9 +17,9 @@ MAX_DOUBTS = 4
 class Attempt:
     """One pass over a kernel under one setting."""
 
-    findings: dict[Sites, Finding] = field(factory=dict[Sites, Finding])
+    findings: dict[Sites, Diagnosis] = field(factory=dict[Sites, Diagnosis])
     doubts: dict[Sites, str] = field(factory=dict[Sites, str])
-    others: list[Finding] = field(factory=list[Finding])
+    others: list[Diagnosis] = field(factory=list[Diagnosis])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
     mixed: bool = False  # threads may wait at different barriers
@@ -38,7 +38,7 @@ class Attempt:
     @property
     def certain(self) -> frozenset[Sites]:
         """Places of races that are shown for sure."""
-        return frozenset(sites for sites, finding in self.findings.items() if is_certain(finding))
+        return frozenset(sites for sites, finding in self.findings.items() if finding.certain)
 
     @property
     def open(self) -> list[Sites]:
@@ -86,7 +86,7 @@ class Attempt:
 
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict and, when undecided, why."""
-        if any(is_certain(f) for f in self.findings.values()):
+        if any(f.certain for f in self.findings.values()):
             return Verdict.RACY, (*self.reasons, *self._doubts_told())
         if self.decided:
             return Verdict.RACE_FREE, ()

@@ -14,8 +14,9 @@ from threading import Lock
 from attrs import field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Verdict
+from cuda_lsp.model import Code, GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import work
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
@@ -68,7 +69,7 @@ class SolverResult:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnosis, ...] = ()
     stats: Stats = field(factory=Stats)
     every_launch: bool = False
     assumptions: tuple[str, ...] = ()
@@ -131,7 +132,7 @@ class _Refinement:
 
     def _glance(
         self, launch: LaunchConfig, candidates: Sequence[Candidate], query: Query
-    ) -> dict[Sites, Finding]:
+    ) -> dict[Sites, Diagnosis]:
         """Races that hang on data, if a few executions show them: the solver need not look for these."""
         until = min(self.deadline, work.now() + _GLANCE * self.budget.kernel)
         wanted = [sites_of(p.pair) for p, _ in candidates if solve_report.data_dependence(p, query)]
@@ -139,7 +140,7 @@ class _Refinement:
 
     def _races_by_running(
         self, launch: LaunchConfig, wanted: list[Sites], until: float, glance: bool = False
-    ) -> dict[Sites, Finding]:
+    ) -> dict[Sites, Diagnosis]:
         return races_by_running(self.kernel, launch, self.gpu, wanted, until, glance=glance)
 
     def _attempt(self, launch: LaunchConfig, unroll: int) -> Attempt:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Set
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.model import Mode, Space
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Drawing, Summary, accesses
 from cuda_lsp.static.symbolic.loops import walk_loop

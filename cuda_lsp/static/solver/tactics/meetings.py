@@ -12,7 +12,7 @@ from attrs import evolve
 
 from cuda_lsp.static.solver import query as z3
 from cuda_lsp.static.solver.query import Outcome, Query, is_linear
-from cuda_lsp.static.solver.report import is_certain, race_finding
+from cuda_lsp.static.solver.report import race_finding
 from cuda_lsp.static.solver.rows.pitch import meetings_in_a_row
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Shown
 from cuda_lsp.static.symbolic import terms as t
@@ -24,7 +24,7 @@ def in_a_row(pair: OpenPair) -> Shown | None:
     """The first meeting that is certain when it is run again."""
     for within, answer in meetings(pair.p, pair.facts, pair.query):
         finding = race_finding(within, pair.facts, answer, pair.query, pair.launch)
-        if finding is not None and is_certain(finding):
+        if finding is not None and finding.certain:
             return Shown(finding)
     return None
 

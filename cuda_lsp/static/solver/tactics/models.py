@@ -6,7 +6,8 @@ import re
 
 from attrs import evolve
 
-from cuda_lsp.model import Finding
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
@@ -26,7 +27,7 @@ _ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
 def already_shown(pair: OpenPair) -> Shown | None:
     """What is certain of these places needs no second finding."""
     known = pair.known
-    certain = known is not None and report.is_certain(known) and not known.same_value
+    certain = known is not None and known.certain and not known.same_value
     return Shown(known) if known is not None and certain else None
 
 
@@ -39,14 +40,14 @@ def replayed(pair: OpenPair) -> Shown | GaveUp:
             return GaveUp(OUT_OF_TIME)
         return Shown(pair.known or report.unexcluded(p, facts, query, launch))
     finding = report.race_finding(p, facts, answer, query, launch)
-    if finding is None or finding.reason == report.TOO_LONG:
+    if finding is None or finding.doubt is Open.REPLAY:
         finding = _in_early_rounds(pair) or finding
     if finding is None:
         return GaveUp(_not_replayed(query))
     return Shown(report.with_broken_rows(finding, pair.broken) if pair.broken is not None else finding)
 
 
-def _in_early_rounds(pair: OpenPair) -> Finding | None:
+def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
     """The certain race of a model with positive sizes whose loops run a few rounds, which can be replayed."""
     p, facts, query = pair.p, pair.facts, pair.query
     counters = [
@@ -60,7 +61,7 @@ def _in_early_rounds(pair: OpenPair) -> Finding | None:
     if answer.outcome is not Outcome.MODEL:
         return None
     finding = report.race_finding(early, facts, answer, query, pair.launch)
-    return finding if finding is not None and report.is_certain(finding) else None
+    return finding if finding is not None and finding.certain else None
 
 
 def _not_replayed(query: Query) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from attrs import define, field, frozen
 
-from cuda_lsp.model import Finding, LaunchConfig, SourceRange
+from cuda_lsp.model import LaunchConfig, SourceRange
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic.affine import Problem
@@ -28,7 +29,7 @@ class Proved:
 class Shown:
     """They race, or may, as the finding says."""
 
-    finding: Finding
+    finding: Diagnosis
 
 
 @frozen
@@ -65,7 +66,7 @@ class OpenPair:
     query: Query
     launch: LaunchConfig | None
     among: int = 0
-    known: Finding | None = None
+    known: Diagnosis | None = None
     meets: bool = False
     broken: Pitch | None = None
     group: Group = field(factory=Group)
