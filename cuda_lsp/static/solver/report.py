@@ -24,7 +24,7 @@ from cuda_lsp.static.solver.contents import Cells, Met, only_inputs_decide, repl
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
-from cuda_lsp.static.solver.rows import Pitch
+from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong, memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
