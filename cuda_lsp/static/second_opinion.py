@@ -15,9 +15,9 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.assumed import ASSUMED, alternatives, sample, unlike
+from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.fitting import misuses_arrays
-from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 _LEAST_SHARE = 0.3

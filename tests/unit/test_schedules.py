@@ -10,12 +10,12 @@ from extract_kernels import lowered
 
 from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Status
 from cuda_lsp.static.data_flow import data_flow
-from cuda_lsp.static.schedules.code import Touch, linear_code
-from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Contents, argument_sets
-from cuda_lsp.static.schedules.real_memory import Memory
-from cuda_lsp.static.schedules.report import every_pair, races_by_running
-from cuda_lsp.static.schedules.run import Pending, Schedule, runners_of, threads_of
-from cuda_lsp.static.schedules.run import Status as Standing
+from cuda_lsp.static.exact.code import Touch, linear_code
+from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Contents, argument_sets
+from cuda_lsp.static.exact.report import every_pair, races_by_running
+from cuda_lsp.static.exact.run import Pending, Schedule, runners_of, threads_of
+from cuda_lsp.static.exact.run import Status as Standing
 
 GPU = GpuModel("test", (9, 0))
 PASCAL = GpuModel("older", (6, 0))

@@ -11,7 +11,7 @@ from attrs import define, field
 
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int, Pointer, Type
-from cuda_lsp.static.schedules.exact_values import Value
+from cuda_lsp.static.exact.values import Value
 
 Initial = Callable[[Array, int, Type], int | None]
 """What global memory holds when the kernel starts: array, byte, type."""

@@ -33,9 +33,9 @@ from cuda_lsp.model import (
 from cuda_lsp.static import messages, work
 from cuda_lsp.static.assumed import free_scalars, unlike
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.exact.run import Pending
+from cuda_lsp.static.exact.search import Search, Shown, Sites
 from cuda_lsp.static.offset_arrays import offset_arrays
-from cuda_lsp.static.schedules.run import Pending
-from cuda_lsp.static.schedules.search import Search, Shown, Sites
 
 _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 

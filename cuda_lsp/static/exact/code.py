@@ -17,7 +17,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Type
 from cuda_lsp.model import Mode, Scope, Site, Space
-from cuda_lsp.static.schedules.exact_values import OFFERED, Evaluate, evaluator, exchanges
+from cuda_lsp.static.exact.values import OFFERED, Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
 
 

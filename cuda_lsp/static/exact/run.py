@@ -21,7 +21,7 @@ from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Site, Space
 from cuda_lsp.static import work
-from cuda_lsp.static.schedules.code import (
+from cuda_lsp.static.exact.code import (
     Assign,
     Branch,
     Close,
@@ -32,8 +32,8 @@ from cuda_lsp.static.schedules.code import (
     Touch,
     Wait,
 )
-from cuda_lsp.static.schedules.exact_values import Value
-from cuda_lsp.static.schedules.real_memory import Memory, updated
+from cuda_lsp.static.exact.memory import Memory, updated
+from cuda_lsp.static.exact.values import Value
 from cuda_lsp.static.solver.witness import Thread, memory_base
 
 MAX_STEPS = 1_500_000

@@ -18,10 +18,10 @@ from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRang
 from cuda_lsp.static import work
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
-from cuda_lsp.static.schedules.code import Code, Touch, linear_code
-from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
-from cuda_lsp.static.schedules.real_memory import Memory
-from cuda_lsp.static.schedules.run import (
+from cuda_lsp.static.exact.code import Code, Touch, linear_code
+from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
+from cuda_lsp.static.exact.run import (
     Choice,
     Excluded,
     Pending,
