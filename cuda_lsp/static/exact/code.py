@@ -1,24 +1,47 @@
 """A kernel program as linear code: statements with jumps, expressions as Python functions.
 
 What a thread has done is then one number and its variables, so that many threads can be run in turns,
-stopped before an access and looked at (``run``). Integers are exact, as the operation table says;
-what is not known (floating point, constructs that nobody models) is ``None`` and stays it. A condition that
-is not known may be passed over when neither arm holds a barrier or a jump: what the arms change is forgotten.
+stopped before an access and looked at (``run``), or one alone (``replay``). A condition that nobody knows may
+be passed over when neither arm holds a barrier or a jump: what the arms change is forgotten.
+
+Two ways to write it: for a schedule of threads, without what decides neither addresses nor ways; and whole,
+with what is told of each access of a thread alone: finished rounds, held locks, chosen conditions are
+variables too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt
-from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.types import Float, Opaque, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.exact.values import OFFERED, Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
+
+
+@frozen(eq=False)
+class Inside:
+    """Variables that tell where in its way a thread is: of loops, their finished rounds, outermost first; of
+    locks, their addresses; of conditions, the outcome that was chosen, innermost first."""
+
+    rounds: tuple[int, ...] = ()
+    locks: tuple[tuple[int, Scope | None], ...] = ()
+    choices: tuple[tuple[int, Site], ...] = ()
+
+
+@frozen(eq=False)
+class Passed:
+    """An access that may have happened. ``arrays``: where, when its ``root`` is not known; empty:
+    anywhere."""
+
+    root: Evaluate | None
+    arrays: frozenset[Array]
+    writes: bool
 
 
 @frozen(eq=False)
@@ -27,7 +50,7 @@ class Region:
 
     end: list[int]
     slots: tuple[int, ...]
-    stores: tuple[Evaluate, ...]
+    accesses: tuple[Passed, ...]
     passable: bool
     site: Site
 
@@ -40,7 +63,8 @@ class Assign:
 
 @frozen(eq=False)
 class Touch:
-    """One access; ``value``: what a store writes. ``constant``: the same in every thread."""
+    """One access; ``value``: what a store writes. ``constant``: the same in every thread. ``part``: of what
+    the access before it reads."""
 
     pointer: Evaluate
     size: int | Evaluate
@@ -49,10 +73,12 @@ class Touch:
     type: Type | None = None
     slot: int | None = None
     value: Evaluate | None = None
-    op: str = ""
+    op: str | None = None
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
     constant: bool = False
+    part: bool = False
+    inside: Inside = Inside()
 
 
 @frozen(eq=False)
@@ -64,17 +90,21 @@ class Wait:
 
 @frozen(eq=False)
 class Branch:
-    """Goes on when true, jumps when false."""
+    """Goes on when true, jumps when false. ``choice``: where an outcome that was chosen is noted."""
 
     condition: Evaluate
     target: list[int]
     region: Region
     chosen: bool  # an ``if``, whose outcome may be chosen when nobody knows it
+    choice: int | None = None
 
 
 @frozen(eq=False)
 class Jump:
+    """``rounds``: the variable that counts a loop's finished rounds."""
+
     target: list[int]
+    rounds: int | None = None
 
 
 @frozen(eq=False)
@@ -112,17 +142,30 @@ class Code:
 
 @lru_cache(maxsize=4)
 def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
-    """The kernel as instructions, without what decides neither addresses nor ways.
+    """The kernel for a schedule of threads, without what decides neither addresses nor ways.
 
     Raises ``RecursionError`` when expressions nest too deeply.
     """
-    writer = _Writer(facts, _needed(facts))
+    return _written(_Writer(facts, _needed(facts)), kernel)
+
+
+@lru_cache(maxsize=4)
+def whole_code(kernel: ir.Kernel, floats: bool = False) -> Code:
+    """The kernel for one thread alone; nothing is taken from any analysis.
+
+    ``floats``: they are computed as well (``values``). Raises ``RecursionError`` as ``linear_code`` does.
+    """
+    return _written(_Writer(None, floats=floats), kernel)
+
+
+def _written(writer: _Writer, kernel: ir.Kernel) -> Code:
     for param in kernel.params:
         writer.slot(param)
     writer.block(kernel.body)
-    demands = tuple(writer.expression(e) for e in kernel.directives.assumptions)
+    assumed = kernel.directives.assumptions if writer.facts is not None else ()
+    demands = tuple(writer.expression(e) for e in assumed)
     params = tuple((param, writer.slot(param)) for param in kernel.params)
-    return Code(kernel, tuple(writer.code), len(writer.slots), params, demands)
+    return Code(kernel, tuple(writer.code), writer.slots, params, demands)
 
 
 def _needed(facts: Slice) -> set[int]:
@@ -167,14 +210,34 @@ def _matters(facts: Slice, pointer: ir.Expr) -> bool:
 
 @define(eq=False)
 class _Writer:
-    facts: Slice
-    needed: set[int]
+    """``facts``: None to write the whole kernel for one thread."""
+
+    facts: Slice | None
+    needed: set[int] = field(factory=set[int])
+    floats: bool = False
     code: list[Instruction] = field(factory=list[Instruction])
-    slots: dict[ir.Var, int] = field(factory=dict[ir.Var, int])
+    slots: int = 0
+    of_vars: dict[ir.Var, int] = field(factory=dict[ir.Var, int])
     labels: dict[int, list[int]] = field(factory=dict[int, list[int]])
+    inside: Inside = Inside()
 
     def slot(self, var: ir.Var) -> int:
-        return self.slots.setdefault(var, len(self.slots))
+        if var not in self.of_vars:
+            self.of_vars[var] = self.fresh()
+        return self.of_vars[var]
+
+    def fresh(self) -> int:
+        self.slots += 1
+        return self.slots - 1
+
+    def expression(self, e: ir.Expr) -> Evaluate:
+        return evaluator(e, self.slot, self.floats)
+
+    def wants(self, var: ir.Var) -> bool:
+        """Its value may decide something."""
+        if self.facts is None:
+            return self.floats or not isinstance(var.type, Float | Opaque)
+        return var.id in self.needed
 
     def here(self, label: list[int]) -> None:
         label[0] = len(self.code)
@@ -186,27 +249,29 @@ class _Writer:
     def statement(self, s: Stmt, following: Stmt | None) -> None:
         match s:
             case ir.Assign():
-                if s.var.id in self.needed:
+                if self.wants(s.var):
                     self.code.append(Assign(self.slot(s.var), self.expression(s.value)))
-            case ir.Loop() if self.computes_only(s):
-                pass
-            case ir.Load() | ir.Store() | ir.Atomic() | ir.Copy():
+            case ir.Load() | ir.Store() | ir.Atomic():
                 self.access(s)
+            case ir.Copy():
+                size = self.expression(s.size)
+                for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
+                    place = self.expression(pointer)
+                    self.code.append(Touch(place, size, mode, s.where(mode), inside=self.inside))
             case ir.Barrier():
                 self.barrier(s, following)
             case ir.If():
                 self.condition(s)
             case ir.Loop():
-                self.loop(s)
+                if not self.computes_only(s):
+                    self.loop(s)
             case ir.Block():
-                end = self.labels[s.label] = [0]
-                self.block(s.body)
-                self.here(end)
+                self.enclosed(s)
             case ir.Leave():
-                target = self.labels.get(s.label)
-                self.code.append(Jump(target) if target is not None else Jump([1 << 60]))
+                self.code.append(Jump(self.labels.get(s.label, [1 << 60])))
             case ir.Assume():
-                self.code.append(Demand(self.expression(s.condition)))
+                if self.facts is not None:
+                    self.code.append(Demand(self.expression(s.condition)))
             case ir.Incomplete():
                 if not s.harmless:
                     self.code.append(Stuck(s.construct))
@@ -214,114 +279,124 @@ class _Writer:
                 pass
 
     def barrier(self, s: ir.Barrier, following: Stmt | None) -> None:
-        if s.phase is not ir.BarrierPhase.SYNC or (s.scope is ir.BarrierScope.NAMED and s.count is not None):
+        mask = self.expression(s.mask) if s.mask is not None else None
+        waits = s.phase is ir.BarrierPhase.SYNC
+        if self.facts is None:
+            if waits or (s.scope is ir.BarrierScope.OBJECT and s.phase is ir.BarrierPhase.WAIT):
+                self.code.append(Wait(s, mask, ()))
+            return
+        if not waits or (s.scope is ir.BarrierScope.NAMED and s.count is not None):
             self.code.append(Stuck("a barrier of some threads"))
             return
         lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:
             lanes = [e for e in lanes if e.name.startswith("__shfl")]  # votes count from its lane 0
         offered = tuple(self.expression(e.operands[OFFERED.get(e.name, 0)]) for e in lanes[:1])
-        mask = self.expression(s.mask) if s.mask is not None else None
         self.code.append(Wait(s, mask, offered))
 
-    def access(self, s: ir.Load | ir.Store | ir.Atomic | ir.Copy) -> None:
-        if isinstance(s, ir.Copy):
-            size = self.expression(s.size)
-            self.code.append(Touch(self.expression(s.source), size, Mode.READ, s.site))
-            self.code.append(Touch(self.expression(s.destination), size, Mode.WRITE, s.site))
+    def access(self, s: ir.Load | ir.Store | ir.Atomic) -> None:
+        var = assigned(s)
+        slot = self.slot(var) if var is not None and self.wants(var) else None
+        if isinstance(s, ir.Load) and slot is None and self.facts and not _matters(self.facts, s.pointer):
             return
-        wanted = isinstance(s, ir.Load | ir.Atomic) and s.var is not None and s.var.id in self.needed
-        if isinstance(s, ir.Load) and not wanted and not _matters(self.facts, s.pointer):
-            return
-        pointer, size = self.expression(s.pointer), s.type.size
+        pointer = self.expression(s.pointer)
+        touch = Touch(pointer, s.type.size, Mode.READ, s.site, s.type, slot, inside=self.inside)
         if isinstance(s, ir.Load):
-            slot = self.slot(s.var) if wanted and s.var is not None else None
-            self.code.append(Touch(pointer, size, Mode.READ, s.site, s.type, slot))
+            touch = evolve(touch, part=s.part)
         elif isinstance(s, ir.Store):
             value, constant = self.expression(s.value), isinstance(s.value, ir.Const)
-            self.code.append(Touch(pointer, size, Mode.WRITE, s.site, s.type, value=value, constant=constant))
+            touch = evolve(touch, mode=Mode.WRITE, value=value, constant=constant)
         else:
-            slot = self.slot(s.var) if wanted and s.var is not None else None
-            operands = tuple(self.expression(o) for o in s.operands)
-            self.code.append(
-                Touch(
-                    pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
-                    scope=s.scope,
-                )
-            )  # fmt: skip
+            operands = tuple(map(self.expression, s.operands))
+            touch = evolve(touch, mode=s.mode, op=s.op, operands=operands, scope=s.scope)
+        self.code.append(touch)
+
+    def enclosed(self, s: ir.Block) -> None:
+        outer, end = self.inside, [0]
+        self.labels[s.label] = end
+        if s.lock is not None and self.facts is None:
+            slot = self.fresh()
+            self.code.append(Assign(slot, self.expression(s.lock.pointer)))
+            self.inside = evolve(outer, locks=(*outer.locks, (slot, s.lock.scope)))
+        self.block(s.body)
+        self.inside = outer
+        self.here(end)
 
     def computes_only(self, s: ir.Loop) -> bool:
         """The loop touches nothing that races, and nothing that it computes decides anything behind it."""
-        inside = list(walk((*s.test, *s.body, *s.step)))
-        if id(s) in self.facts.waiting:
+        facts = self.facts
+        if facts is None or id(s) in facts.waiting:
             return False
+        inside = list(walk((*s.test, *s.body, *s.step)))
         for x in inside:
-            if isinstance(x, ir.Load) and not _matters(self.facts, x.pointer):
+            if isinstance(x, ir.Load) and not _matters(facts, x.pointer):
                 continue
             if isinstance(x, ir.Leave) and x.label in (s.label, s.continue_label):
                 continue
             if isinstance(x, ir.Incomplete) and x.harmless:
                 continue
-            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in self.facts.waiting:
+            if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in facts.waiting:
                 return False
         own = {id(s), *map(id, inside)}
         changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
-        others = (x for x in self.facts.statements if id(x) not in own)
+        others = (x for x in facts.statements if id(x) not in own)
         return not changed or not any(v.id in changed for x in others for e in used(x) for v in variables(e))
 
     def region(self, statements: Sequence[Stmt], site: Site) -> Region:
-        slots: set[int] = set()
-        stores: list[Evaluate] = []
-        passable = self._effects(statements, slots, stores)
-        return Region([0], tuple(sorted(slots)), tuple(stores), passable, site)
+        inside = list(walk(tuple(statements)))
+        stops = (ir.Barrier, ir.Leave) if self.facts is None else (ir.Barrier, ir.Leave, ir.Assume)
+        passable = not any(
+            isinstance(s, stops) or (isinstance(s, ir.Incomplete) and not s.harmless) for s in inside
+        )
+        changed = {var: None for s in inside if (var := assigned(s)) is not None}
+        lost = {
+            var for s in inside if (var := assigned(s)) is not None
+            if not isinstance(s, ir.Assign) or root(s.value) is not var
+        }  # fmt: skip
+        accesses = tuple(
+            self.passed(s, pointer, lost)
+            for s in inside
+            for pointer in pointers(s)
+            if self.facts is None or _may_write(s, pointer)
+        )
+        slots = tuple(self.slot(var) for var in changed if self.wants(var))
+        return Region([0], slots, accesses, passable, site)
 
-    def _effects(self, statements: Sequence[Stmt], slots: set[int], stores: list[Evaluate]) -> bool:
-        """Collects what may change; whether the statements may be passed over."""
-        passable = True
-        for s in statements:
-            match s:
-                case ir.Barrier() | ir.Leave() | ir.Assume():
-                    passable = False
-                case ir.Incomplete():
-                    passable = passable and s.harmless
-                case ir.If():
-                    passable &= self._effects((*s.then, *s.otherwise), slots, stores)
-                case ir.Loop():
-                    passable &= self._effects((*s.test, *s.body, *s.step), slots, stores)
-                case ir.Block():
-                    passable &= self._effects(s.body, slots, stores)
-                case ir.Copy():
-                    stores.append(self.expression(_root(s.destination)))
-                case ir.Store():
-                    stores.append(self.expression(_root(s.pointer)))
-                case ir.Assign() | ir.Load() | ir.Atomic():
-                    if s.var is not None:
-                        slots.add(self.slot(s.var))
-                    if isinstance(s, ir.Atomic):
-                        stores.append(self.expression(_root(s.pointer)))
-                case _:
-                    pass
-        return passable
+    def passed(self, s: Stmt, pointer: ir.Expr, lost: Collection[ir.Var]) -> Passed:
+        """``lost``: variables that may point to something else by then."""
+        base = root(pointer)
+        where = None if base in lost else self.expression(base)
+        arrays = self.facts.roots(pointer) if self.facts is not None else ()
+        return Passed(where, frozenset(arrays), _may_write(s, pointer))
 
     def condition(self, s: ir.If) -> None:
         region = self.region((*s.then, *s.otherwise), s.site)
-        otherwise = [0]
-        self.code.append(Branch(self.expression(s.condition), otherwise, region, chosen=True))
+        outer, otherwise, choice = self.inside, [0], None
+        if self.facts is None:
+            choice = self.fresh()
+            self.inside = evolve(outer, choices=((choice, s.site), *outer.choices))
+        self.code.append(Branch(self.expression(s.condition), otherwise, region, True, choice))
         self.block(s.then)
         if s.otherwise:
             self.code.append(Jump(region.end))
         self.here(otherwise)
         self.block(s.otherwise)
         self.here(region.end)
-        self.code.append(Close(region))
+        self.inside = outer
+        if self.facts is not None:
+            self.code.append(Close(region))
 
     def loop(self, s: ir.Loop) -> None:
-        test, step, body = [0], [0], [0]
-        region = self.region((*s.test, *s.body, *s.step), s.site)
-        if id(s) in self.facts.waiting:  # it ends when another thread says so
+        test, step, body, end = [0], [0], [0], [0]
+        outer, rounds = self.inside, None
+        region = evolve(self.region((*s.test, *s.body, *s.step), s.site), end=end)
+        if self.facts is None:
+            rounds = self.fresh()
+            self.code.append(Assign(rounds, lambda t: 0))
+            self.inside = evolve(outer, rounds=(*outer.rounds, rounds))
+        elif id(s) in self.facts.waiting:  # it ends when another thread says so
             region = evolve(region, passable=False)
-        end = self.labels[s.label] = [0]
-        self.labels[s.continue_label] = step
+        self.labels[s.label], self.labels[s.continue_label] = end, step
         if not s.tests_first:
             self.code.append(Jump(body))
         self.here(test)
@@ -331,15 +406,17 @@ class _Writer:
         self.block(s.body)
         self.here(step)
         self.block(s.step)
-        self.code.append(Jump(test))
+        self.code.append(Jump(test, rounds))
         self.here(end)
-        self.here(region.end)
-
-    def expression(self, e: ir.Expr) -> Evaluate:
-        return evaluator(e, self.slot)
+        self.inside = outer
 
 
-def _root(pointer: ir.Expr) -> ir.Expr:
+def _may_write(s: Stmt, pointer: ir.Expr) -> bool:
+    return not isinstance(s, ir.Load) and pointer is pointers(s)[0]
+
+
+def root(pointer: ir.Expr) -> ir.Expr:
+    """What a pointer is an offset from."""
     while isinstance(pointer, ir.Offset | ir.Cast):
         pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
     return pointer

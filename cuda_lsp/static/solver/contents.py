@@ -19,12 +19,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import define, field
 
 from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static import messages
 from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.exact.collide import Met, collide
+from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
-from cuda_lsp.static.solver.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
@@ -32,7 +35,6 @@ from cuda_lsp.static.symbolic.events import Access, accesses
 from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.walk import memory_name
 
-Met = tuple[ThreadAccess, ThreadAccess]
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
 
@@ -54,7 +56,7 @@ def with_contents(
             continue
         met = collide(
             (threads[0], runs[0]), (threads[1], runs[1]),
-            (p.pair.first.site, p.pair.second.site), query.where.warp_size,
+            (p.pair.first.site, p.pair.second.site),
         )  # fmt: skip
         if met is not None and _feasible(met, runs, memory, choice is not None):
             return met, _told(met, memory) if _may_be_meant(p, query) else None, memory.cells()
@@ -89,7 +91,10 @@ class _Contents:
     asked: dict[tuple[Array, int], int] = field(factory=dict[tuple[Array, int], int])
     of_written: set[Array] = field(factory=set[Array])
 
-    def at(self, array: Array, offset: int) -> int | None:
+    def at(self, array: Array, offset: int, type: Type) -> int | None:
+        """The integer at a byte of an array; None: nobody knows."""
+        if not isinstance(type, Int):
+            return None
         name = memory_name(array)
         unknowns = self.query.summary.unknowns
         if name not in unknowns:
@@ -97,7 +102,7 @@ class _Contents:
                 return None  # nobody fills shared memory before the kernel starts
             self.of_written.add(array)
             name = f"{name}@0"
-        value = self.answer.cells.get((name, offset), self.fill)
+        value = type.wrap(self.answer.cells.get((name, offset), self.fill))
         self.asked[array, offset] = value
         return value
 

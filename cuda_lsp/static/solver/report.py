@@ -27,21 +27,15 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.static import messages
 from cuda_lsp.static.assumed import axes_of, unlike
+from cuda_lsp.static.exact.collide import collide
+from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
+from cuda_lsp.static.exact.threads import Thread, memory_base
 from cuda_lsp.static.solver.condition import condition_of, is_vague
 from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows import Pitch
-from cuda_lsp.static.solver.witness import (
-    NeedsData,
-    Run,
-    Thread,
-    ThreadAccess,
-    TooLong,
-    collide,
-    memory_base,
-)
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
@@ -74,7 +68,7 @@ def race_finding(
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
         runs = [query.replay(thread, arguments, arrays) for thread in threads]
-        met = _meeting(p, threads, runs, query.where.warp_size)
+        met = _meeting(p, threads, runs)
         if met is None and doubt is None:
             return None
     except NeedsData:
@@ -112,7 +106,7 @@ def _meeting_by_choice(
             ]
         except (NeedsData, TooLong):
             continue
-        met = _meeting(p, threads, runs, query.where.warp_size)
+        met = _meeting(p, threads, runs)
         chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
         if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
             site, outcome = chosen[0]
@@ -121,10 +115,10 @@ def _meeting_by_choice(
 
 
 def _meeting(
-    p: Problem, threads: Sequence[Thread], runs: Sequence[Run], warp_size: int
+    p: Problem, threads: Sequence[Thread], runs: Sequence[Run]
 ) -> tuple[ThreadAccess, ThreadAccess] | None:
     a, b = (threads[0], runs[0]), (threads[1], runs[1])
-    return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
+    return collide(a, b, (p.pair.first.site, p.pair.second.site))
 
 
 def argument_values(query: Query, values: Mapping[Term, int], launch: LaunchConfig | None) -> dict[str, int]:
@@ -293,7 +287,7 @@ def _replays_without_memory(
         runs = [query.replay(thread, arguments, arrays) for thread in threads]
     except (NeedsData, TooLong):
         return False
-    return _meeting(p, threads, runs, query.where.warp_size) is not None
+    return _meeting(p, threads, runs) is not None
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
