@@ -2,19 +2,25 @@
 
 Merged, later wins: defaults < ``cuda-lsp.toml`` or ``[tool.cuda-lsp]`` of ``pyproject.toml`` < editor <
 command line; a ``// cuda-lsp:`` directive of the source wins over all for its kernel. Keys are written in
-kebab-case in files (``default-block``) and in camelCase by editors (``defaultBlock``).
+kebab-case in files (``default-block``) and in camelCase by editors (``defaultBlock``). Who may set what is
+said in each row (``Reach``): a folder that nobody trusts names no paths, flags or programs.
 """
 
 from __future__ import annotations
 
+import enum
+import math
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from attrs import evolve, field, fields, frozen
 
+from cuda_lsp import files
 from cuda_lsp.hardware import DEFAULT_ARCH, UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Dim3, GpuModel, Severity
 
@@ -26,243 +32,85 @@ else:
 FILE_NAME = "cuda-lsp.toml"
 _SEVERITIES = {s.name.lower(): s for s in Severity}
 OFF = "off"
+NO_DATABASE = ""
+"""As ``compile_commands``: none is searched for."""
 
 _DETAILS = ("pairs", "flags")
+_MOST_THREADS = 1024  # of a block, on every target
+_LONGEST_BUDGET = 600_000  # milliseconds
 
 
-@frozen
-class Settings:
-    """Everything a user can set. Times in milliseconds unless the name says otherwise."""
+class Reach(enum.Enum):
+    """Who may set a setting."""
 
-    arch: str = field(default=DEFAULT_ARCH, metadata={"help": "Target architecture (sm_NN)."})
-    banks: int | None = field(
-        default=None, metadata={"help": "Shared-memory banks; by default the target's."}
+    ANYBODY = "anybody"
+    TRUSTED = (
+        "trusted"  # it names paths, compiler flags or programs: a settings file only where it is trusted
     )
-    include_dirs: tuple[str, ...] = field(default=(), metadata={"help": "Folders searched for headers."})
-    defines: tuple[str, ...] = field(default=(), metadata={"help": "Macros, as NAME or NAME=VALUE."})
-    std: str = field(default="c++17", metadata={"help": "C++ standard."})
-    compile_commands: str | None = field(
-        default=None, metadata={"help": "compile_commands.json; by default searched upwards from the file."}
-    )
-    default_block: Dim3 = field(
-        default=(256, 1, 1), metadata={"help": "Block extents assumed when nothing tells a kernel's launch."}
-    )
-    block_dim: Dim3 | None = field(default=None, metadata={"help": "Block extents for every kernel."})
-    grid_dim: Dim3 | None = field(default=None, metadata={"help": "Grid extents for every kernel."})
-    severity: Mapping[Code, Severity | None] = field(
-        factory=dict[Code, "Severity | None"],
-        metadata={"help": "Severity by code: error, warning, information, hint or off."},
-    )
-    min_bank_ways: int = field(
-        default=2, metadata={"help": "Bank conflicts below this many ways are not shown."}
-    )
-    enumeration_budget: int = field(
-        default=250, metadata={"help": "Milliseconds a kernel may be enumerated."}
-    )
-    solver: bool = field(default=True, metadata={"help": "Prove with Z3 in the background."})
-    solver_budget: int = field(
-        default=650, metadata={"help": "Milliseconds of work that Z3 may spend on a kernel."}
-    )
-    solver_workers: int = field(default=1, metadata={"help": "Solver processes."})
-    program_arguments: tuple[str, ...] = field(
-        default=(), metadata={"help": "Arguments of the program when it runs under check."}
-    )
-    program_sources: tuple[str, ...] = field(
-        default=(), metadata={"help": "Further sources of the program, beside the file with main."}
-    )
-    program_link: tuple[str, ...] = field(
-        default=(), metadata={"help": "Options of the program's link step, such as -lz."}
-    )
-    build_command: str = field(
-        default="",
-        metadata={"help": "Command that builds the program (make), which tells what it is made of."},
-    )
-    run_command: str = field(
-        default="",
-        metadata={"help": "Command that starts the built program with its inputs, such as ./app 10."},
-    )
-    program_folder: str | None = field(
-        default=None,
-        metadata={
-            "help": "Folder of the build and run commands; by default that of the settings file or workspace."
-        },
-    )
-    detail: str = field(
-        default="pairs",
-        metadata={"help": "What dynamic checks tell of races: pairs of statements, or flags (racing words)."},
-    )
-    all_blocks: bool = field(
-        default=False, metadata={"help": "Dynamic checks look at every block, not at a sample."}
-    )
-    watch_all: bool = field(
-        default=False,
-        metadata={"help": "Dynamic checks also watch accesses that are proved race-free."},
-    )
-    nvcc: str | None = field(
-        default=None, metadata={"help": "The CUDA compiler of dynamic checks; by default the one found."}
-    )
-    inlay_hints: bool = field(default=True, metadata={"help": "Show n-way conflicts beside the access."})
-    code_lens: bool = field(default=True, metadata={"help": "Show each kernel's verdict above it."})
-
-    @property
-    def gpu(self) -> GpuModel:
-        """The hardware model; settings are validated, so this does not fail."""
-        return gpu_model(self.arch, self.banks)
+    MACHINE = "machine"  # it is the machine's, not a project's: no settings file
 
 
-@frozen
-class SettingsProblem:
-    """One mistake in a settings source, for people: where, which key, what is expected."""
-
-    source: str
-    key: str
-    expected: str
-
-    def __str__(self) -> str:
-        return f"{self.source}: {self.key}: {self.expected}"
-
-
-def merge(
-    settings: Settings, values: Mapping[str, Any], source: str
-) -> tuple[Settings, list[SettingsProblem]]:
-    """``settings`` overridden by ``values``; keys in snake, kebab or camel case. Bad ones are left out."""
-    problems: list[SettingsProblem] = []
-    changes: dict[str, Any] = {}
-    known = {attribute.name for attribute in fields(Settings)}
-    for key, value in values.items():
-        name = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key.replace("-", "_")).lower()
-        if name not in known:
-            problems.append(SettingsProblem(source, key, "no such setting"))
-            continue
-        try:
-            changes[name] = _converted(name, value)
-        except (ValueError, TypeError) as error:
-            problems.append(SettingsProblem(source, key, str(error)))
-    return evolve(settings, **changes), problems
-
-
-PATIENT = Settings(solver_budget=2_600)
-"""The defaults of the command line, where nobody waits at a cursor."""
-
-
-def load(folder: Path, defaults: Settings | None = None) -> tuple[Settings, list[SettingsProblem]]:
-    """``defaults``, overridden by the nearest settings file at or above ``folder``."""
-    found = find_settings_file(folder)
-    return load_file(found, defaults) if found else (defaults or Settings(), [])
-
-
-def load_file(path: Path, defaults: Settings | None = None) -> tuple[Settings, list[SettingsProblem]]:
-    """``defaults``, overridden by one settings file."""
-    defaults = defaults or Settings()
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        return defaults, [SettingsProblem(str(path), "file", f"not readable as TOML: {error}")]
-    if path.name == "pyproject.toml":
-        document = document.get("tool", {}).get("cuda-lsp", {})
-    settings, problems = merge(defaults, document, str(path))
-    here = path.parent
-    database = settings.compile_commands
-    return (
-        evolve(
-            settings,
-            include_dirs=tuple(str(here / d) for d in settings.include_dirs),
-            program_sources=tuple(str(here / source) for source in settings.program_sources),
-            program_folder=str(here / (settings.program_folder or ".")),
-            compile_commands=str(here / database) if database else None,
-        ),
-        problems,
-    )
-
-
-def placed(settings: Settings, root: Path) -> Settings:
-    """The settings of an editor whose workspace is ``root``: the program's folder is found from there."""
-    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")))
-
-
-def find_settings_file(folder: Path) -> Path | None:
-    """``cuda-lsp.toml``, or a ``pyproject.toml`` with our table, in ``folder`` or the nearest parent."""
-    for parent in (folder, *folder.parents):
-        own = parent / FILE_NAME
-        if own.is_file():
-            return own
-        shared = parent / "pyproject.toml"
-        if shared.is_file() and _has_table(shared):
-            return shared
-    return None
-
-
-def _has_table(path: Path) -> bool:
-    try:
-        return "cuda-lsp" in tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False  # another tool's file; its mistakes are not ours to report
-
-
-def _converted(name: str, value: Any) -> Any:
-    if name in ("default_block", "block_dim", "grid_dim"):
-        return None if value is None and name != "default_block" else _extents(value)
-    if name in ("include_dirs", "defines", "program_arguments", "program_sources", "program_link"):
-        return _strings(value)
-    if name == "severity":
-        return _severities(value)
-    if name == "arch":
-        return _architecture(value)
-    if name == "detail":
-        if value not in _DETAILS:
-            raise ValueError(f"expected {' or '.join(_DETAILS)}, got {value!r}")
-        return value
-    if name in ("solver", "inlay_hints", "code_lens", "all_blocks", "watch_all"):
-        return _checked(value, bool, "true or false")
-    if name in ("compile_commands", "program_folder", "nvcc") and value is None:
-        return None
-    if name in ("std", "compile_commands", "build_command", "run_command", "program_folder", "nvcc"):
-        return _checked(value, str, "a string")
-    if name == "banks" and value is None:
-        return None
-    number = _checked(value, int, "a whole number")
-    if isinstance(value, bool) or number < 1:
-        raise ValueError("expected a positive number")
-    return number
+# ------------------------------------------------------------------------------- the kinds of values
 
 
 def _checked(value: Any, kind: type, expected: str) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"expected {expected}, got {value!r}")
+        raise TypeError(f"expected {expected}, got {_shown(value)}")
     return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _items(value: Any, expected: str) -> list[Any]:
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise TypeError(f"expected {expected}, got {value!r}")
+        raise TypeError(f"expected {expected}, got {_shown(value)}")
     return list(cast("Iterable[Any]", value))
 
 
-def _extents(value: Any) -> Dim3:
+def _truth(value: Any) -> bool:
+    return _checked(value, bool, "true or false")
+
+
+def _text(value: Any) -> str:
+    text = str(_checked(value, (str, Path), "a string"))  # type: ignore[arg-type]
+    if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError("expected text that a file system can take, without NUL and lone surrogates")
+    return text
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_text(item) for item in _items(value, "a list of strings"))
+
+
+def _number(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not 1 <= _checked(value, int, "a whole number") <= most:
+        raise ValueError(f"expected a whole number from 1 to {most}")
+    return value
+
+
+def _extents(value: Any, most: int) -> Dim3:
     expected = "one to three positive numbers"
     numbers = [value] if isinstance(value, int) else _items(value, expected)
     if not 1 <= len(numbers) <= 3 or any(not isinstance(n, int) or n < 1 for n in numbers):
-        raise ValueError(f"expected {expected}, got {value!r}")
+        raise ValueError(f"expected {expected}, got {_shown(value)}")
+    if math.prod(numbers) > most:
+        raise ValueError(f"more than {most} in all")
     x, y, z = [*numbers, 1, 1][:3]
     return (x, y, z)
 
 
-def _strings(value: Any) -> tuple[str, ...]:
-    items = _items(value, "a list of strings")
-    if not all(isinstance(item, (str, Path)) for item in items):
-        raise TypeError(f"expected a list of strings, got {value!r}")
-    return tuple(str(item) for item in items)
-
-
 def _severities(value: Any) -> dict[Code, Severity | None]:
     if not isinstance(value, Mapping):
-        raise TypeError(f"expected a table of code = severity, got {value!r}")
+        raise TypeError(f"expected a table of code = severity, got {_shown(value)}")
     severities: dict[Code, Severity | None] = {}
     for key, name in cast("Mapping[Any, Any]", value).items():
         if key not in {code.value for code in Code}:
-            raise ValueError(f"no diagnostic code {key!r}")
-        if name != OFF and name not in _SEVERITIES:
-            raise ValueError(f"{key}: expected one of {', '.join((*_SEVERITIES, OFF))}, got {name!r}")
+            raise ValueError(f"no diagnostic code {_shown(key)}")
+        if not isinstance(name, str) or (name != OFF and name not in _SEVERITIES):
+            raise ValueError(f"{key}: expected one of {', '.join((*_SEVERITIES, OFF))}, got {_shown(name)}")
         severities[Code(key)] = _SEVERITIES.get(name)
     return severities
 
@@ -276,45 +124,332 @@ def _architecture(value: Any) -> str:
     return name
 
 
+def _detail(value: Any) -> str:
+    if value not in _DETAILS:
+        raise ValueError(f"expected {' or '.join(_DETAILS)}, got {_shown(value)}")
+    return value
+
+
+def _optional(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else convert(value)
+
+
+_Json = dict[str, Any]
+
+
+@frozen
+class _Kind:
+    """What values a setting takes: how one is checked, and its JSON schema."""
+
+    convert: Callable[[Any], Any]
+    schema: _Json
+
+
+def _nullable(kind: _Kind) -> _Kind:
+    of = kind.schema
+    simple = set(of) == {"type"} or "maximum" in of
+    schema = {**of, "type": [of["type"], "null"]} if simple else {"anyOf": [of, {"type": "null"}]}
+    return _Kind(_optional(kind.convert), schema)
+
+
+def _whole(most: int) -> _Kind:
+    return _Kind(partial(_number, most=most), {"type": "integer", "minimum": 1, "maximum": most})
+
+
+def _dimensions(most: int) -> _Kind:
+    items = {"type": "integer", "minimum": 1}
+    return _Kind(
+        partial(_extents, most=most), {"type": "array", "items": items, "minItems": 1, "maxItems": 3}
+    )
+
+
+_TRUTH = _Kind(_truth, {"type": "boolean"})
+_TEXT = _Kind(_text, {"type": "string"})
+_TEXTS = _Kind(_texts, {"type": "array", "items": {"type": "string"}})
+_BLOCK, _GRID = _dimensions(_MOST_THREADS), _dimensions(1 << 62)
+_SEVERITY = _Kind(
+    _severities,
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {code.value: {"enum": [*_SEVERITIES, OFF]} for code in Code},
+    },
+)
+_CORES = os.cpu_count() or 1
+
+
+def _setting(default: Any, kind: _Kind, help: str, reach: Reach = Reach.ANYBODY) -> Any:
+    return field(default=default, metadata={"help": help, "kind": kind, "reach": reach})
+
+
+@frozen
+class Settings:
+    """Everything a user can set. Times in milliseconds unless the name says otherwise."""
+
+    arch: str = _setting(
+        DEFAULT_ARCH, _Kind(_architecture, {"type": "string"}), "Target architecture (sm_NN)."
+    )
+    banks: int | None = _setting(None, _nullable(_whole(32)), "Shared-memory banks; by default the target's.")
+    include_dirs: tuple[str, ...] = _setting((), _TEXTS, "Folders searched for headers.", Reach.TRUSTED)
+    defines: tuple[str, ...] = _setting((), _TEXTS, "Macros, as NAME or NAME=VALUE.", Reach.TRUSTED)
+    std: str = _setting("c++17", _TEXT, "C++ standard.", Reach.TRUSTED)
+    compile_commands: str | None = _setting(
+        None, _nullable(_TEXT), "compile_commands.json; by default searched upwards from the file.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    default_block: Dim3 = _setting(
+        (256, 1, 1), _BLOCK, "Block extents assumed when nothing tells a kernel's launch."
+    )
+    block_dim: Dim3 | None = _setting(None, _nullable(_BLOCK), "Block extents for every kernel.")
+    grid_dim: Dim3 | None = _setting(None, _nullable(_GRID), "Grid extents for every kernel.")
+    severity: Mapping[Code, Severity | None] = field(
+        factory=dict[Code, "Severity | None"],
+        metadata={
+            "help": "Severity by code: error, warning, information, hint or off.",
+            "kind": _SEVERITY,
+            "reach": Reach.ANYBODY,
+        },
+    )
+    min_bank_ways: int = _setting(2, _whole(32), "Bank conflicts below this many ways are not shown.")
+    enumeration_budget: int = _setting(
+        250, _whole(_LONGEST_BUDGET), "Milliseconds a kernel may be enumerated."
+    )
+    solver: bool = _setting(True, _TRUTH, "Prove with Z3 in the background.")
+    solver_budget: int = _setting(
+        650, _whole(_LONGEST_BUDGET), "Milliseconds of work that Z3 may spend on a kernel."
+    )
+    solver_workers: int = _setting(
+        1, _whole(1024), "Solver processes, no more than the machine has cores.", Reach.MACHINE
+    )
+    program_arguments: tuple[str, ...] = _setting(
+        (), _TEXTS, "Arguments of the program when it runs under check.", Reach.TRUSTED
+    )
+    program_sources: tuple[str, ...] = _setting(
+        (), _TEXTS, "Further sources of the program, beside the file with main.", Reach.TRUSTED
+    )
+    program_link: tuple[str, ...] = _setting(
+        (), _TEXTS, "Options of the program's link step, such as -lz.", Reach.TRUSTED
+    )
+    build_command: str = _setting(
+        "", _TEXT, "Command that builds the program (make), which tells what it is made of.", Reach.TRUSTED
+    )
+    run_command: str = _setting(
+        "", _TEXT, "Command that starts the built program with its inputs, such as ./app 10.", Reach.TRUSTED
+    )
+    program_folder: str | None = _setting(
+        None, _nullable(_TEXT),
+        "Folder of the build and run commands; by default that of the settings file or workspace.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    detail: str = _setting(
+        "pairs", _Kind(_detail, {"enum": [*_DETAILS]}),
+        "What dynamic checks tell of races: pairs of statements, or flags (racing words).",
+    )  # fmt: skip
+    all_blocks: bool = _setting(False, _TRUTH, "Dynamic checks look at every block, not at a sample.")
+    watch_all: bool = _setting(False, _TRUTH, "Dynamic checks also watch accesses that are proved race-free.")
+    nvcc: str | None = _setting(
+        None, _nullable(_TEXT), "The CUDA compiler of dynamic checks; by default the one found.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
+    code_lens: bool = _setting(True, _TRUTH, "Show each kernel's verdict above it.")
+
+    @property
+    def gpu(self) -> GpuModel:
+        """The hardware model; settings are validated, so this does not fail."""
+        return gpu_model(self.arch, self.banks)
+
+    @property
+    def solver_processes(self) -> int:
+        """How many solver processes to start on this machine."""
+        return min(self.solver_workers, _CORES)
+
+
+_ROWS = {attribute.name: attribute for attribute in fields(Settings)}
+
+
+@frozen
+class SettingsProblem:
+    """One mistake in a settings source, for people: where, which key, what is expected.
+
+    ``path`` and ``line`` (1-based): of a settings file. ``refused``: no mistake, but not the source's to set.
+    """
+
+    source: str
+    key: str
+    expected: str
+    path: Path | None = None
+    line: int = 1
+    refused: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.key}: {self.expected}"
+
+
+def merge(
+    settings: Settings,
+    values: Mapping[Any, Any],
+    source: str,
+    refused: Mapping[Reach, str] | None = None,
+) -> tuple[Settings, list[SettingsProblem]]:
+    """``settings`` overridden by ``values``; keys in snake, kebab or camel case. Bad ones are left out.
+
+    ``refused``: what the source may not set, and why.
+    """
+    problems: list[SettingsProblem] = []
+    changes: dict[str, Any] = {}
+    for key, value in values.items():
+        name = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key).replace("-", "_")).lower()
+        row = _ROWS.get(name)
+        if row is None:
+            problems.append(SettingsProblem(source, _shown_key(key), "no such setting"))
+        elif refused and row.metadata["reach"] in refused:
+            problems.append(SettingsProblem(source, key, refused[row.metadata["reach"]], refused=True))
+        else:
+            try:
+                changes[name] = row.metadata["kind"].convert(value)
+            except (ValueError, TypeError) as error:
+                problems.append(SettingsProblem(source, key, str(error)))
+    return evolve(settings, **changes), problems
+
+
+def _shown_key(key: Any) -> str:
+    text = str(key)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+PATIENT = Settings(solver_budget=2_600)
+"""The defaults of the command line, where nobody waits at a cursor."""
+
+# ------------------------------------------------------------------------------------------- files
+
+_NOT_A_PROJECTS: Mapping[Reach, str] = {
+    Reach.MACHINE: "a setting of the machine: set it in the editor or on the command line",
+}
+_UNTRUSTED: Mapping[Reach, str] = {
+    **_NOT_A_PROJECTS,
+    Reach.TRUSTED: "not read, because this workspace is not trusted",
+}
+
+
+def load(
+    folder: Path, defaults: Settings | None = None, *, trusted: bool = True
+) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by the nearest settings file at or above ``folder``."""
+    found = find_settings_file(folder)
+    return load_file(found, defaults, trusted=trusted) if found else (defaults or Settings(), [])
+
+
+def load_file(
+    path: Path, defaults: Settings | None = None, *, trusted: bool = True
+) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by one settings file; of one that is not ``trusted`` no paths or flags."""
+    defaults = defaults or Settings()
+    try:
+        text, document = _document(path)
+    except _Unreadable as error:
+        return defaults, [SettingsProblem(str(path), "file", str(error), path, error.line)]
+    refused = _NOT_A_PROJECTS if trusted else _UNTRUSTED
+    settings, problems = merge(defaults, document, str(path), refused)
+    here = path.parent
+    database = settings.compile_commands
+    return (
+        evolve(
+            settings,
+            include_dirs=tuple(str(here / d) for d in settings.include_dirs),
+            program_sources=tuple(str(here / source) for source in settings.program_sources),
+            program_folder=str(here / (settings.program_folder or ".")),
+            compile_commands=str(here / database) if database else None,
+        ),
+        [evolve(problem, path=path, line=_line_of(problem.key, text)) for problem in problems],
+    )
+
+
+class _Unreadable(Exception):
+    """A settings file that gives no table of ours; ``line`` is where, 1-based."""
+
+    def __init__(self, reason: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def _document(path: Path) -> tuple[str, Mapping[str, Any]]:
+    """The text of a settings file, and our table in it. Raises _Unreadable."""
+    try:
+        text = files.read_text(path, files.SETTINGS_LIMIT, errors="strict")
+        document: Any = tomllib.loads(text)
+    except OSError as error:
+        raise _Unreadable(f"cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        line = re.search(r"\(at line (\d+)", str(error))
+        raise _Unreadable(f"not readable as TOML: {error}", int(line[1]) if line else 1) from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; numbers of thousands of digits
+        raise _Unreadable(f"not readable as TOML: {error}") from None
+    tables = ("tool", "cuda-lsp") if path.name == "pyproject.toml" else ()
+    for table in tables:
+        inner: Any = document.get(table, {})
+        if not isinstance(inner, dict):
+            raise _Unreadable(f"`{table}` is expected to be a table", _line_of(table, text))
+        document = cast("dict[str, Any]", inner)
+    return text, document
+
+
+def _line_of(key: str, text: str) -> int:
+    """The line that sets a key, or opens the table of that name; 1 where none is found."""
+    written = re.escape(key)
+    setting = re.compile(rf"""[ \t]*(?:\[[^\]\n]*)?["']?{written}["']?[ \t]*[=.\]]""")
+    return next((n for n, line in enumerate(text.split("\n"), 1) if setting.match(line)), 1)
+
+
+def placed(settings: Settings, root: Path) -> Settings:
+    """The settings of an editor whose workspace is ``root``: the program's folder is found from there."""
+    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")))
+
+
+def find_settings_file(folder: Path) -> Path | None:
+    """``cuda-lsp.toml``, or a ``pyproject.toml`` with our table, in ``folder`` or the nearest parent."""
+    for parent in (folder, *folder.parents):
+        own = parent / FILE_NAME
+        if os.path.lexists(own):  # also what cannot be read: that is told
+            return own
+        shared = parent / "pyproject.toml"
+        if files.is_regular(shared) and _has_table(shared):
+            return shared
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        text = files.read_text(path, files.SETTINGS_LIMIT)
+    except OSError:
+        return False  # another tool's file; its mistakes are not ours to report
+    try:
+        tool: Any = tomllib.loads(text).get("tool")
+    except (RecursionError, ValueError):
+        return re.search(r"""^[ \t]*\[tool\.["']?cuda-lsp""", text, re.MULTILINE) is not None
+    return isinstance(tool, Mapping) and "cuda-lsp" in tool
+
+
+# ------------------------------------------------------------------------------------------- schema
+
+
 def settings_schema() -> dict[str, Any]:
     """JSON schema of the settings, keys in camelCase as editors write them."""
-    extents = {"type": "array", "items": {"type": "integer", "minimum": 1}, "minItems": 1, "maxItems": 3}
-    by_name: dict[str, dict[str, Any]] = {
-        "default_block": extents,
-        "block_dim": {"anyOf": [extents, {"type": "null"}]},
-        "grid_dim": {"anyOf": [extents, {"type": "null"}]},
-        "banks": {"type": ["integer", "null"], "minimum": 1, "maximum": 32},
-        "compile_commands": {"type": ["string", "null"]},
-        "program_folder": {"type": ["string", "null"]},
-        "nvcc": {"type": ["string", "null"]},
-        "detail": {"enum": [*_DETAILS]},
-        "severity": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {code.value: {"enum": [*_SEVERITIES, OFF]} for code in Code},
-        },
-    }
-    properties: dict[str, Any] = {}
-    for attribute in fields(Settings):
-        default: Any = {} if attribute.name == "severity" else attribute.default
-        shape = by_name.get(attribute.name) or _shape(default)
-        default = list(cast("tuple[Any, ...]", default)) if isinstance(default, tuple) else default
-        properties[_camel(attribute.name)] = {
-            **shape,
-            "default": default,
-            "description": attribute.metadata["help"],
-        }
+    properties = {_camel(name): {**shape, "default": default} for name, shape, default in _shapes()}
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-def _shape(default: Any) -> dict[str, Any]:
-    if isinstance(default, bool):
-        return {"type": "boolean"}
-    if isinstance(default, int):
-        return {"type": "integer", "minimum": 1}
-    if isinstance(default, tuple):
-        return {"type": "array", "items": {"type": "string"}}
-    return {"type": "string"}
+def names_of(reach: Reach) -> tuple[str, ...]:
+    """The settings that need this much trust, as editors write them."""
+    return tuple(_camel(name) for name, row in _ROWS.items() if row.metadata["reach"] is reach)
+
+
+def _shapes() -> Iterator[tuple[str, _Json, Any]]:
+    """Each setting's name, schema with its description, and default as JSON."""
+    for name, row in _ROWS.items():
+        default: Any = {} if name == "severity" else row.default
+        default = list(cast("tuple[Any, ...]", default)) if isinstance(default, tuple) else default
+        yield name, {**row.metadata["kind"].schema, "description": row.metadata["help"]}, default
 
 
 def _camel(name: str) -> str:

@@ -28,7 +28,7 @@ DEFAULT_ARCH = "sm_80"
 
 def architecture_number(arch: str) -> int | None:
     """90 of ``sm_90a``; None: it names none (``native``)."""
-    digits = re.search(r"\d+", arch)
+    digits = re.search(r"\d{1,4}", arch)
     return int(digits[0]) if digits else None
 
 
@@ -41,7 +41,7 @@ def gpu_model(arch: str, banks: int | None = None) -> GpuModel:
 
     Raises UnknownArchitecture with a message for people.
     """
-    match = re.fullmatch(r"(?:sm|compute)_(\d+)(\d)[af]?", arch)
+    match = re.fullmatch(r"(?:sm|compute)_(\d{1,2})(\d)[af]?", arch)
     if not match:
         raise UnknownArchitecture(f"architecture {arch!r} is not of the form sm_NN (like {DEFAULT_ARCH})")
     capability = (int(match[1]), int(match[2]))

@@ -11,24 +11,22 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cuda_lsp.config import settings_schema
+from cuda_lsp.config import Reach, names_of, settings_schema
 
 PACKAGE = Path(__file__).resolve().parents[1] / "vscode-extension/package.json"
 
 #: What the extension itself reads; the server never sees them.
 OF_THE_EXTENSION = ("cuda-lsp.server.command", "cuda-lsp.trace.server")
+#: Not a project's to say.
+MACHINE = names_of(Reach.MACHINE)
 #: Names of programs, paths and compiler flags: not taken from a folder that is not trusted.
-RESTRICTED = (
-    *("server.command", "includeDirs", "defines", "std", "compileCommands"),
-    *("programArguments", "programSources", "programLink"),
-    *("buildCommand", "runCommand", "programFolder", "nvcc"),
-)
+RESTRICTED = ("server.command", *names_of(Reach.TRUSTED))
 
 
 def contributed() -> dict[str, Any]:
     """The settings as VS Code wants them declared, by full name."""
     return {
-        f"cuda-lsp.{name}": {**shape, "scope": "resource"}
+        f"cuda-lsp.{name}": {**shape, "scope": "machine" if name in MACHINE else "resource"}
         for name, shape in settings_schema()["properties"].items()
     }
 

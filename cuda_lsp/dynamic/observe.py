@@ -48,7 +48,7 @@ _WARP = 32
 _RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _DOUBTED = (Status.POSSIBLE, Status.CONDITIONAL)
 _BLOCKS_TOLD = 3  # of those that wait
-_VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates"}
+_VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates", Mode.ATOMIC_READ: "reads"}
 
 
 @frozen

@@ -12,7 +12,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -21,6 +20,7 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
@@ -144,7 +144,8 @@ class Runner:
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "cuda_lsp.dynamic.worker"],
+                python_command("cuda_lsp.dynamic.worker", working_folder()),
+                cwd=NEUTRAL_FOLDER,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

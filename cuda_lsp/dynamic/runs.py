@@ -57,9 +57,9 @@ class PtxSite:
     via: tuple[tuple[str, int], ...] = ()
 
     @property
-    def effect(self) -> Mode | None:
-        """What it does to memory: an atomic load (``ld.acquire``) reads, though its mode is ATOMIC."""
-        return Mode.READ if self.mode is Mode.ATOMIC and self.opcode.startswith("ld") else self.mode
+    def atomic(self) -> bool:
+        """Whether it is as strong as an atomic: an update, or a ``relaxed``, ``acquire`` or ``release`` access."""
+        return self.mode is not None and self.mode.atomic
 
 
 @frozen

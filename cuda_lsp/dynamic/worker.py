@@ -6,6 +6,7 @@ between a parent and the child it started, nobody else. Started by ``runner``.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import resource
@@ -45,8 +46,10 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     return b"".join(parts)
 
 
-def main() -> None:
-    """Serve jobs until stdin closes."""
+def main(folder: str) -> None:
+    """Serve jobs until stdin closes. ``folder``: what relative paths of jobs begin at."""
+    with contextlib.suppress(OSError):  # it may be gone: then only absolute paths lead anywhere
+        os.chdir(folder)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
     from cuda_lsp.dynamic.check import Engines
@@ -117,7 +120,3 @@ def _limit_memory(size: int | None) -> None:
     if hard != resource.RLIM_INFINITY:
         soft = min(soft, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
-if __name__ == "__main__":
-    main()

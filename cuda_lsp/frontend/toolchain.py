@@ -41,8 +41,8 @@ _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
 class FrontendOptions:
     """How files are parsed. ``arguments`` are further compiler flags, already clang's.
 
-    ``compile_commands``: path of the database to use; None: the nearest above each file. ``device``: what
-    nvcc needs besides, and clang does not know.
+    ``compile_commands``: path of the database to use; None: the nearest above each file, "": none.
+    ``device``: what nvcc needs besides, and clang does not know.
     """
 
     include_dirs: tuple[str, ...] = ()

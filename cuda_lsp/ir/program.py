@@ -298,6 +298,11 @@ class Atomic:
     def mode(self) -> Mode:
         return Mode.ATOMIC_READ if self.op == "load" and not self.rewrites else Mode.ATOMIC
 
+    @property
+    def elementwise(self) -> bool:
+        """On a vector: atomic in each element only."""
+        return isinstance(self.type, Opaque)
+
 
 @frozen
 class Copy:

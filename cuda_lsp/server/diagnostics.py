@@ -9,6 +9,7 @@ from typing import Any
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
+from cuda_lsp.config import SettingsProblem
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.positions import path_of, to_client, uri_of
@@ -86,6 +87,14 @@ def _related(finding: Finding, document: TextDocument) -> list[lsp.DiagnosticRel
 def _data(finding: Finding) -> dict[str, Any]:
     """What code actions need to find the finding again."""
     return {"code": finding.code.value, "kernel": finding.kernel, "status": finding.status.value}
+
+
+def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
+    """A mistake in a settings file, as a diagnostic of that file: its whole line."""
+    start, end = lsp.Position(problem.line - 1, 0), lsp.Position(problem.line, 0)
+    severity = lsp.DiagnosticSeverity.Information if problem.refused else lsp.DiagnosticSeverity.Warning
+    message = f"{problem.key}: {problem.expected}"
+    return lsp.Diagnostic(lsp.Range(start, end), message, severity=severity, source=SOURCE)
 
 
 def _problem(error: ToolError, document: TextDocument) -> lsp.Diagnostic:

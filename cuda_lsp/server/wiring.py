@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
+from attrs import evolve
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp import __version__, config
-from cuda_lsp.config import Settings
+from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, dynamic_check, hover, lenses
-from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics
+from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
 from cuda_lsp.server.dynamic_check import DynamicChecks
-from cuda_lsp.server.positions import from_client, path_of
+from cuda_lsp.server.positions import from_client, path_of, uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server
 from cuda_lsp.server.session import Session
 
@@ -37,6 +38,7 @@ class CudaServer(Server):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
         self.dynamic = DynamicChecks()
+        self._blamed: set[Path] = set()  # settings files that something was told of
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
 
     def start_session(self, settings: Settings) -> None:
@@ -125,13 +127,25 @@ class CudaServer(Server):
         folders = list(self.workspace.folders.values())
         root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
         root = path_of(root_uri) if root_uri else Path.cwd()
-        loaded, problems = config.load(root)
+        loaded, problems = config.load(root, trusted=self.trusted)
         settings, more = config.merge(loaded, editor, "editor settings")
         settings = config.placed(settings, root)
-        for problem in (*problems, *more):
+        if not self.trusted and settings.compile_commands is None:
+            settings = evolve(settings, compile_commands=config.NO_DATABASE)
+        self._tell(problems)
+        for problem in more:
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
         if settings != self.settings or self.session is None:
             self.start_session(settings)
+
+    def _tell(self, problems: Sequence[SettingsProblem]) -> None:
+        """The mistakes of settings files, on their lines; those that were mended go."""
+        found = {problem.path: [p for p in problems if p.path == problem.path] for problem in problems}
+        gone = self._blamed - found.keys()
+        self._blamed = {path for path in found if path is not None}
+        for path in (*self._blamed, *gone):
+            items = [settings_diagnostic(problem) for problem in found.get(path, ())]
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri_of(path), items))
 
 
 def create_server() -> CudaServer:

@@ -17,7 +17,6 @@ from cuda_lsp.ir.program import (
     BinaryOp,
     Block,
     Builtin,
-    Cast,
     Const,
     Expr,
     If,
@@ -28,6 +27,7 @@ from cuda_lsp.ir.program import (
     UnaryOp,
 )
 from cuda_lsp.ir.types import BOOL
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Dim3
 
 BLOCK_EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
@@ -75,27 +75,23 @@ def _ends(statement: object) -> bool:
 
 def _equalities(condition: Expr) -> Iterator[tuple[Axis, int]]:
     """The built-ins that a conjunction of conditions makes equal to constants."""
-    e = _bare(condition)
+    e = stripped(condition)
     if not isinstance(e, Binary):
         return
     if e.op is BinaryOp.AND and e.type == BOOL:
         yield from _equalities(e.left)
         yield from _equalities(e.right)
     if e.op is BinaryOp.EQ:
-        for axis, number in ((_bare(e.left), _bare(e.right)), (_bare(e.right), _bare(e.left))):
+        for axis, number in ((stripped(e.left), stripped(e.right)), (stripped(e.right), stripped(e.left))):
             if isinstance(axis, Builtin) and isinstance(number, Const):
                 yield axis.axis, int(number.value)
 
 
 def _opposite(condition: Expr) -> Expr:
     """What holds behind a trap under ``condition``, as far as it is an equality."""
-    e = _bare(condition)
+    e = stripped(condition)
     if isinstance(e, Unary) and e.op is UnaryOp.NOT:
         return e.operand
     if isinstance(e, Binary) and e.op is BinaryOp.NE:
         return Binary(BinaryOp.EQ, e.left, e.right, e.type)
     return FALSE
-
-
-def _bare(e: Expr) -> Expr:
-    return _bare(e.operand) if isinstance(e, Cast) else e

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import Any, cast
+from functools import lru_cache
 
-from attrs import evolve, fields, has
+from attrs import evolve
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Array, Axis, Binary, BinaryOp, Builtin, Cast, Const, Kernel, Var
+from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel
 from cuda_lsp.ir.types import Int
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Site, Space
+from cuda_lsp.ir.walk import expressions, stripped, subexpressions
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, Space
 from cuda_lsp.static.asserted import THREAD_AXES, asserted_extents, with_extents
 from cuda_lsp.static.block_strides import block_strides
 
@@ -187,20 +187,14 @@ def _folded(kernel: Kernel, block: Dim3) -> Dim3:
 
 def _rows_are_warps(kernel: Kernel) -> bool:
     """Whether the kernel numbers its threads ``32 * threadIdx.y + threadIdx.x``."""
-    pending: list[Any] = [kernel.body]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, tuple):
-            pending.extend(cast("tuple[Any, ...]", node))
-        elif isinstance(node, Binary) and node.op is BinaryOp.MUL and _is_row_of_warp(node):
-            return True
-        elif not isinstance(node, (Site, Var, Array)):
-            pending.extend(_parts(node))
-    return False
+    return any(
+        isinstance(e, Binary) and e.op is BinaryOp.MUL and _is_row_of_warp(e)
+        for e in subexpressions(expressions(kernel.body))
+    )
 
 
 def _is_row_of_warp(product: Binary) -> bool:
-    factors = [f.operand if isinstance(f, Cast) else f for f in (product.left, product.right)]
+    factors = [stripped(f) for f in (product.left, product.right)]
     return any(isinstance(f, Builtin) and f.axis is Axis.TID_Y for f in factors) and any(
         isinstance(f, Const) and f.value == 32 for f in factors
     )
@@ -221,40 +215,17 @@ def axes_of(kernel: Kernel) -> frozenset[Axis]:
 
     A rank is as good in one dimension as in two: it says nothing of the block's shape.
     """
-    found: set[Axis] = set()
-    seen: set[int] = set()  # an expression of many uses is walked once
-    pending: list[Any] = [kernel.body]
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, Builtin):
-            found.add(node.axis)
-        elif isinstance(node, tuple):
-            pending.extend(cast("tuple[Any, ...]", node))
-        elif isinstance(node, Binary) and node.op is BinaryOp.MUL and _is_extent(node.left, node.right):
-            continue
-        elif not isinstance(node, (Site, Var, Array)):
-            pending.extend(_parts(node))
-    return frozenset(found)
+
+    def enter(e: Expr) -> bool:
+        return not (isinstance(e, Binary) and e.op is BinaryOp.MUL and _is_extent(e.left, e.right))
+
+    parts = subexpressions(expressions(kernel.body), enter)
+    return frozenset(e.axis for e in parts if isinstance(e, Builtin))
 
 
-def _parts(node: Any) -> list[Any]:
-    """The fields of a program node; nothing of anything else."""
-    node_type: Any = type(node)  # pyright: ignore[reportUnknownVariableType]
-    return [getattr(node, name) for name in _names(node_type)]
-
-
-@cache
-def _names(node_type: Any) -> tuple[str, ...]:
-    return tuple(attribute.name for attribute in fields(node_type)) if has(node_type) else ()
-
-
-def _is_extent(*factors: Any) -> bool:
+def _is_extent(*factors: Expr) -> bool:
     """Whether one factor is blockDim or gridDim, x or y."""
-    plain = [f.operand if isinstance(f, Cast) else f for f in factors]
-    return any(isinstance(f, Builtin) and f.axis in _EXTENTS for f in plain)
+    return any(isinstance(f, Builtin) and f.axis in _EXTENTS for f in map(stripped, factors))
 
 
 def free_scalars(kernel: Kernel, launch: LaunchConfig) -> tuple[str, ...]:

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Kernel, Var
+from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import assigned_once, operands, used
+from cuda_lsp.static.slicing import assigned_once
 
 _AXES = {
     Axis.BID_X: Axis.TID_X,
@@ -28,24 +29,19 @@ def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
     facts = facts_of(kernel)
     values = assigned_once(facts)
     found: dict[Axis, int] = {}
-    for s in facts.statements:
-        for expression in used(s):
-            for axis, extent in _in(expression, values):
-                found[axis] = min(extent, found.get(axis, extent))
+    for e in subexpressions(expressions(kernel.body)):
+        for axis, extent in _in(e, values):
+            found[axis] = min(extent, found.get(axis, extent))
     return found
 
 
-def _in(expression: Expr, values: Mapping[Var, Expr]) -> Iterator[tuple[Axis, int]]:
-    pending = [expression]
-    while pending:
-        e = pending.pop()
-        pending += operands(e)
-        if isinstance(e, Binary) and e.op is BinaryOp.ADD:
-            terms = list(_terms(e, values, _DEPTH))
-            threads = {t.axis for t in terms if isinstance(t, Builtin)}
-            for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
-                if axis in threads and 1 < extent <= _MOST:
-                    yield axis, extent
+def _in(e: Expr, values: Mapping[Var, Expr]) -> Iterator[tuple[Axis, int]]:
+    if isinstance(e, Binary) and e.op is BinaryOp.ADD:
+        terms = list(_terms(e, values, _DEPTH))
+        threads = {t.axis for t in terms if isinstance(t, Builtin)}
+        for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
+            if axis in threads and 1 < extent <= _MOST:
+                yield axis, extent
 
 
 def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:

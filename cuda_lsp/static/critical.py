@@ -52,9 +52,10 @@ from cuda_lsp.ir.program import (
     UnaryOp,
     Var,
 )  # fmt: skip
+from cuda_lsp.ir.walk import assigned, destinations, mapped, used, variables, walk
 from cuda_lsp.model import Scope
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import Slice, assigned, assigned_once, destinations, used, variables, walk
+from cuda_lsp.static.slicing import Slice, assigned_once
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 _RELEASES = ("release", "acq_rel", "seq_cst")
@@ -305,15 +306,7 @@ def substituted(e: Expr, values: Mapping[Var, Expr], depth: int = 4) -> Expr:
     if isinstance(e, Var):
         found = values.get(e)
         return e if found is None or depth == 0 else substituted(found, values, depth - 1)
-    if isinstance(e, Offset):
-        moved = substituted(e.bytes, values, depth)
-        return evolve(e, pointer=substituted(e.pointer, values, depth), bytes=moved)
-    if isinstance(e, (Unary, Cast)):
-        return evolve(e, operand=substituted(e.operand, values, depth))
-    if isinstance(e, Binary):
-        left, right = (substituted(part, values, depth) for part in (e.left, e.right))
-        return evolve(e, left=left, right=right)
-    return e
+    return mapped(e, lambda part: substituted(part, values, depth))
 
 
 def _compared(condition: Expr, var: Var, outcome: bool) -> Expr | None:

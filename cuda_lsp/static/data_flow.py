@@ -16,9 +16,22 @@ from attrs import define, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Const, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.walk import (
+    assigned,
+    children,
+    expressions,
+    inside,
+    labels,
+    operands,
+    stripped,
+    subexpressions,
+    used,
+    variables,
+    walk,
+)
 from cuda_lsp.model import Mode, Site, SourceRange, Space
 from cuda_lsp.static.diagnostics import waiting
-from cuda_lsp.static.slicing import Slice, assigned, children, operands, slice_kernel, used, variables, walk
+from cuda_lsp.static.slicing import Slice, slice_kernel
 
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
@@ -125,7 +138,7 @@ def data_flow(kernel: ir.Kernel) -> DataFlow:
 
 
 def _values(flow: DataFlow) -> None:
-    rounds = {id(s): loop for loop in _loops(flow) for s in walk((*loop.test, *loop.body, *loop.step))}
+    rounds = {id(s): loop for loop in _loops(flow) for s in inside(loop)}
     ways = _ways(flow)
     changed = True
     while changed:
@@ -155,9 +168,9 @@ def _ways(flow: DataFlow) -> dict[int, tuple[Expr, ...]]:
             var = assigned(s)
             if var is not None:
                 around.setdefault(var.id, []).append((s, conditions))
-            inside = (*conditions, s.condition) if isinstance(s, ir.If) else conditions
+            more = (*conditions, s.condition) if isinstance(s, ir.If) else conditions
             for part in children(s):
-                visit(part, inside)
+                visit(part, more)
 
     visit(flow.slice.kernel.body, ())
     found: dict[int, tuple[Expr, ...]] = {}
@@ -201,25 +214,28 @@ def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Sourc
                 _add(flow, s.source, s.site, Mode.READ, guard)
                 _add(flow, s.destination, s.site, Mode.WRITE, guard)
             case ir.If():
-                inside = guard | flow.of(s.condition)
-                _accesses(flow, s.then, inside)
-                _accesses(flow, s.otherwise, inside)
-                if any(isinstance(x, ir.Leave) for x in walk((s,))):
-                    guard = inside
+                within = guard | flow.of(s.condition)
+                _accesses(flow, s.then, within)
+                _accesses(flow, s.otherwise, within)
+                if any(isinstance(x, ir.Leave) for x in inside(s)):
+                    guard = within
             case ir.Loop():
-                inside = guard | flow.of(s.condition)
-                _accesses(flow, (*s.test, *s.body, *s.step), inside)
-                left = {x.label for x in walk((s,)) if isinstance(x, ir.Leave)}
-                if left - {s.label, s.continue_label}:
-                    guard = inside
+                within = guard | flow.of(s.condition)
+                _accesses(flow, (*s.test, *s.body, *s.step), within)
+                if _leaves(s):
+                    guard = within
             case ir.Block():
-                inside = _accesses(flow, s.body, guard)
-                left = {x.label for x in walk(s.body) if isinstance(x, ir.Leave)}
-                if left - {s.label}:
-                    guard = inside
+                within = _accesses(flow, s.body, guard)
+                if _leaves(s):
+                    guard = within
             case _:
                 pass
     return guard
+
+
+def _leaves(s: Stmt) -> bool:
+    """Something inside goes beyond the end of the loop or block."""
+    return bool({x.label for x in inside(s) if isinstance(x, ir.Leave)} - labels(s))
 
 
 def _add(flow: DataFlow, pointer: Expr, site: Site, mode: Mode, guard: frozenset[Source]) -> None:
@@ -234,11 +250,11 @@ def _roles(flow: DataFlow) -> None:
         condition = loop.condition
         if not isinstance(condition, ir.Binary) or condition.op not in _ORDER:
             continue
-        inside = {v.id for s in walk((*loop.body, *loop.step)) if (v := assigned(s)) is not None}
+        changed = {v.id for s in walk((*loop.body, *loop.step)) if (v := assigned(s)) is not None}
         for side in (condition.left, condition.right):
             arrays = flow.arrays_in(flow.of(side))
             rows |= arrays
-            counters = [v for v in variables(side) if v.id in inside]
+            counters = [v for v in variables(side) if v.id in changed]
             if counters:
                 begins |= _initial(flow, counters, loop)
     # what the kernel writes is no offsets: ``while (parent[v] < v)`` follows a path
@@ -253,7 +269,7 @@ def _roles(flow: DataFlow) -> None:
     flow.awaited = frozenset(
         a
         for loop in waiting
-        for s in walk((*loop.test, *loop.body, *loop.step))
+        for s in inside(loop)
         if isinstance(s, ir.Load)
         for a in flow.slice.roots(s.pointer)
     )
@@ -268,13 +284,10 @@ def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
         for s in flow.slice.statements
         if isinstance(s, ir.Load) and s.var is not None
     }
-    pending = [e for s in flow.slice.statements for e in used(s)]
-    while pending:
-        e = pending.pop()
-        pending += operands(e)
+    for e in subexpressions(expressions(flow.slice.kernel.body)):
         if not isinstance(e, ir.Binary) or e.op not in _FULFILLED:
             continue
-        left, right, away = _uncast(e.left), _uncast(e.right), _FULFILLED[e.op]
+        left, right, away = stripped(e.left), stripped(e.right), _FULFILLED[e.op]
         for side, other, distance in ((left, right, away), (right, left, -away)):
             if isinstance(side, Var) and (isinstance(other, Const) or other in flow.params):
                 for array in loaded.get(side.id, ()):
@@ -282,20 +295,14 @@ def _named(flow: DataFlow) -> dict[Array, tuple[Named, ...]]:
     return {array: tuple(others) for array, others in found.items()}
 
 
-def _uncast(e: Expr) -> Expr:
-    while isinstance(e, ir.Cast):
-        e = e.operand
-    return e
-
-
 def _initial(flow: DataFlow, counters: Sequence[Var], loop: ir.Loop) -> set[Array]:
     """The arrays that say where a counter begins: what it is given outside its loop."""
     ids = {v.id for v in counters}
-    inside = {id(s) for s in walk((*loop.test, *loop.body, *loop.step))}
+    within = {id(s) for s in inside(loop)}
     found: set[Array] = set()
     for s in flow.slice.statements:
         var = assigned(s)
-        if var is not None and var.id in ids and id(s) not in inside:
+        if var is not None and var.id in ids and id(s) not in within:
             values = used(s) if isinstance(s, ir.Assign) else ()
             found |= {a for e in values for a in flow.arrays_in(flow.of(e))}
             if isinstance(s, ir.Load):

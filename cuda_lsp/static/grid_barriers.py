@@ -49,11 +49,12 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import BOOL
+from cuda_lsp.ir.walk import pointers, stripped, used, variables, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.critical import substituted
 from cuda_lsp.static.diagnostics.waiting import only_reads
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import Slice, assigned_once, pointers, used, variables, walk
+from cuda_lsp.static.slicing import Slice, assigned_once
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 _BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
@@ -202,9 +203,7 @@ def _waits_for_all(loop: Loop, arrives: Atomic, once: Mapping[Var, Expr]) -> fro
     strong = only_reads(read) if isinstance(read, Atomic) else read.volatile
     if not strong or substituted(read.pointer, once) != substituted(arrives.pointer, once):
         return None
-    condition = loop.condition
-    while isinstance(condition, Cast):
-        condition = condition.operand
+    condition = stripped(loop.condition)
     if not isinstance(condition, Binary) or read.var is None:
         return None
     sides = {
@@ -213,9 +212,7 @@ def _waits_for_all(loop: Loop, arrives: Atomic, once: Mapping[Var, Expr]) -> fro
         BinaryOp.NE: [(condition.left, condition.right), (condition.right, condition.left)],
     }.get(condition.op, [])
     for counted, wanted in sides:
-        while isinstance(counted, Cast):
-            counted = counted.operand
-        if counted == read.var:
+        if stripped(counted) == read.var:
             return _extents(substituted(wanted, once), _GDIM)
     return None
 

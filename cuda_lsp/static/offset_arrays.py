@@ -15,10 +15,10 @@ from typing import Any
 
 from cuda_lsp.ir.program import Array, Expr, Kernel, Load, Var
 from cuda_lsp.ir.types import INT32, Int, Pointer
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Space
 from cuda_lsp.static.exact.values import Value, evaluator
 from cuda_lsp.static.execution.enumerate import facts_of
-from cuda_lsp.static.slicing import walk
 
 _NOWHERE = Array("(where a pointer points)", Space.GLOBAL, INT32, (), -1)
 _TRIED = 3

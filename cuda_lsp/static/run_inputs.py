@@ -44,11 +44,12 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import Float, Int
+from cuda_lsp.ir.walk import operands, pointers, subexpressions, used, variables, walk
 from cuda_lsp.model import Dim3, Finding, GpuModel, LaunchConfig, Space
 from cuda_lsp.static.execution.enumerate import execute, facts_of
 from cuda_lsp.static.execution.trace import Budget, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data
-from cuda_lsp.static.slicing import Slice, operands, pointers, used, variables, walk
+from cuda_lsp.static.slicing import Slice
 
 _BUDGET = Budget(milliseconds=60.0)
 _MOST_TRIED = 4000
@@ -121,15 +122,9 @@ def index_limits(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
 
 def _limit(elements: int, threads: int, pointer: Expr) -> int:
     """``elements`` less what a thread's own number may add."""
-    if any(isinstance(part, Builtin) for part in _parts(pointer)):
+    if any(isinstance(part, Builtin) for part in subexpressions((pointer,))):
         elements = elements - threads + 1 if elements >= threads else elements // 2
     return max(1, elements)
-
-
-def _parts(e: Expr) -> Iterator[Expr]:
-    yield e
-    for part in operands(e):
-        yield from _parts(part)
 
 
 @define

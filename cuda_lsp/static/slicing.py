@@ -7,7 +7,7 @@ is never executed.  Nothing here depends on a launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from attrs import define, field, frozen
 
@@ -15,7 +15,6 @@ from cuda_lsp.ir.program import (
     AddressOf,
     Array,
     Assign,
-    Assume,
     Atomic,
     AwaitCopies,
     Barrier,
@@ -25,11 +24,9 @@ from cuda_lsp.ir.program import (
     Block,
     Cast,
     CommitCopies,
-    Copy,
     Expr,
     Fence,
     If,
-    Incomplete,
     Intrinsic,
     Kernel,
     Leave,
@@ -39,94 +36,25 @@ from cuda_lsp.ir.program import (
     Select,
     Stmt,
     Store,
-    Unary,
     Unknown,
     Var,
 )
 from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.ir.walk import (
+    assigned,
+    children,
+    destinations,
+    inside,
+    labels,
+    operands,
+    stripped,
+    used,
+    variables,
+    walk,
+)
 from cuda_lsp.model import Space
 
 _ACCESSES = (Load, Store, Atomic)
-
-
-def operands(e: Expr) -> tuple[Expr, ...]:
-    """The direct subexpressions."""
-    if isinstance(e, Binary):
-        return (e.left, e.right)
-    if isinstance(e, (Unary, Cast)):
-        return (e.operand,)
-    if isinstance(e, Offset):
-        return (e.pointer, e.bytes)
-    if isinstance(e, Select):
-        return (e.condition, e.then, e.otherwise)
-    return e.operands if isinstance(e, Intrinsic) else ()
-
-
-def variables(e: Expr) -> Iterator[Var]:
-    """The variables of an expression, with repetitions."""
-    stack: list[Expr] = [e]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Var):
-            yield node
-        else:
-            stack.extend(operands(node))
-
-
-def children(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    """The statement lists directly inside ``s``, in program order."""
-    if isinstance(s, If):
-        return (s.then, s.otherwise)
-    if isinstance(s, Loop):
-        return (s.test, s.body, s.step)
-    return (s.body,) if isinstance(s, Block) else ()
-
-
-def assigned(s: Stmt) -> Var | None:
-    return s.var if isinstance(s, (Assign, Load, Atomic)) else None
-
-
-def used(s: Stmt) -> tuple[Expr, ...]:
-    """The expressions that ``s`` itself evaluates."""
-    if isinstance(s, Assign):
-        return (s.value,)
-    if isinstance(s, Load):
-        return (s.pointer,)
-    if isinstance(s, Store):
-        return (s.pointer, s.value)
-    if isinstance(s, Atomic):
-        return (s.pointer, *s.operands)
-    if isinstance(s, Copy):
-        return (s.destination, s.source, s.size)
-    if isinstance(s, AwaitCopies):
-        return () if s.pending is None else (s.pending,)
-    if isinstance(s, Barrier):
-        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
-    if isinstance(s, (If, Loop, Assume)):
-        return (s.condition,)
-    return s.pointers if isinstance(s, Incomplete) else ()
-
-
-def pointers(s: Stmt) -> tuple[Expr, ...]:
-    """Where ``s`` touches memory; what it writes first."""
-    if isinstance(s, _ACCESSES):
-        return (s.pointer,)
-    return (s.destination, s.source) if isinstance(s, Copy) else ()
-
-
-def destinations(s: Stmt) -> tuple[Expr, ...]:
-    """Where ``s`` may write; what was not translated may write wherever it is known to point."""
-    if isinstance(s, Incomplete):
-        return s.pointers
-    return () if isinstance(s, Load) else pointers(s)[:1]
-
-
-def walk(statements: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement, in program order, outer before inner."""
-    for s in statements:
-        yield s
-        for inner in children(s):
-            yield from walk(inner)
 
 
 def pure(e: Expr) -> bool:
@@ -343,7 +271,7 @@ def tracked(result: Slice, array: Array) -> bool:
 
 def _structure(result: Slice, statements: tuple[Stmt, ...]) -> tuple[bool, set[int]]:
     """Fill barrier and leave facts; returns (contains a block-level barrier, labels left to)."""
-    barrier, labels = False, set[int]()
+    barrier, left = False, set[int]()
     for s in statements:
         if isinstance(s, Barrier):
             if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
@@ -351,27 +279,21 @@ def _structure(result: Slice, statements: tuple[Stmt, ...]) -> tuple[bool, set[i
             else:
                 barrier = True
         elif isinstance(s, Leave):
-            labels.add(s.label)
+            left.add(s.label)
         elif isinstance(s, (If, Loop, Block)):
-            inside = [_structure(result, inner) for inner in children(s)]
-            has = any(b for b, _ in inside)
-            out = set[int]().union(*(ls for _, ls in inside))
+            parts = [_structure(result, inner) for inner in children(s)]
+            has = any(b for b, _ in parts)
+            out = set[int]().union(*(ls for _, ls in parts))
             if has:
                 result.with_barrier.add(id(s))
-                if isinstance(s, (Loop, Block)):
-                    result.barrier_labels.add(s.label)
-                if isinstance(s, Loop):
-                    result.barrier_labels.add(s.continue_label)
-            if isinstance(s, Loop):
-                out -= {s.label, s.continue_label}
-            if isinstance(s, Block):
-                out -= {s.label}
+                result.barrier_labels |= labels(s)
+            out -= labels(s)
             if out:
                 result.leaving.add(id(s))
                 result.leave_labels[id(s)] = out
             barrier |= has
-            labels |= out
-    return barrier, labels
+            left |= out
+    return barrier, left
 
 
 def _defining(result: Slice) -> None:
@@ -422,23 +344,23 @@ def _defining(result: Slice) -> None:
 
 
 def _shape(result: Slice, loop: Loop) -> LoopShape:
-    inside = list(walk(loop.test + loop.body + loop.step))
-    local = {v.id for s in inside if (v := assigned(s)) is not None and id(s) in result.defining}
+    within = list(inside(loop))
+    local = {v.id for s in within if (v := assigned(s)) is not None and id(s) in result.defining}
     changed: dict[int, Var] = {}
-    for s in inside:
+    for s in within:
         var = assigned(s)
         if var is not None and var.id in result.relevant and var.id not in local:
             changed[var.id] = var
     carried = tuple(changed.values())
     top = [s for s in loop.body + loop.step if isinstance(s, Assign) and s.var.id in changed]
-    single = len(top) == len(carried) == sum(1 for s in inside if (v := assigned(s)) and v.id in changed)
-    continues = any(isinstance(s, Leave) and s.label == loop.continue_label for s in inside)
+    single = len(top) == len(carried) == sum(1 for s in within if (v := assigned(s)) and v.id in changed)
+    continues = any(isinstance(s, Leave) and s.label == loop.continue_label for s in within)
     in_body = any(isinstance(s, Assign) and s.var.id in changed for s in loop.body)
     single = single and not (continues and in_body)
     affine = single and all(_affine(s, set(changed)) for s in top)
-    labels = {loop.continue_label}.union(*(_labels(s) for s in inside))
-    escapes = any(isinstance(s, Leave) and s.label not in labels for s in inside)
-    barrier = any(isinstance(s, (Barrier, Fence, CommitCopies, AwaitCopies)) for s in inside)
+    known = {loop.continue_label}.union(*(labels(s) for s in within))
+    escapes = any(isinstance(s, Leave) and s.label not in known for s in within)
+    barrier = any(isinstance(s, (Barrier, Fence, CommitCopies, AwaitCopies)) for s in within)
     steady = frozenset(_closure(result, loop) & set(changed)) if barrier and changed else frozenset[int]()
     return LoopShape(
         carried=carried,
@@ -446,16 +368,10 @@ def _shape(result: Slice, loop: Loop) -> LoopShape:
         affine=affine,
         straight=loop.tests_first
         and not (barrier or escapes or loop.test)
-        and not _self_feeding(result, inside),
+        and not _self_feeding(result, within),
         has_barrier=id(loop) in result.with_barrier,
         steady=steady,
     )
-
-
-def _labels(s: Stmt) -> set[int]:
-    if isinstance(s, Loop):
-        return {s.label, s.continue_label}
-    return {s.label} if isinstance(s, Block) else set()
 
 
 def _self_feeding(result: Slice, inside: list[Stmt]) -> bool:
@@ -486,8 +402,6 @@ def _affine(s: Assign, changed: set[int]) -> bool:
     else:
         return False
     for first, second in ((base, rest),) if right_only else ((base, rest), (rest, base)):
-        while isinstance(first, Cast):
-            first = first.operand
-        if first is s.var and not any(v.id in changed for v in variables(second)):
+        if stripped(first) is s.var and not any(v.id in changed for v in variables(second)):
             return True
     return False

@@ -32,6 +32,11 @@ class Failure:
 STOPPED = Failure("stopped")
 
 
+def main(descriptor: str) -> None:
+    """The whole process: serve the socket that it was given by number."""
+    serve(Connection(int(descriptor)))
+
+
 def serve(pipe: Connection) -> None:
     """Warm up, then answer each message, a pickled callable, with its pickled result or a ``Failure``.
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import Assign, Atomic, Axis, Builtin, Copy, Expr, If, Kernel, Loop, Store, Var
+from cuda_lsp.ir.walk import operands, walk
 from cuda_lsp.model import LaunchConfig, SourceRange
 from cuda_lsp.static.asserted import BLOCK_EXTENTS
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.execution.trace import Trace
-from cuda_lsp.static.slicing import operands, walk
 
 _COORDINATES = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.BID_X, Axis.BID_Y, Axis.BID_Z, Axis.LANE})
 

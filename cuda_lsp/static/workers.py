@@ -8,9 +8,10 @@ results are delivered by callback from one dispatcher thread per process, in the
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import pickle
 import queue
+import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Hashable
@@ -19,7 +20,8 @@ from typing import Any, TypeVar
 
 from attrs import define, field, frozen
 
-from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure, serve
+from cuda_lsp.children import NEUTRAL_FOLDER, python_command
+from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure
 
 GRACE = 1.5
 """Seconds beyond its own budget after which work is stopped."""
@@ -46,18 +48,22 @@ class Task:
 class _Process:
     """One solver process and the pipe to it."""
 
-    process: Any
+    process: subprocess.Popen[bytes]
     pipe: Connection
     ready: bool = False
 
     @staticmethod
     def start() -> _Process:
-        context = multiprocessing.get_context("spawn")
-        ours, theirs = context.Pipe()
-        process = context.Process(target=serve, args=(theirs,), daemon=True, name="cuda-lsp-solver")
-        process.start()
-        theirs.close()
-        return _Process(process, ours)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            process = subprocess.Popen(
+                python_command("cuda_lsp.static.solver_process", str(theirs.fileno())),
+                cwd=NEUTRAL_FOLDER,
+                stdin=subprocess.DEVNULL,  # ours are the editor's
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+            )
+        return _Process(process, Connection(ours.detach()))
 
     def wait_ready(self, stop: threading.Event) -> bool:
         if not self.ready and _poll(self.pipe, START_LIMIT, stop):
@@ -69,7 +75,7 @@ class _Process:
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.join(2)
+        self.process.wait()
         self.pipe.close()
 
 

@@ -41,7 +41,7 @@ vim.lsp.handlers['$/progress'] = function(error, progress, ...)
   vim.g.progress = {{ token = progress.token, kind = progress.value.kind, message = progress.value.message }}
   if shown then return shown(error, progress, ...) end
 end
-require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}') }})
+require('cuda_lsp').setup({{ cmd = vim.fn.json_decode('{command}'), trusted = true }})
 """
 DIAGNOSTICS = """\
 map(luaeval("vim.diagnostic.get(0)"), {_, d -> {"line": d.lnum + 1, "col": d.col, "end": d.end_col, \

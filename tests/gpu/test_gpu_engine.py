@@ -422,7 +422,7 @@ __global__ void k(int* out) {
     assert outcome_of(engine, run_of(tmp_path, text % "", OUT, grid=2)).races == ()
     write = "if (i == 1) f.store(3, cuda::memory_order_relaxed);"
     races = outcome_of(engine, run_of(tmp_path, text % write, OUT, grid=2)).races
-    assert {race.modes for race in races} == {(Mode.READ, Mode.ATOMIC)}
+    assert {race.modes for race in races} == {(Mode.ATOMIC_READ, Mode.ATOMIC), (Mode.READ, Mode.ATOMIC)}
 
 
 def test_both_stores_of_one_thread_are_named(engine: GpuEngine, tmp_path: Path) -> None:

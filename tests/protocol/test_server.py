@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from client import Client
+from client import Client, Json
 
 FIGURE_1 = """__global__ void neighbour(int *out) {
   extern __shared__ int s[];
@@ -189,6 +190,66 @@ def test_bad_settings_are_told_once_and_the_rest_holds(tmp_path: Path) -> None:
     shown = [m["params"]["message"] for _, m in client.notifications if m["method"] == "window/showMessage"]
     assert len(shown) == 1
     assert "defaultBlok" in shown[0]
+    assert client.close() == 0
+
+
+SETTINGS = """severity = { shared-race = "hint" }
+defines = ["LIMIT=1"]
+solver-workers = 300
+"""
+NEEDS_DEFINE = f"#ifdef LIMIT\n{FIGURE_1}#endif\n"
+
+
+def told(client: Client, name: str, seen: int = 0) -> list[tuple[int, int, str]]:
+    """Line, severity and text of what is told of a settings file."""
+    uri = client.uri(name)
+
+    def wanted(m: Json) -> bool:
+        return m["method"] == "textDocument/publishDiagnostics" and m["params"]["uri"] == uri
+
+    found = client.wait(wanted, seen=seen)[1]["params"]["diagnostics"]
+    return [(d["range"]["start"]["line"], d["severity"], d["message"]) for d in found]
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_only_a_trusted_folder_names_paths_and_flags(tmp_path: Path, trusted: bool) -> None:
+    (tmp_path / "cuda-lsp.toml").write_text(SETTINGS)
+    client = Client(tmp_path, options={"trusted": trusted})
+    refused = [line for line, severity, _ in told(client, "cuda-lsp.toml") if severity == 3]
+    assert refused == ([2] if trusted else [1, 2])
+    client.open("a.cu", NEEDS_DEFINE)
+    found = client.diagnostics("a.cu", 1)
+    assert [d["severity"] for d in found if "code" in d] == ([4] if trusted else [])
+    assert client.close() == 0
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_only_a_trusted_folder_has_a_compilation_database(tmp_path: Path, trusted: bool) -> None:
+    command = {"directory": str(tmp_path), "file": "a.cu", "command": "nvcc -DLIMIT=1 -c a.cu"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([command]))
+    client = Client(tmp_path, options={"trusted": trusted})
+    client.open("a.cu", NEEDS_DEFINE)
+    codes = [d["code"] for d in client.diagnostics("a.cu", 1) if "code" in d]
+    assert codes == (["shared-race"] if trusted else [])
+    assert client.close() == 0
+
+
+@pytest.mark.parametrize(
+    "content", ["arch = \n", "x = " + "[" * 10_000, 'std = "\\u0000"\n', "banks = " + "9" * 5000]
+)
+def test_a_malformed_settings_file_is_told_on_its_line_and_kernels_are_analysed(
+    tmp_path: Path, content: str
+) -> None:
+    file = tmp_path / "cuda-lsp.toml"
+    file.write_text(f"# settings\n{content}")
+    client = Client(tmp_path, options={"trusted": True})
+    assert [severity for _, severity, _ in told(client, file.name)] == [2]
+    client.open("a.cu", FIGURE_1)
+    assert [d["code"] for d in client.diagnostics("a.cu", 1)] == ["shared-race"]
+    seen = len(client.notifications)
+    file.write_text("# settings\n")
+    client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": client.uri(file.name), "type": 2}]})
+    assert told(client, file.name, seen) == []
     assert client.close() == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import jsonschema
@@ -35,6 +36,15 @@ def test_later_sources_win_and_keys_come_in_any_case() -> None:
         ({"severity": {"shared-race": "fatal"}}, "severity"),
         ({"solver_budget": -1}, "solver_budget"),
         ({"solver_budget": True}, "solver_budget"),
+        ({"solver_budget": 10**9}, "solver_budget"),
+        ({"block_dim": [1024, 2]}, "block_dim"),
+        ({"default_block": 5000}, "default_block"),
+        ({"banks": 64}, "banks"),
+        ({"arch": "sm_" + "9" * 5000}, "arch"),
+        ({"include_dirs": ["a\0b"]}, "include_dirs"),
+        ({"nvcc": "\ud800"}, "nvcc"),
+        ({"severity": {"shared-race": ["error"]}}, "severity"),
+        ({"severity": 3}, "severity"),
     ],
 )
 def test_a_mistake_names_source_and_key_and_leaves_the_rest(values: dict[str, object], key: str) -> None:
@@ -111,3 +121,71 @@ def test_settings_speak_where_the_options_of_a_check_are_silent():
     assert options.nvcc == Path("/opt/nvcc")
     assert chosen(CheckOptions(nvcc=Path("/mine")), settings).nvcc == Path("/mine")
     assert [p.key for p in merge(Settings(), {"detail": "some"}, "here")[1]] == ["detail"]
+
+
+MALFORMED = {
+    "no TOML": ("arch = \n", 1),
+    "a key in the second line": ('solver = true\narch = "volta"\n', 2),
+    "nested too deeply": ("a = " + "[" * 10_000 + "]" * 10_000, 1),
+    "a number of 5,000 digits": ("banks = " + "9" * 5000, 1),
+    "not UTF-8": (b'std = "\xff"\n', 1),
+    "NUL": ('std = "a\\u0000b"\n', 1),
+    "an inner table": ("\n[severity]\nshared-race = 1\n", 2),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_file_gives_one_problem_at_its_line(tmp_path: Path, name: str) -> None:
+    content, line = MALFORMED[name]
+    path = tmp_path / "cuda-lsp.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    settings, problems = load(tmp_path)
+    assert settings.gpu and settings.std == "c++17"
+    assert [(p.path, p.line) for p in problems] == [(path, line)]
+    assert len(str(problems[0])) < 400 + len(str(path))
+
+
+@pytest.mark.parametrize("text", ['[tool]\ncuda-lsp = "x"\n', "\n[tool.cuda-lsp\n"])
+def test_a_pyproject_whose_table_is_none_is_told(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    settings, problems = load(tmp_path)
+    assert settings == Settings()
+    assert [(p.path, p.line) for p in problems] == [(tmp_path / "pyproject.toml", 2)]
+
+
+@pytest.mark.parametrize("text", ["tool = 3\n", 'dependencies = [\n "cuda-lsp",\n]\n', "x = \n", "[" * 9999])
+def test_a_pyproject_of_others_is_left_alone(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert load(tmp_path) == (Settings(), [])
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "cuda-lsp.toml", "nothing"])
+def test_a_settings_file_that_is_no_regular_file_is_told(tmp_path: Path, target: str) -> None:
+    (tmp_path / "cuda-lsp.toml").symlink_to(target)
+    settings, problems = load(tmp_path)
+    assert settings == Settings() and len(problems) == 1
+
+
+def test_a_pipe_instead_of_settings_is_told_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cuda-lsp.toml")
+    assert "not a regular file" in str(load(tmp_path)[1][0])
+
+
+def test_solver_processes_are_the_machines_matter(tmp_path: Path) -> None:
+    (tmp_path / "cuda-lsp.toml").write_text("solver-workers = 300\n")
+    settings, problems = load(tmp_path)
+    assert settings.solver_processes == 1 and "setting of the machine" in str(problems[0])
+    settings, problems = merge(Settings(), {"solverWorkers": 300}, "editor")
+    assert not problems and settings.solver_processes == (os.cpu_count() or 1)
+
+
+def test_an_untrusted_folder_names_no_paths_flags_or_programs(tmp_path: Path) -> None:
+    (tmp_path / "cuda-lsp.toml").write_text(
+        'include-dirs = ["/"]\ndefines = ["X"]\nstd = "c++20"\ncompile-commands = "c"\nnvcc = "n"\n'
+        'build-command = "b"\nrun-command = "r"\nprogram-arguments = ["a"]\nprogram-sources = ["s"]\n'
+        'program-link = ["l"]\nprogram-folder = "f"\narch = "sm_90"\n'
+    )
+    settings, problems = load(tmp_path, trusted=False)
+    assert settings == Settings(arch="sm_90", program_folder=str(tmp_path))
+    assert len(problems) == 11 and all("not trusted" in str(problem) for problem in problems)
+    assert load(tmp_path, trusted=True)[1] == []

@@ -91,11 +91,11 @@ def test_an_atomic_load_writes_nothing():
     assert run(read).races == ()
     body = f"setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.u32 [%r2], %r1; {read}"
     races = {race.modes for race in run(body).races}
-    assert races == {(Mode.WRITE, Mode.READ)}
+    assert races == {(Mode.WRITE, Mode.READ), (Mode.WRITE, Mode.ATOMIC_READ)}
     load, store = "ld.relaxed.cta.global.u32 %r5, [%rd1];", "st.relaxed.cta.global.u32 [%rd1], %r1;"
     assert run(load, blocks=2).races == ()
     found = {race.modes for race in run(load + store, blocks=2).races}
-    assert found == {(Mode.READ, Mode.ATOMIC), (Mode.ATOMIC, Mode.ATOMIC)}
+    assert found == {(Mode.ATOMIC_READ, Mode.ATOMIC), (Mode.ATOMIC, Mode.ATOMIC)}
 
 
 def test_tickets_are_handed_out_once_each():

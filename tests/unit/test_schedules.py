@@ -8,15 +8,17 @@ import time
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Status
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Space, Status
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.code import Touch, linear_code
 from cuda_lsp.static.exact.machine import Status as Standing
 from cuda_lsp.static.exact.machine import runners_of
 from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Contents, argument_sets
-from cuda_lsp.static.exact.report import every_pair, races_by_running
+from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.exact.run import Pending, Schedule
+from cuda_lsp.static.exact.search import Sites
 from cuda_lsp.static.exact.threads import Thread
 
 GPU = GpuModel("test", (9, 0))
@@ -34,9 +36,17 @@ def races(
     """What executions of the first kernel show, of all its pairs of places."""
     kernel = lowered(text)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1) if grid else None, source=source)
-    pairs = list(dict.fromkeys(every_pair(data_flow(kernel))))
-    found = races_by_running(kernel, launch, gpu, pairs, time.perf_counter() + 120)
+    found = races_by_running(kernel, launch, gpu, every_pair(kernel), time.perf_counter() + 120)
     return list(found.values())
+
+
+def every_pair(kernel: Kernel) -> list[Sites]:
+    """Places that may conflict."""
+    memory = (Space.SHARED, Space.GLOBAL)
+    places = [a for a in data_flow(kernel).accesses if any(x.space in memory for x in a.arrays)]
+    both = itertools.combinations_with_replacement(places, 2)
+    pairs = (sorted((a.site.range, b.site.range)) for a, b in both if a.arrays & b.arrays)
+    return list(dict.fromkeys((first, second) for first, second in pairs))
 
 
 def final_values(text: str, array: str, count: int, block: int = 32) -> list[object]:

@@ -21,6 +21,7 @@ from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 _MODES: Mapping[str, Mode] = {
     "ld": Mode.READ, "ldu": Mode.READ, "st": Mode.WRITE, "atom": Mode.ATOMIC, "red": Mode.ATOMIC,
 }  # fmt: skip
+_STRONG = {Mode.READ: Mode.ATOMIC_READ, Mode.WRITE: Mode.ATOMIC, Mode.ATOMIC: Mode.ATOMIC}
 _SPACES = {"shared": Space.SHARED, "global": Space.GLOBAL}
 _PRIVATE = ("param", "local", "const")
 _WARP = ("shfl", "vote", "match", "redux", "elect")
@@ -118,7 +119,7 @@ class _Finder:
         return None, ()
 
     def _named(self, index: int, calls: tuple[SourceRange, ...], made: PtxSite) -> Site:
-        if made.kind is SiteKind.ACCESS and made.mode is not Mode.ATOMIC:
+        if made.kind is SiteKind.ACCESS and not made.atomic:
             return self.expressions.site(self.expressions.around(index)[0], calls)
         return self.expressions.site(self.expressions.call(index), calls)
 
@@ -129,7 +130,7 @@ class _Finder:
         found: dict[tuple[object, ...], PtxSite],
     ) -> None:
         """Accesses that name one token: loads take its expressions from the inside out, stores the target."""
-        plain = [(key, mode) for key, mode in group if mode is not Mode.ATOMIC]
+        plain = [(key, mode) for key, mode in group if not mode.atomic]
         if not plain:
             return
         choices = self.expressions.around(tokens[plain[0][0]])
@@ -163,9 +164,10 @@ def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
             return None
         space = next((_SPACES[w] for w in _SPACES if w in words), None)
         strong = bool(words & {"relaxed", "acquire", "release"})
+        mode = _STRONG[_MODES[base]] if strong else _MODES[base]
         scope = Scope.BLOCK if "cta" in words else Scope.SYSTEM if "sys" in words else Scope.DEVICE
         return PtxSite(
-            *place, SiteKind.ACCESS, code.opcode, None, Mode.ATOMIC if strong else _MODES[base], space,
+            *place, SiteKind.ACCESS, code.opcode, None, mode, space,
             access_bytes(code), scope if strong or base in ("atom", "red") else None, "volatile" in words,
         )  # fmt: skip
     if base in ("bar", "barrier"):

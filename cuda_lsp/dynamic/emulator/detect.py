@@ -26,7 +26,7 @@ from cuda_lsp.model import Mode
 
 Array = Any
 
-_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC, Mode.READ, Mode.READ)
+_MODES = (Mode.READ, Mode.WRITE, Mode.ATOMIC, Mode.ATOMIC, Mode.ATOMIC_READ, Mode.ATOMIC_READ)
 _READ, _WRITE, _ATOMIC, _BLOCK_ATOMIC, _ATOMIC_LOAD, _BLOCK_ATOMIC_LOAD = range(6)
 ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
 """From the mode of an atomic update to that of an atomic load of the same scope, which writes nothing."""

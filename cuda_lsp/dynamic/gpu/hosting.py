@@ -11,7 +11,6 @@ import pickle
 import select
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -21,6 +20,7 @@ from typing import BinaryIO
 
 from attrs import define, field, frozen
 
+from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
@@ -104,9 +104,8 @@ def run_on_gpu(
         given.write(task)
         given.seek(0)
         child = subprocess.Popen(
-            [sys.executable, "-m", "cuda_lsp.dynamic.gpu.program", str(writes)],
-            cwd=job.folder, stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,),
-            env={**(job.environment or os.environ), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            python_command("cuda_lsp.dynamic.gpu.program", str(writes)), cwd=NEUTRAL_FOLDER,
+            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
         )  # fmt: skip
         os.close(writes)
         overdue = _listen(said, seen, child, time.monotonic() + job.deadline, progress)

@@ -46,7 +46,7 @@ from cuda_lsp.dynamic.runs import (
     SiteKind,
 )
 from cuda_lsp.hardware import architecture_number
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Space
 
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
 _KNOWLEDGE_WORDS = 1024 + 512
@@ -188,7 +188,7 @@ class Launch:
 
     def _shadow_layout(self) -> ShadowLayout:
         request, sites = self.request, self.request.sites
-        atomics = any(s.mode is Mode.ATOMIC and s.space in (None, Space.SHARED) for s in sites)
+        atomics = any(s.atomic and s.space in (None, Space.SHARED) for s in sites)
         variables = shared_variables(self.module, request.entry)
         self.static_bound = sum(-(-v.size // 16) * 16 + v.alignment for v in variables)
         layout = ShadowLayout(

@@ -163,10 +163,11 @@ def _arguments(module: PtxModule, entry: str, given: Any) -> Iterator[Argument]:
         yield Argument(parameter.name, ctypes.string_at(given[number], parameter.size or 8))
 
 
-def main() -> None:
-    """Become the program."""
-    answers = os.fdopen(int(sys.argv[1]), "wb")
+def main(descriptor: str) -> None:
+    """Become the program. ``descriptor``: of the pipe that takes what there is to say."""
+    answers = os.fdopen(int(descriptor), "wb")
     task: Task = pickle.load(sys.stdin.buffer)
+    os.chdir(task.job.folder)
     device = open_primary(task.toolkit)
     library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
     hosted = Hosted(task, device, library, answers)
@@ -181,7 +182,3 @@ def main() -> None:
         os.dup2(file.fileno(), 0)  # until here it was ours
     status = library.main(len(words), given)
     ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would
-
-
-if __name__ == "__main__":
-    main()

@@ -115,7 +115,7 @@ def seen_races(records: Records, sites: Sequence[PtxSite], book: AddressBook) ->
         pair = key >> 32, key & 0xFFFFFFFF
         if max(pair) >= len(sites):
             continue  # damaged: see ``damaged_races``
-        first, second = (sites[number].effect or Mode.READ for number in pair)
+        first, second = (sites[number].mode or Mode.READ for number in pair)
         if not (first.writes or second.writes):
             continue  # the detector takes atomic loads for updates
         races.append(

@@ -11,7 +11,7 @@ from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import Mode, Scope, Space
 
-_KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2}
+_KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2, Mode.ATOMIC_READ: 2}
 _BLOCK_ATOMIC = 3
 
 
@@ -70,7 +70,7 @@ class AccessProbes:
             label = self.labels.new("s")
             if site.mode is Mode.READ:
                 parts.append(probe.read(label))
-            elif site.mode is Mode.ATOMIC:
+            elif site.atomic:
                 parts.append(probe.atomic(label, Space.SHARED in self.watch.widths))
             else:
                 copies = access.instruction.base == "cp"
@@ -83,9 +83,9 @@ class AccessProbes:
         races = watched and self.watch.races and self.watch.global_races
         if site.mode is None:
             return ""
-        kind = _BLOCK_ATOMIC if site.mode is Mode.ATOMIC and site.scope is Scope.BLOCK else _KINDS[site.mode]
+        kind = _BLOCK_ATOMIC if site.atomic and site.scope is Scope.BLOCK else _KINDS[site.mode]
         if races:
-            of_width = site.mode is Mode.ATOMIC and Space.GLOBAL in self.watch.widths
+            of_width = site.atomic and Space.GLOBAL in self.watch.widths
             return probes.global_probe(number, site.bytes, kind, of_width)
         ranges = self.watch.control["ranges"], self.watch.ranges
         return probes.bounds_probe(number, site.bytes, kind, *ranges, self.labels.new("g"))

@@ -20,7 +20,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import fences_blocks, is_f
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import Instruction, Label, Statement, Verbatim
 from cuda_lsp.dynamic.ptx.operands import AddressOperand
-from cuda_lsp.model import Mode, Scope, Space
+from cuda_lsp.model import Scope, Space
 
 
 @frozen
@@ -154,8 +154,7 @@ class OrderProbes:
 
     def hands_over(self, access: ProbedAccess) -> bool:
         """Whether threads of the block may synchronise through this access."""
-        strong = access.site.mode is Mode.ATOMIC
-        return strong and self.watch.races and self.watch.layout.clocks
+        return access.site.atomic and self.watch.races and self.watch.layout.clocks
 
     def around(self, access: ProbedAccess) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What an access that threads or blocks may synchronise with says before it is made, and after."""

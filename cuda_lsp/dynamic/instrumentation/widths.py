@@ -26,7 +26,7 @@ def width_table(sites: Sequence[PtxSite]) -> bytes:
 
 
 def _entry(site: PtxSite, widest: int) -> int:
-    flags = _LOADS * site.opcode.startswith("ld") | _OF_BLOCK * (site.scope is Scope.BLOCK)
+    flags = _LOADS * (site.mode is Mode.ATOMIC_READ) | _OF_BLOCK * (site.scope is Scope.BLOCK)
     return site.bytes | _NARROW * (site.bytes < widest) | flags
 
 
@@ -35,4 +35,4 @@ def _widths(sites: Sequence[PtxSite], space: Space) -> set[int]:
 
 
 def _is_atomic(site: PtxSite) -> bool:
-    return site.kind is SiteKind.ACCESS and site.mode is Mode.ATOMIC
+    return site.kind is SiteKind.ACCESS and site.atomic

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import (
-    AddressOf,
-    Array,
     Binary,
     BinaryOp,
     Cast,
@@ -122,10 +120,3 @@ def element(pointer: Expr, index: Expr, size: int, negative: bool = False) -> Ex
     """``pointer + index`` in elements of ``size`` bytes."""
     scaled = binary(BinaryOp.MUL, cast(index, INT64), Const(-size if negative else size, INT64))
     return offset_by(pointer, scaled)
-
-
-def base_array(pointer: Expr) -> Array | None:
-    """The array a pointer expression evidently points into."""
-    while isinstance(pointer, Offset):
-        pointer = pointer.pointer
-    return pointer.array if isinstance(pointer, AddressOf) else None

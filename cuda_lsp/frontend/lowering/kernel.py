@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from cuda_lsp.frontend.host.shared_arguments import Offset
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import base_array, binary, cast, offset_by
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
@@ -22,21 +22,15 @@ from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
     Array,
-    Atomic,
     BinaryOp,
-    Block,
-    Copy,
     Expr,
-    If,
     Incomplete,
-    Loop,
     ParameterLayout,
-    Stmt,
-    Store,
     Var,
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
+from cuda_lsp.ir.walk import written_arrays
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -101,23 +95,6 @@ def overlapping(low: Lowering, home: SourceRange) -> None:
         what = f"`{first}` and `{name}`"
         reason = "a launch points both into one buffer, and how far apart they are is not known"
         low.emit(Incomplete(what, reason, Site(home)))
-
-
-def written_arrays(statements: Iterable[Stmt]) -> set[Array | None]:
-    """The arrays that the statements evidently write, and None where that is not evident."""
-    found: set[Array | None] = set()
-    for s in statements:
-        if isinstance(s, Store | Atomic):
-            found.add(base_array(s.pointer))
-        elif isinstance(s, Copy):
-            found.add(base_array(s.destination))
-        elif isinstance(s, If):
-            found |= written_arrays((*s.then, *s.otherwise))
-        elif isinstance(s, Loop):
-            found |= written_arrays((*s.test, *s.body, *s.step))
-        elif isinstance(s, Block):
-            found |= written_arrays(s.body)
-    return found
 
 
 def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: Place) -> Place:

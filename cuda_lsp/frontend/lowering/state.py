@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
-from cuda_lsp.frontend.lowering.build import base_array, offset_by, zero
+from cuda_lsp.frontend.lowering.build import offset_by, zero
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -25,9 +25,11 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     Value,
     VarPlace,
+    is_expr,
 )
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of
 from cuda_lsp.frontend.tree import Ast, Node
+from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     AddressOf,
     Array,
@@ -38,6 +40,7 @@ from cuda_lsp.ir.program import (
     Copy,
     Expr,
     Incomplete,
+    Intrinsic,
     Load,
     Offset,
     Stmt,
@@ -46,6 +49,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import INT64, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.ir.walk import operands, root_array
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -152,8 +156,7 @@ class Lowering:
         """Whether data from memory is part of a value that is not expressed."""
         if isinstance(value, Unknown):
             return value.loaded
-        children = [getattr(value, name, None) for name in ("left", "right", "operand", "then", "otherwise")]
-        return isinstance(value, EXPR_TYPES) and any(self.loaded(c) for c in children if c is not None)
+        return is_expr(value) and any(map(self.loaded, operands(value)))
 
     def uniform(self, value: Value) -> bool:
         """Whether a value is evidently the same in every thread of a block."""
@@ -165,16 +168,9 @@ class Lowering:
             return not value.axis.value.startswith(("threadIdx", "laneid"))
         if isinstance(value, Var):
             return value.id in self.parameters
-        if isinstance(value, Offset):
-            return self.uniform(value.pointer) and self.uniform(value.bytes)
-        if isinstance(value, EXPR_TYPES):
-            children = [
-                getattr(value, name, None)
-                for name in ("left", "right", "operand", "condition", "then", "otherwise")
-            ]
-            found = [child for child in children if child is not None]
-            return bool(found) and all(self.uniform(child) for child in found)
-        return False
+        if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer
+            return False
+        return is_expr(value) and all(map(self.uniform, operands(value)))
 
     def incomplete(
         self,
@@ -315,13 +311,7 @@ class Lowering:
         """Whether an expression's variables keep their values (parameters, temporaries, set once)."""
         if isinstance(expr, Var):
             return not expr.name or expr.id in self.parameters or expr.id in self.stable
-        if isinstance(expr, Offset):
-            return self._steady(expr.pointer) and self._steady(expr.bytes)
-        parts = [
-            getattr(expr, n, None) for n in ("left", "right", "operand", "condition", "then", "otherwise")
-        ]
-        operands: tuple[Expr, ...] = getattr(expr, "operands", ())
-        return all(self._steady(part) for part in (*parts, *operands) if part is not None)
+        return all(map(self._steady, operands(expr)))
 
     def address(self, place: Place) -> Value:
         """``&place``: symbolic when the object has no address."""
@@ -368,7 +358,7 @@ class Lowering:
         return self.load(place.pointer, place.info, node, place.bitfield)
 
     def _read_record(self, place: MemoryPlace, node: Node | None) -> Value:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         if not place.info.scalar_replaceable():
             return MemoryRecord(place.info, place.pointer, node)
         if node is None or (base is not None and base.space is Space.LOCAL):
@@ -414,18 +404,18 @@ class Lowering:
         return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
 
     def _volatile(self, place: MemoryPlace) -> bool:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         return place.info.volatile or (base is not None and base.volatile)
 
     def _readonly(self, place: MemoryPlace) -> bool:
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         return base is not None and (base.space is Space.CONSTANT or base.id in self.readonly)
 
     def load(self, pointer: Expr, info: TypeInfo, node: Node | None, bitfield: bool = False) -> Expr:
         """Emit a read of one scalar and give its value."""
         site = self.site(node) if node is not None else Site(self._nowhere())
         place = MemoryPlace(info, pointer)
-        base = base_array(pointer)
+        base = root_array(pointer)
         local = base is not None and base.space is Space.LOCAL
         text = self.ast.text(node) if node is not None else (base.name if base else "memory")
         volatile, readonly = self._volatile(place), self._readonly(place)
@@ -451,7 +441,7 @@ class Lowering:
     def pointee(self, pointer: Expr, info: TypeInfo, text: str) -> Expr:
         """What a pointer loaded from memory points to: an object that may overlap its neighbours'."""
         target = info.target or info
-        base = base_array(pointer)
+        base = root_array(pointer)
         group = f"pointers in {base.name if base else 'memory'}"
         steady = self.uniform(pointer)
         array = self.array(
@@ -533,7 +523,7 @@ class Lowering:
 
     def _store(self, place: MemoryPlace, value: Value, node: Node | None) -> None:
         site = self.site(node) if node is not None else Site(self._nowhere())
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         local = base is not None and base.space is Space.LOCAL
         if isinstance(value, MemoryRecord):
             size = Const(place.info.size, INT64)

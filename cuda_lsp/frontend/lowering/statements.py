@@ -43,6 +43,7 @@ from cuda_lsp.ir.program import (
     Stmt,
 )
 from cuda_lsp.ir.types import INT64
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Site, SourceRange
 
 MAX_RESTARTS = 64
@@ -208,15 +209,7 @@ def _labelled(low: Lowering, nodes: Sequence[Node], index: int) -> None:
 
 
 def _leaves(statement: Stmt, label: int) -> bool:
-    if isinstance(statement, Leave):
-        return statement.label == label
-    if isinstance(statement, If):
-        return any(_leaves(s, label) for s in (*statement.then, *statement.otherwise))
-    if isinstance(statement, Block):
-        return any(_leaves(s, label) for s in statement.body)
-    if isinstance(statement, Loop):
-        return any(_leaves(s, label) for s in (*statement.test, *statement.body, *statement.step))
-    return False
+    return any(isinstance(s, Leave) and s.label == label for s in walk((statement,)))
 
 
 def _goto(low: Lowering, node: Node) -> None:

@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
+from cuda_lsp.config import NO_DATABASE
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.model import ToolError
 
@@ -72,6 +73,8 @@ class CompileFlags:
 
 def options_for(path: Path, options: FrontendOptions) -> tuple[FrontendOptions, tuple[ToolError, ...]]:
     """``options`` completed from the database that governs ``path``; unchanged when there is none."""
+    if options.compile_commands == NO_DATABASE:
+        return options, ()
     database = Path(options.compile_commands) if options.compile_commands else find_database(path)
     if database is None:
         return options, ()

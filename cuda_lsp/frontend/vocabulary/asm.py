@@ -25,7 +25,6 @@ from cuda_lsp.ir.program import (
     BarrierScope,
     BinaryOp,
     Builtin,
-    Cast,
     CommitCopies,
     Const,
     Copy,
@@ -35,6 +34,7 @@ from cuda_lsp.ir.program import (
     Store,
 )
 from cuda_lsp.ir.types import INT64, UINT32, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
 _STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
@@ -152,8 +152,7 @@ def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], 
     pointer = low.pointer(value) if value is not None else None
     if pointer is None:
         raise Untranslatable("asm", "an address that could not be read", node)
-    while isinstance(pointer, Cast):
-        pointer = pointer.operand
+    pointer = stripped(pointer)
     if not isinstance(pointer.type, Pointer):
         pointer = conversions.converted(low, pointer, Pointer())
     return offset_by(pointer, int(match.group(2), 0)) if match.group(2) else pointer

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, lvalues
-from cuda_lsp.frontend.lowering.build import base_array, binary
+from cuda_lsp.frontend.lowering.build import binary
 from cuda_lsp.frontend.lowering.places import Handle, MemoryPlace, Place, StaticPlace, Value
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
@@ -39,6 +39,7 @@ from cuda_lsp.ir.program import (
     Unknown,
 )
 from cuda_lsp.ir.types import UINT32, Opaque
+from cuda_lsp.ir.walk import root_array
 from cuda_lsp.model import Space
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def collective(call: Call, this: Place) -> Value:
 
 
 def _in_shared_memory(storage: MemoryPlace) -> bool:
-    base = base_array(storage.pointer)
+    base = root_array(storage.pointer)
     return base is not None and base.space is Space.SHARED
 
 
@@ -178,7 +179,7 @@ def _is_lvalue(node: Node) -> bool:
 
 
 def _shared_with_others(place: MemoryPlace) -> bool:
-    base = base_array(place.pointer)
+    base = root_array(place.pointer)
     return base is None or base.space is not Space.LOCAL
 
 
@@ -219,7 +220,7 @@ def _written(call: Call, node: Node) -> None:
     low = call.low
     place = lvalues.place(low, node)
     if isinstance(place, MemoryPlace):
-        base = base_array(place.pointer)
+        base = root_array(place.pointer)
         if base is not None and base.space is Space.LOCAL:
             kind = Opaque("result", _size(place.info))
             low.emit(

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, offset_by
-from cuda_lsp.frontend.lowering.places import MemoryPlace, Value
+from cuda_lsp.frontend.lowering.places import MemoryPlace, Value, is_expr
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
     AddressOf,
     Array,
     BinaryOp,
-    Cast,
     Const,
     Expr,
     If,
@@ -30,6 +29,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import BOOL, INT64, Int, Type
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Space
 
 if TYPE_CHECKING:
@@ -85,9 +85,8 @@ def surface(call: Call) -> Value:
 
 
 def _harmless(mode: Value) -> bool:
-    while isinstance(mode, Cast):
-        mode = mode.operand
-    return isinstance(mode, Const) and mode.value in _HARMLESS_MODES
+    plain = stripped(mode) if is_expr(mode) else None
+    return isinstance(plain, Const) and plain.value in _HARMLESS_MODES
 
 
 def _read(call: Call, by_pointer: bool) -> Type:
@@ -110,8 +109,7 @@ def _result(call: Call, node: Node, pointer: Value) -> None:
 
 
 def _array(call: Call, handle: Value) -> Array:
-    while isinstance(handle, Cast):
-        handle = handle.operand
+    handle = stripped(handle) if is_expr(handle) else handle
     name, key = "surface memory", "surface"
     if isinstance(handle, Var) and handle.id in call.low.parameters:
         name, key = handle.name, f"surface {handle.id}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_lsp.ir.program import Incomplete
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Code, Finding, Space, Status, Witness
 from cuda_lsp.static import messages
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
-from cuda_lsp.static.slicing import walk
 
 _MAX_BYTES = 1 << 20
 

@@ -13,6 +13,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.static.diagnostics.footprints import (
     ATOMIC_EFFECTS,
     Group,
@@ -228,7 +229,7 @@ def _excuse_atomics(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) 
     first, second = rows.access[i], rows.access[j]
     width = np.array([a.size for a in group.accesses])
     vector = np.array([a.elementwise for a in group.accesses])
-    alike = (width[first] == width[second]) | vector[first] | vector[second]
+    alike = conflicts.of_one_width(width[first], width[second], vector[first] | vector[second])
     good &= ~(atomic[first] & atomic[second] & alike)
 
 

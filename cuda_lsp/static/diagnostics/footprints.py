@@ -17,7 +17,7 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.model import Scope
+from cuda_lsp.ir import conflicts
 from cuda_lsp.static.execution.trace import Access, Path, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 
@@ -234,6 +234,6 @@ def _in_any(may: Flags, axes: tuple[int, ...]) -> Flags:
 
 def effect(a: Access, between_blocks: bool) -> int:
     """0 read, 1 plain write, 2 atomic, 3 atomic load; those of block scope do not reach other blocks."""
-    if a.mode.atomic and not (between_blocks and a.scope is Scope.BLOCK):
+    if a.mode.atomic and conflicts.reach(a.scope, None, not between_blocks):
         return _UPDATE if a.mode.writes else _LOAD
     return int(a.mode.writes)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve, frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.model import Code, Finding, RaceKind, Related, Site, Space, Status, Witness
 from cuda_lsp.static import messages
 from cuda_lsp.static.diagnostics import waiting
@@ -236,7 +237,11 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
         if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
             continue
         sites = frozenset((a.site.range, b.site.range))
-        if sites in settled or not _conflict(a, b, between) or not _compatible(trace, path, a, b, between):
+        if (
+            sites in settled
+            or not conflicts.conflicting(a, b, not between)
+            or not _compatible(trace, path, a, b, between)
+        ):
             continue
         if critical_steps.one_lock(a, b, between):
             continue
@@ -265,14 +270,6 @@ def _unsure_pair(a: Access, b: Access, reason: str) -> str:
     return f"{where}: whether threads meet in {a.array.name} depends on {reason}"
 
 
-def _conflict(a: Access, b: Access, between: bool) -> bool:
-    if not (a.mode.writes or b.mode.writes):
-        return False
-    both = a.excuses(b)
-    block = between and any(x.scope is not None and x.scope.value == "block" for x in (a, b))
-    return not both or block
-
-
 def _compatible(trace: Trace, path: Path, a: Access, b: Access, between: bool) -> bool:
     """Whether two accesses can both happen with nothing of the ticket pattern ordering them.
 
@@ -298,9 +295,7 @@ def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
     first, second = race.first, race.second
     if (second.site.range.start, second.sequence) < (first.site.range.start, first.sequence):
         first, second = second, first
-    if first.mode.writes and second.mode.writes:
-        return RaceKind.WAW, first, second
-    return (RaceKind.RAW if first.mode.writes else RaceKind.WAR), first, second
+    return conflicts.kind(first.mode, second.mode), first, second
 
 
 def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:

@@ -26,9 +26,10 @@ from cuda_lsp.ir.program import (
     Stmt,
     Store,
 )
+from cuda_lsp.ir.walk import assigned, used, variables, walk
 from cuda_lsp.static.execution.trace import Access, LockEvent, Path
 from cuda_lsp.static.execution.values import Flags
-from cuda_lsp.static.slicing import Slice, assigned, children, tracked, used, variables, walk
+from cuda_lsp.static.slicing import Slice, tracked
 
 _READS = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1}
 """Atomics that change nothing, by their operand."""
@@ -88,10 +89,12 @@ def only_reads(s: Atomic) -> bool:
 def _deciding(loop: Loop, inside: list[Stmt]) -> set[int]:
     """Variables that decide whether the loop goes on."""
     pending: list[Expr] = [loop.condition]
-    for s in inside:
-        ends = (inner for part in children(s) for inner in walk(part))
-        if isinstance(s, If) and any(isinstance(e, Leave) and e.label == loop.label for e in ends):
-            pending.append(s.condition)
+    ways_out = (
+        s
+        for s in inside
+        if isinstance(s, If) and any(isinstance(e, Leave) and e.label == loop.label for e in walk((s,)))
+    )
+    pending += (s.condition for s in ways_out)
     needed: set[int] = set()
     while pending:
         for v in variables(pending.pop()):

@@ -19,9 +19,10 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
+from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.exact.values import OFFERED, Evaluate, evaluator, exchanges
-from cuda_lsp.static.slicing import Slice, assigned, pointers, tracked, used, variables, walk
+from cuda_lsp.static.slicing import Slice, tracked
 
 
 @frozen(eq=False)
@@ -76,6 +77,7 @@ class Touch:
     op: str | None = None
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
+    elementwise: bool = False
     constant: bool = False
     part: bool = False
     inside: Inside = Inside()
@@ -308,7 +310,8 @@ class _Writer:
             touch = evolve(touch, mode=Mode.WRITE, value=value, constant=constant)
         else:
             operands = tuple(map(self.expression, s.operands))
-            touch = evolve(touch, mode=s.mode, op=s.op, operands=operands, scope=s.scope)
+            touch = evolve(touch, mode=s.mode, op=s.op, operands=operands)
+            touch = evolve(touch, scope=s.scope, elementwise=s.elementwise)
         self.code.append(touch)
 
     def enclosed(self, s: ir.Block) -> None:
@@ -413,10 +416,3 @@ class _Writer:
 
 def _may_write(s: Stmt, pointer: ir.Expr) -> bool:
     return not isinstance(s, ir.Load) and pointer is pointers(s)[0]
-
-
-def root(pointer: ir.Expr) -> ir.Expr:
-    """What a pointer is an offset from."""
-    while isinstance(pointer, ir.Offset | ir.Cast):
-        pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
-    return pointer

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BarrierScope
-from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.model import Site
 from cuda_lsp.static.exact.replay import PassedBarrier, Run, ThreadAccess
 from cuda_lsp.static.exact.threads import Thread, memory_base
 
@@ -58,21 +59,7 @@ def _orders(barrier: PassedBarrier, a: Thread, b: Thread) -> bool:
     return all(barrier.mask >> (thread.linear % thread.warp_size) & 1 for thread in (a, b))
 
 
-def conflicting(a: Mode, b: Mode, scope_a: Scope | None, scope_b: Scope | None, same_block: bool) -> bool:
-    """Whether two overlapping accesses of different threads conflict."""
-    if not (a.writes or b.writes):
-        return False
-    return not (a.atomic and b.atomic) or (not same_block and Scope.BLOCK in (scope_a, scope_b))
-
-
 def _conflict(a: ThreadAccess, b: ThreadAccess, same_block: bool) -> bool:
-    if any(scope and (same_block or scope is not Scope.BLOCK) for _, scope in a.held & b.held):
+    if any(conflicts.lock_orders(scope, scope, same_block) for _, scope in a.held & b.held):
         return False
-    if not (a.mode.writes or b.mode.writes):
-        return False
-    if a.mode.atomic and b.mode.atomic:
-        if a.array.space is Space.SHARED and not same_block:
-            return False
-        mixed = a.stop - a.start != b.stop - b.start
-        return mixed or (not same_block and Scope.BLOCK in (a.scope, b.scope))
-    return same_block or a.array.space is Space.GLOBAL
+    return conflicts.seen_by_both(a.array, same_block) and conflicts.conflicting(a.touch, b.touch, same_block)

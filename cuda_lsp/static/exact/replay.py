@@ -48,16 +48,22 @@ class ThreadAccess:
     outcome taken. ``held``: locks.
     """
 
-    site: Site
+    touch: Touch
     array: Array
     start: int
     stop: int
-    mode: Mode
     passed: int
-    scope: Scope | None
     chosen: Choice | None = None
     rounds: tuple[int, ...] = ()
     held: frozenset[Lock] = frozenset()
+
+    @property
+    def site(self) -> Site:
+        return self.touch.site
+
+    @property
+    def mode(self) -> Mode:
+        return self.touch.mode
 
 
 @frozen
@@ -125,21 +131,8 @@ class _Alone(Machine):
             return False
         chosen = next(((site, held[slot]) for slot, site in inside.choices if held[slot] is not None), None)
         rounds = tuple(held[slot] for slot in inside.rounds)
-        passed = len(self.run.barriers)
-        self.run.accesses.append(
-            ThreadAccess(
-                i.site,
-                array,
-                offset,
-                offset + size,
-                i.mode,
-                passed,
-                i.scope,
-                chosen,
-                rounds,
-                locks,
-            )
-        )
+        done = ThreadAccess(i, array, offset, offset + size, len(self.run.barriers), chosen, rounds, locks)
+        self.run.accesses.append(done)
         return True
 
     def ignores(self, arrays: Collection[Array], writes: bool) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, Axis, Kernel, Var
 from cuda_lsp.model import (
     Code,
@@ -24,7 +25,6 @@ from cuda_lsp.model import (
     GpuModel,
     LaunchConfig,
     Mode,
-    RaceKind,
     Related,
     Space,
     Status,
@@ -60,17 +60,6 @@ def races_by_running(
         if _meant(search.flow, shown, kernel, launch):
             found[pair] = _finding(search, shown)
     return found
-
-
-def every_pair(flow: DataFlow) -> Iterator[Sites]:
-    """Places that may conflict, for a kernel that nobody has listed them of."""
-    places = [a for a in flow.accesses if any(x.space in (Space.SHARED, Space.GLOBAL) for x in a.arrays)]
-    for i, a in enumerate(places):
-        for b in places[i:]:
-            harmless = (a.mode.atomic and b.mode.atomic) or not (a.mode.writes or b.mode.writes)
-            if not harmless and a.arrays & b.arrays:
-                first, second = sorted((a.site.range, b.site.range))
-                yield first, second
 
 
 # ------------------------------------------------------------------------------------------ the rule
@@ -124,7 +113,7 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
 def _finding(search: Search, shown: Shown) -> Finding:
     kernel, launch = search.kernel, search.launch
     early, late = sorted((shown.first, shown.second), key=_place_in_text)
-    kind = _kind(early.touch.mode, late.touch.mode)
+    kind = conflicts.kind(early.touch.mode, late.touch.mode)
     condition = " and ".join(_conditions(search, shown)) or None
     a, b = early.runner.thread, late.runner.thread
     blocks = None if shown.same_block else (a.bid, b.bid)
@@ -156,12 +145,6 @@ def _finding(search: Search, shown: Shown) -> Finding:
 
 def _place_in_text(p: Pending) -> tuple[object, ...]:
     return (p.touch.site.range, p.touch.mode.writes)
-
-
-def _kind(early: Mode, late: Mode) -> RaceKind:
-    if not early.writes:
-        return RaceKind.WAR
-    return RaceKind.WAW if late.writes else RaceKind.RAW
 
 
 def _same_value(a: Pending, b: Pending) -> bool:

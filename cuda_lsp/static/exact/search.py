@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, SourceRange, Space
+from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
@@ -71,8 +72,7 @@ class _Seen:
     number: int
     start: int
     stop: int
-    mode: Mode
-    scope: Scope | None
+    touch: Touch
 
 
 _Words = dict[tuple[object, int], list[_Seen]]
@@ -280,8 +280,7 @@ class Search:
             words = seen.words[p.touch.site.range]
             t = p.runner
             entry = _Seen(
-                t.number, t.block, t.thread.linear // size, t.passed, p.number, p.start, p.stop,
-                p.touch.mode, p.touch.scope,
+                t.number, t.block, t.thread.linear // size, t.passed, p.number, p.start, p.stop, p.touch,
             )  # fmt: skip
             for word in range(p.start // 4, min((p.stop + 3) // 4, p.start // 4 + 16)):
                 here = words.setdefault((p.base, word), [])
@@ -334,7 +333,7 @@ class Search:
         if self.lock_step and same_block and a.warp == b.warp:
             return False
         meets = a.start < b.stop and b.start < a.stop
-        return meets and conflicting(a.mode, b.mode, a.scope, b.scope, same_block)
+        return meets and conflicts.conflicting(a.touch, b.touch, same_block)
 
     def _show(
         self, pair: Sites, first: _Seen, second: _Seen, places: Places, arguments: Mapping[str, int],
@@ -378,18 +377,11 @@ class Search:
         if same_warp and (self.lock_step or a.runner.grouped or b.runner.grouped):
             return False
         meets = a.start < b.stop and b.start < a.stop
-        return meets and conflicting(a.touch.mode, b.touch.mode, a.touch.scope, b.touch.scope, same_block)
+        return meets and conflicts.conflicting(a.touch, b.touch, same_block)
 
 
 def _all(words: _Words) -> Iterator[_Seen]:
     return itertools.chain.from_iterable(words.values())
-
-
-def conflicting(a: Mode, b: Mode, scope_a: Scope | None, scope_b: Scope | None, same_block: bool) -> bool:
-    """Whether two overlapping accesses of different threads conflict."""
-    if not (a.writes or b.writes):
-        return False
-    return not (a.atomic and b.atomic) or (not same_block and Scope.BLOCK in (scope_a, scope_b))
 
 
 def _one_choice(shown: Shown) -> bool:

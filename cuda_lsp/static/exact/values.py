@@ -15,6 +15,7 @@ from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp
 from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
+from cuda_lsp.ir.walk import subexpressions
 
 Where = tuple[Array, int | None]
 """An address: the object, and the byte in it when that is known."""
@@ -155,14 +156,9 @@ OFFERED = {
 }  # fmt: skip
 
 
-def exchanges(e: Any) -> list[ir.Intrinsic]:
+def exchanges(e: ir.Expr) -> list[ir.Intrinsic]:
     """The lane exchanges in an expression."""
-    if isinstance(e, ir.Intrinsic):
-        return [e] if e.name in OFFERED else [x for o in e.operands for x in exchanges(o)]
-    parts = [
-        getattr(e, name, None) for name in ("operand", "left", "right", "condition", "then", "otherwise")
-    ]
-    return [x for part in parts if part is not None for x in exchanges(part)]
+    return [x for x in subexpressions((e,)) if isinstance(x, ir.Intrinsic) and x.name in OFFERED]
 
 
 def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:

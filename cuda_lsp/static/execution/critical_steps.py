@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Block, Lock
-from cuda_lsp.model import Scope, Space
+from cuda_lsp.ir.walk import destinations, walk
+from cuda_lsp.model import Space
 from cuda_lsp.static.execution.trace import Access, Held
 from cuda_lsp.static.execution.values import Address, Flags, Lanes
-from cuda_lsp.static.slicing import destinations, walk
 
 if TYPE_CHECKING:
     from cuda_lsp.static.execution.machine import Machine, Mask
@@ -71,8 +72,8 @@ def without_fence(a: Access, b: Access) -> bool:
 
 def _alike(a: Access, b: Access, between_blocks: bool) -> Iterator[tuple[Held, Held]]:
     for mine, theirs in itertools.product(a.held, b.held):
-        narrow = between_blocks and Scope.BLOCK in (mine.scope, theirs.scope)
-        if mine.array is theirs.array and not narrow and None not in (mine.scope, theirs.scope):
+        orders = conflicts.lock_orders(mine.scope, theirs.scope, not between_blocks)
+        if mine.array is theirs.array and orders:
             yield mine, theirs
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.program import Array, Atomic, Cast, Const, Copy, Expr, Load, Store, Var
-from cuda_lsp.ir.types import Float, Int, Pointer
+from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, Var
+from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.contents import SharedContents
@@ -201,7 +202,7 @@ def _stored(machine: Machine, e: Expr, array: Array) -> Value | None:
     """The stored value where it matters: modelled contents, or whether two stores agree."""
     if array.id in machine.facts.modelled or isinstance(e, Const):
         return machine.eval.value(e)
-    inner = e.operand if isinstance(e, Cast) else e
+    inner = stripped(e)
     if isinstance(inner, Var) and inner.id in machine.eval.env:
         return machine.eval.value(e)
     return machine.eval.value(inner) if isinstance(inner, Const) else None
@@ -251,7 +252,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
                 s.type.size,
                 part,
                 scope=s.scope,
-                elementwise=_vector(s),
+                elementwise=s.elementwise,
             )
         if array.id in machine.facts.modelled and array.space is Space.SHARED and s.op != "load":
             unknown = machine.eval.fresh("an atomic")
@@ -268,10 +269,6 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
             s, s.var, machine.eval.fresh("an atomic", weak=True) if result is None else result, mask
         )
     return mask
-
-
-def _vector(s: Atomic) -> bool:
-    return not isinstance(s.type, Int | Float | Pointer)
 
 
 def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:

@@ -32,8 +32,9 @@ from cuda_lsp.ir.program import (
     Store,
     Var,
 )
+from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
-from cuda_lsp.static.slicing import Slice, assigned, children, operands, pointers, used, walk
+from cuda_lsp.static.slicing import Slice
 
 _ALL_LANES = 2048
 """A grid of at most so many threads is executed whole."""
@@ -95,7 +96,7 @@ class _Taint:
         self.reached = False
 
     def reaches_shared_memory(self) -> bool:
-        if not any(_mentions_block(e) for s in walk(self.facts.kernel.body) for e in used(s)):
+        if not any(map(_is_block_index, subexpressions(expressions(self.facts.kernel.body)))):
             return False
         before = -1
         while before != (before := len(self.variables) + len(self.contents) + len(self.labels)):
@@ -104,16 +105,11 @@ class _Taint:
                 return True
         return False
 
-    def depends(self, expressions: Iterable[Expr]) -> bool:
-        stack = list(expressions)
-        while stack:
-            e = stack.pop()
-            if isinstance(e, Builtin) and e.axis in _BLOCK_INDEX:
-                return True
-            if isinstance(e, Var) and e.id in self.variables:
-                return True
-            stack += operands(e)
-        return False
+    def depends(self, parts: Iterable[Expr]) -> bool:
+        return any(
+            _is_block_index(e) or (isinstance(e, Var) and e.id in self.variables)
+            for e in subexpressions(parts)
+        )
 
     def _visit(self, statements: tuple[Stmt, ...], inside: bool) -> None:
         for s in statements:
@@ -148,5 +144,5 @@ class _Taint:
                 self.variables.add(var.id)
 
 
-def _mentions_block(e: Expr) -> bool:
-    return (isinstance(e, Builtin) and e.axis in _BLOCK_INDEX) or any(map(_mentions_block, operands(e)))
+def _is_block_index(e: Expr) -> bool:
+    return isinstance(e, Builtin) and e.axis in _BLOCK_INDEX

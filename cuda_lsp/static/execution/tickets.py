@@ -15,7 +15,8 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Cast, Const, Expr
+from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Const
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.static.execution.trace import Access, FenceEvent, Path, Ticketing
 from cuda_lsp.static.execution.values import (
     Data,
@@ -38,7 +39,7 @@ def direction(s: Atomic) -> str | None:
         return "round"
     if s.op == "load":
         return ""
-    amount = _plain(s.operands[0]) if s.operands and s.op in ("add", "sub") else None
+    amount = stripped(s.operands[0]) if s.operands and s.op in ("add", "sub") else None
     if isinstance(amount, Builtin):
         by = 1
     elif isinstance(amount, Const):
@@ -46,10 +47,6 @@ def direction(s: Atomic) -> str | None:
     else:
         return None
     return "" if by == 0 else "up" if (by > 0) == (s.op == "add") else "down"
-
-
-def _plain(e: Expr) -> Expr:
-    return _plain(e.operand) if isinstance(e, Cast) else e
 
 
 def signed(number: int, size: int) -> int:

@@ -97,11 +97,6 @@ class Access:
     """``(lanes,)``, of a copy by groups of threads: the group whose threads share out its bytes."""
     elementwise: bool = False  # an atomic on a vector, atomic in each element only
 
-    def excuses(self, other: Access) -> bool:
-        """Two atomics are atomic to each other when they are of one width."""
-        alike = self.size == other.size or self.elementwise or other.elementwise
-        return self.mode.atomic and other.mode.atomic and alike
-
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for accesses of one site that touch the same bytes with the same lanes."""

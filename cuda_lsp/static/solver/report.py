@@ -11,14 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, Axis, BarrierScope
 from cuda_lsp.model import (
     Code,
     Dim3,
     Finding,
     LaunchConfig,
-    Mode,
-    RaceKind,
     Related,
     Site,
     Space,
@@ -177,7 +176,7 @@ def _finding(
 ) -> Finding:  # fmt: skip
     first, second = p.pair.first, p.pair.second
     early, late, swapped = _text_order(first, second)
-    kind = _kind(early.mode, late.mode)
+    kind = conflicts.kind(early.mode, late.mode)
     shown = (threads[1], threads[0]) if swapped else threads
     condition = None
     status = Status.POSSIBLE
@@ -312,12 +311,6 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
     return second, first, True
 
 
-def _kind(early: Mode, late: Mode) -> RaceKind:
-    if not early.writes:
-        return RaceKind.WAR
-    return RaceKind.WAW if late.writes else RaceKind.RAW
-
-
 def _code(access: Access) -> Code:
     return Code.GLOBAL_RACE if access.array.space is Space.GLOBAL else Code.SHARED_RACE
 
@@ -326,7 +319,7 @@ def _message(
     p: Problem, early: Access, late: Access, witness: Witness | None, warp: bool, condition: str | None,
     doubt: str | None,
 ) -> str:  # fmt: skip
-    kind = _kind(early.mode, late.mode)
+    kind = conflicts.kind(early.mode, late.mode)
     actions = (messages.doing(late.mode, late.site), messages.doing(early.mode, early.site))
     if witness is None:
         return messages.possible_race(kind, early.array.name, actions, doubt or "data")

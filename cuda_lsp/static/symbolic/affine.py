@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from attrs import frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Axis
-from cuda_lsp.model import Scope
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
@@ -95,8 +95,8 @@ def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term
     apart = t.TRUE
     for mine in pair.first.held:
         for theirs in pair.second.held:
-            narrow = Scope.BLOCK in (mine.scope, theirs.scope) and not pair.relation.same_block
-            if mine.array is theirs.array and not narrow and None not in (mine.scope, theirs.scope):
+            orders = conflicts.lock_orders(mine.scope, theirs.scope, pair.relation.same_block)
+            if mine.array is theirs.array and orders:
                 same = t.eq(copy_of(mine.offset, 1, shared, one), copy_of(theirs.offset, 2, shared, two))
                 apart = t.and_(apart, t.not_(same))
     return apart

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
-from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import (
     Access,
@@ -230,7 +231,9 @@ class _Pairing:
 
     def _pair(self, entry: _Open, later: Access) -> None:
         earlier = entry.access
-        if not conflicting(earlier, later, self.relation):
+        if not conflicts.may_overlap(earlier.array, later.array):
+            return
+        if not conflicts.conflicting(earlier, later, self.relation.same_block):
             return
         if any(_certain(s, earlier, later) for s in entry.separators):
             return
@@ -395,16 +398,3 @@ def _certain(separator: Separator, earlier: Access, later: Access) -> bool:
         return False
     behind = t.implies(later.guard, separator.guard)
     return behind and (not separator.both or t.implies(earlier.guard, separator.guard))
-
-
-def conflicting(a: Access, b: Access, relation: Relation) -> bool:
-    """At least one writes, they may touch one object, and atomics of sufficient scope do not excuse them."""
-    if not (a.mode.writes or b.mode.writes):
-        return False
-    if a.array is not b.array and (a.array.may_alias is None or a.array.may_alias != b.array.may_alias):
-        return False
-    if a.mode.atomic and b.mode.atomic:
-        narrow = Scope.BLOCK in (a.scope, b.scope) and not relation.same_block
-        mixed = a.size is not b.size and not (a.elementwise or b.elementwise)
-        return narrow or mixed
-    return True

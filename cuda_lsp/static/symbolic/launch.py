@@ -9,6 +9,7 @@ from attrs import field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Axis, Var
 from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import GpuModel, LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, copy_of, linear_thread, shared_level
@@ -90,23 +91,14 @@ def _grid_axis(
 
 def _axes_used(kernel: ir.Kernel) -> set[Axis]:
     """Built-ins that the kernel mentions anywhere, but to ask whether an extent is 1 (``grid_barriers``)."""
-    import attrs
 
-    found: set[Axis] = set()
-    seen: set[int] = set()
-    stack: list[object] = [kernel.body]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, tuple):
-            stack.extend(node)  # type: ignore[arg-type]
-        elif isinstance(node, ir.Builtin):
-            found.add(node.axis)
-        elif isinstance(node, ir.Binary) and node.op is ir.BinaryOp.EQ and node.right == _ONE:
-            stack += [] if isinstance(node.left, ir.Builtin) else [node.left]
-        elif isinstance(node, ir.Expr | ir.Stmt) and id(node) not in seen:
-            seen.add(id(node))
-            stack.extend(getattr(node, a.name) for a in attrs.fields(type(node)))
-    return found
+    def enter(e: ir.Expr) -> bool:
+        if isinstance(e, ir.Binary) and e.op is ir.BinaryOp.EQ and e.right == _ONE:
+            return not isinstance(e.left, ir.Builtin)
+        return True
+
+    parts = subexpressions(expressions(kernel.body), enter)
+    return {e.axis for e in parts if isinstance(e, ir.Builtin)}
 
 
 def _arguments(

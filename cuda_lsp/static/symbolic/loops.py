@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence, Set
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Stmt, Var
 from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.walk import assigned, walk
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
@@ -43,31 +44,11 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
 
 
 def _assigned(statements: Sequence[Stmt]) -> list[Var]:
-    found: dict[Var, None] = {}
-    for s in statements:
-        if isinstance(s, ir.Assign | ir.Load | ir.Atomic) and s.var is not None:
-            found[s.var] = None
-        for nested in _nested(s):
-            found.update(dict.fromkeys(_assigned(nested)))
-    return list(found)
-
-
-def _nested(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
-    match s:
-        case ir.If():
-            return (s.then, s.otherwise)
-        case ir.Loop():
-            return (s.test, s.body, s.step)
-        case ir.Block():
-            return (s.body,)
-        case _:
-            return ()
+    return list(dict.fromkeys(v for s in walk(statements) if (v := assigned(s)) is not None))
 
 
 def _has_barrier(statements: Sequence[Stmt]) -> bool:
-    return any(
-        isinstance(s, ir.Barrier) or any(_has_barrier(nested) for nested in _nested(s)) for s in statements
-    )
+    return any(isinstance(s, ir.Barrier) for s in walk(statements))
 
 
 # ------------------------------------------------------------------------------------- unrolling

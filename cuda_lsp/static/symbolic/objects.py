@@ -12,17 +12,14 @@ from collections.abc import Iterator, Sequence
 from attrs import define, field
 
 from cuda_lsp.ir.program import (
-    AddressOf,
     Array,
     Barrier,
     BarrierPhase,
     BarrierScope,
-    Cast,
-    Expr,
     Offset,
     Stmt,
 )
-from cuda_lsp.static.slicing import children, walk
+from cuda_lsp.ir.walk import children, root_array, walk
 
 
 @define
@@ -36,22 +33,15 @@ class WholeObjects:
 
     def initialised(self, s: Barrier, count: int | None) -> None:
         """``init``: whether each phase of these objects counts all threads of the block."""
-        array = array_of(s.object)
+        array = root_array(s.object)
         if array is not None:
             whole = count is not None and count == self.threads
             self.counts[array] = whole and self.counts.get(array, True)
 
     def whole(self, s: Barrier) -> bool:
         """``s`` is a step of a barrier of the whole block."""
-        array = array_of(s.object)
+        array = root_array(s.object)
         return self.regular and array is not None and self.counts.get(array, False)
-
-
-def array_of(pointer: Expr | None) -> Array | None:
-    """The array that a pointer evidently points into."""
-    while isinstance(pointer, Offset | Cast):
-        pointer = pointer.pointer if isinstance(pointer, Offset) else pointer.operand
-    return pointer.array if isinstance(pointer, AddressOf) else None
 
 
 def regular(body: tuple[Stmt, ...]) -> bool:
@@ -61,7 +51,7 @@ def regular(body: tuple[Stmt, ...]) -> bool:
     if any(s.phase is BarrierPhase.DROP or s.parity is not None or s.count is not None for s in steps):
         return False
     apart = any(s.phase is not BarrierPhase.SYNC for s in steps)
-    one = len({array_of(s.object) for s in objects}) == 1 and not any(
+    one = len({root_array(s.object) for s in objects}) == 1 and not any(
         isinstance(s.object, Offset) for s in steps
     )
     bound = any(s.phase is BarrierPhase.BIND for s in objects)

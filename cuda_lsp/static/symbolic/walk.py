@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir import walk
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
-from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
+from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.execution.enumerate import facts_of
@@ -423,7 +424,7 @@ class Walker:
     def _atomic(self, s: ir.Atomic) -> None:
         begun = len(self.events)
         places = self._access(s.pointer, t.const(s.type.size), s.mode, s.site, s.scope)
-        if not isinstance(s.type, Int | Float | Pointer):
+        if s.elementwise:
             self.events[begun:] = [
                 evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
             ]
@@ -576,41 +577,15 @@ def _apart(a: Term, size_a: int, b: Term, size_b: int) -> bool:
 
 def written_arrays(statements: Sequence[Stmt]) -> frozenset[Array]:
     """Arrays that stores, atomics and copies may write; all of the kernel's when that is not plain."""
-    found: set[Array] = set()
-    stack: list[Stmt] = list(statements)
-    plain = True
-    while stack:
-        s = stack.pop()
-        pointer: ir.Expr | None = None
-        if isinstance(s, ir.Store | ir.Atomic):
-            pointer = s.pointer
-        elif isinstance(s, ir.Copy):
-            pointer = s.destination
-        elif isinstance(s, ir.Incomplete):
-            plain = plain and (s.harmless or bool(s.pointers))
-        elif isinstance(s, ir.If):
-            stack += [*s.then, *s.otherwise]
-        elif isinstance(s, ir.Loop):
-            stack += [*s.test, *s.body, *s.step]
-        elif isinstance(s, ir.Block):
-            stack += s.body
-        if pointer is not None:
-            root = _root(pointer)
-            if root is None:
-                plain = False
-            else:
-                found.add(root)
-    return frozenset(found) if plain else EVERY_ARRAY | found
+    written = walk.written_arrays(statements)
+    found = frozenset(a for a in written if a is not None)
+    unread = (s for s in walk.walk(statements) if isinstance(s, ir.Incomplete))
+    plain = None not in written and all(s.harmless or s.pointers for s in unread)
+    return found if plain else EVERY_ARRAY | found
 
 
 EVERY_ARRAY: frozenset[Array] = frozenset({Array("(any)", Space.GLOBAL, INT64, (), -1)})
 """Marks a set of written arrays that may miss some."""
-
-
-def _root(pointer: ir.Expr) -> Array | None:
-    while isinstance(pointer, ir.Offset | ir.Cast):
-        pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
-    return pointer.array if isinstance(pointer, ir.AddressOf) else None
 
 
 def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:

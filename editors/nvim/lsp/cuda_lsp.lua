@@ -3,6 +3,7 @@ return {
   cmd = { 'cuda-lsp', 'serve' },
   filetypes = { 'cuda' },
   root_markers = { 'cuda-lsp.toml', 'compile_commands.json', '.git' },
-  init_options = { trusted = true },
+  -- true: kernels may be compiled and run; paths, flags and programs are read from the project's files
+  init_options = { trusted = false },
   settings = { ['cuda-lsp'] = vim.empty_dict() },
 }

@@ -36,8 +36,14 @@ end
 
 M.clients = {}
 
--- options: cmd, settings (see the server's documentation), trusted (false: nothing is ever compiled or run),
--- on_attach, capabilities.
+local function trusts(trusted, root)
+  if type(trusted) == 'function' then trusted = trusted(root) end
+  return trusted == true
+end
+
+-- options: cmd, settings (see the server's documentation), on_attach, capabilities, and trusted (true, or a
+-- function of the root folder that says so): kernels may be compiled and run there, and paths, flags and programs
+-- are read from the project's files.
 function M.setup(options)
   options = options or {}
   local group = vim.api.nvim_create_augroup('cuda_lsp', { clear = true })
@@ -46,11 +52,12 @@ function M.setup(options)
     pattern = 'cuda',
     callback = function(event)
       local settings = options.settings or vim.empty_dict()
+      local root = root_of(vim.api.nvim_buf_get_name(event.buf))
       start({
         name = 'cuda-lsp',
         cmd = options.cmd or { 'cuda-lsp', 'serve' },
-        root_dir = root_of(vim.api.nvim_buf_get_name(event.buf)),
-        init_options = { trusted = options.trusted ~= false, settings = settings },
+        root_dir = root,
+        init_options = { trusted = trusts(options.trusted, root), settings = settings },
         settings = { ['cuda-lsp'] = settings },
         capabilities = options.capabilities,
         on_attach = options.on_attach,

@@ -1,0 +1,173 @@
+"""How to walk a kernel program: the parts of an expression, the statements inside a statement, who uses what.
+
+The one place that lists the children of every node. Expressions share subexpressions (the frontend inlines
+calls), so ``subexpressions`` visits each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Expr, Stmt, Var
+
+# ------------------------------------------------------------------------------------ expressions
+
+
+def operands(e: Expr) -> tuple[Expr, ...]:
+    """The direct subexpressions, from left to right."""
+    if isinstance(e, ir.Binary):
+        return (e.left, e.right)
+    if isinstance(e, (ir.Unary, ir.Cast)):
+        return (e.operand,)
+    if isinstance(e, ir.Offset):
+        return (e.pointer, e.bytes)
+    if isinstance(e, ir.Select):
+        return (e.condition, e.then, e.otherwise)
+    return e.operands if isinstance(e, ir.Intrinsic) else ()
+
+
+def mapped(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """``e`` with each direct subexpression changed; its type stays."""
+    if isinstance(e, ir.Binary):
+        return ir.Binary(e.op, change(e.left), change(e.right), e.type)
+    if isinstance(e, ir.Unary):
+        return ir.Unary(e.op, change(e.operand), e.type)
+    if isinstance(e, ir.Cast):
+        return ir.Cast(change(e.operand), e.type)
+    if isinstance(e, ir.Offset):
+        return ir.Offset(change(e.pointer), change(e.bytes), e.type)
+    if isinstance(e, ir.Select):
+        return ir.Select(change(e.condition), change(e.then), change(e.otherwise), e.type)
+    if isinstance(e, ir.Intrinsic):
+        return ir.Intrinsic(e.name, tuple(map(change, e.operands)), e.type)
+    return e
+
+
+def subexpressions(
+    expressions: Iterable[Expr], enter: Callable[[Expr], bool] = lambda e: True
+) -> Iterator[Expr]:
+    """The expressions and all their parts, each object once; nothing of those that ``enter`` refuses."""
+    stack = list(expressions)
+    seen: set[int] = set()
+    while stack:
+        e = stack.pop()
+        if id(e) not in seen and enter(e):
+            seen.add(id(e))
+            yield e
+            stack.extend(operands(e))
+
+
+def variables(e: Expr) -> Iterator[Var]:
+    """The variables of an expression, with repetitions."""
+    stack: list[Expr] = [e]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Var):
+            yield node
+        else:
+            stack.extend(operands(node))
+
+
+def stripped(e: Expr) -> Expr:
+    """``e`` without the casts around it."""
+    while isinstance(e, ir.Cast):
+        e = e.operand
+    return e
+
+
+def root(pointer: Expr) -> Expr:
+    """What a pointer is an offset from: an ``AddressOf``, a variable, or what chooses between some."""
+    while isinstance(pointer, (ir.Offset, ir.Cast)):
+        pointer = pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand
+    return pointer
+
+
+def root_array(pointer: Expr | None) -> ir.Array | None:
+    """The array that a pointer evidently points into."""
+    base = None if pointer is None else root(pointer)
+    return base.array if isinstance(base, ir.AddressOf) else None
+
+
+# ------------------------------------------------------------------------------------- statements
+
+
+def children(s: Stmt) -> tuple[tuple[Stmt, ...], ...]:
+    """The statement lists directly inside ``s``, in program order."""
+    if isinstance(s, ir.If):
+        return (s.then, s.otherwise)
+    if isinstance(s, ir.Loop):
+        return (s.test, s.body, s.step)
+    return (s.body,) if isinstance(s, ir.Block) else ()
+
+
+def walk(statements: Iterable[Stmt]) -> Iterator[Stmt]:
+    """Every statement, in program order, outer before inner."""
+    for s in statements:
+        yield s
+        for inner in children(s):
+            yield from walk(inner)
+
+
+def inside(s: Stmt) -> Iterator[Stmt]:
+    """Every statement inside ``s``, in program order, outer before inner."""
+    for inner in children(s):
+        yield from walk(inner)
+
+
+def labels(s: Stmt) -> frozenset[int]:
+    """What a ``Leave`` inside ``s`` may name without leaving it."""
+    if isinstance(s, ir.Loop):
+        return frozenset({s.label, s.continue_label})
+    return frozenset({s.label}) if isinstance(s, ir.Block) else frozenset()
+
+
+def assigned(s: Stmt) -> Var | None:
+    """The variable that ``s`` sets."""
+    return s.var if isinstance(s, (ir.Assign, ir.Load, ir.Atomic)) else None
+
+
+def used(s: Stmt) -> tuple[Expr, ...]:
+    """The expressions that ``s`` itself evaluates. A lock's address is one of the atomic that takes it."""
+    if isinstance(s, ir.Assign):
+        return (s.value,)
+    if isinstance(s, ir.Load):
+        return (s.pointer,)
+    if isinstance(s, ir.Store):
+        return (s.pointer, s.value)
+    if isinstance(s, ir.Atomic):
+        return (s.pointer, *s.operands)
+    if isinstance(s, ir.Copy):
+        return (s.destination, s.source, s.size)
+    if isinstance(s, ir.AwaitCopies):
+        return () if s.pending is None else (s.pending,)
+    if isinstance(s, ir.Barrier):
+        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
+    if isinstance(s, (ir.If, ir.Loop, ir.Assume)):
+        return (s.condition,)
+    return s.pointers if isinstance(s, ir.Incomplete) else ()
+
+
+def expressions(statements: Iterable[Stmt]) -> Iterator[Expr]:
+    """All that the statements and those inside them evaluate."""
+    return (e for s in walk(statements) for e in used(s))
+
+
+def pointers(s: Stmt) -> tuple[Expr, ...]:
+    """Where ``s`` touches memory; what it writes first."""
+    if isinstance(s, (ir.Load, ir.Store, ir.Atomic)):
+        return (s.pointer,)
+    return (s.destination, s.source) if isinstance(s, ir.Copy) else ()
+
+
+def destinations(s: Stmt) -> tuple[Expr, ...]:
+    """Where ``s`` may write; what was not translated may write wherever it is known to point."""
+    if isinstance(s, ir.Incomplete):
+        return s.pointers
+    return () if isinstance(s, ir.Load) else pointers(s)[:1]
+
+
+def written_arrays(statements: Iterable[Stmt]) -> set[ir.Array | None]:
+    """The arrays that stores, atomics and copies evidently write, and None where that is not evident."""
+    stores = (s for s in walk(statements) if isinstance(s, (ir.Store, ir.Atomic, ir.Copy)))
+    return {root_array(pointer) for s in stores for pointer in destinations(s)}
