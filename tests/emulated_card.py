@@ -20,7 +20,8 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.emulator.engine import Launch
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
-from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.emulator.program import Program
+from cuda_lsp.dynamic.emulator.translate import translate
 from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
 from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.gpu.records import Records

@@ -22,9 +22,9 @@ from attrs import frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
-from cuda_lsp.dynamic.worker import receive, send
 
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]

@@ -1,49 +1,22 @@
 """The child process of dynamic checks: jobs in on stdin, progress and results out on a pipe of its own.
 
-A kernel may hang, crash or print; here it cannot hurt the editor. Messages are length-prefixed pickles
-between a parent and the child it started, nobody else. Started by ``runner``.
+A kernel may hang, crash or print; here it cannot hurt the editor. Started by ``runner``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import resource
-import struct
 import sys
 from typing import Any, BinaryIO
 
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
-_HEADER = struct.Struct("<Q")
-
-
-def send(stream: BinaryIO, message: Any) -> None:
-    """Write one message."""
-    data = pickle.dumps(message)
-    stream.write(_HEADER.pack(len(data)) + data)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any:
-    """Read one message. Raises EOFError when the other side is gone."""
-    (size,) = _HEADER.unpack(_exactly(stream, _HEADER.size))
-    return pickle.loads(_exactly(stream, size))
-
-
-def _exactly(stream: BinaryIO, size: int) -> bytes:
-    parts: list[bytes] = []
-    while size:
-        part = stream.read(size)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
 
 
 def main(folder: str) -> None:

@@ -91,7 +91,7 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, Atomic):
         target = f"{_name(s.var)} = " if s.var is not None else ""
         operands = ", ".join(pretty(o, _name) for o in s.operands)
-        return f"{target}atomic {s.op} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
+        return f"{target}atomic {s.op.value} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
     if isinstance(s, Copy):
         how = f" async {s.mechanism}" if s.asynchronous else ""
         how += f" by {s.team.value}" if s.team is not None else ""

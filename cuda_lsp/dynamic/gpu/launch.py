@@ -1,6 +1,6 @@
 """One instrumented launch on a GPU: what lies where in its memory, the launch, and reading back.
 
-``gpu.py`` opens the device. Layouts: ``device_records.py``. A launch that hung or faulted must be kept alive:
+``gpu.py`` opens the device. Layouts: ``records.py``. A launch that hung or faulted must be kept alive:
 freeing its memory would wait for the kernel.
 """
 
@@ -20,14 +20,12 @@ from cuda_lsp.dynamic.gpu.device import Code, Device, Start
 from cuda_lsp.dynamic.gpu.memory import ANYTHING, DeviceMemory, HostMemory
 from cuda_lsp.dynamic.gpu.records import AddressBook, Extent
 from cuda_lsp.dynamic.instrumentation.detector import detector_ptx
-from cuda_lsp.dynamic.instrumentation.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
-    finest_granule,
     instrument,
-    shared_variables,
 )
-from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_order_of_blocks,
     has_order_of_threads,
@@ -36,8 +34,11 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
 from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths, width_table
+from cuda_lsp.dynamic.ptx.functions import launches_kernels, reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
 from cuda_lsp.dynamic.runs import (
+    WARP,
     Detail,
     EngineUnavailable,
     KernelRun,
@@ -196,7 +197,7 @@ class Launch:
             user_dynamic=request.launch.dynamic_shared or 0,
             granule_shift=finest_granule(_watched(request), (None, Space.SHARED)),
             atomics=atomics,
-            copies=any(s.opcode.startswith("cp.async") and s.mode for s in sites),
+            copies=any(row_named(s.opcode).role is Role.COPY for s in sites),
             clocks=request.races and has_order_of_threads(self.module, request.entry),
         )
         self.dynamic = layout.dynamic_bytes(self.static_bound)
@@ -232,7 +233,7 @@ class Launch:
 
     @property
     def _knowledge_stride(self) -> int:
-        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // 32)
+        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // WARP)
 
     def _has_hidden_memory(self) -> bool:
         """Memory of the device's own heap, or where the blocks of a grid meet, has no range that we know."""
@@ -419,7 +420,7 @@ class Launch:
 
     def _uncovered(self) -> Iterator[str]:
         yield from self.not_covered
-        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+        if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
         others = sorted({s.opcode for s in self.request.sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE)})
         yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
@@ -438,6 +439,7 @@ class Launch:
         )
 
     def failed(self, message: str) -> RunOutcome:
+        """An outcome without observations. ``message``: why, for people."""
         return RunOutcome(
             device=self.device.name,
             seconds=self.seconds,

@@ -1,6 +1,6 @@
 """A check of a whole program: built, run to its end with its own inputs, its kernels checked on the way.
 
-On a GPU the program runs in a process of its own (``gpu.program``). Without one it is linked with the
+On a GPU the program runs in a process of its own (``gpu_process``). Without one it is linked with the
 stand-in runtime and its kernels are emulated here. Runs in the process that may be killed (``worker``): what
 goes wrong becomes a ``problem`` or ``errors`` of the result.
 """
@@ -23,13 +23,13 @@ from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, I
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE
 from cuda_lsp.dynamic.emulator.heap import START, Heap
-from cuda_lsp.dynamic.emulator.hosting import Host
 from cuda_lsp.dynamic.gpu.engine import device_architecture
-from cuda_lsp.dynamic.gpu.hosting import run_on_gpu
 from cuda_lsp.dynamic.job import CheckResult, EngineKind
 from cuda_lsp.dynamic.programs.build import RELOCATABLE, build
 from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit, results_of
+from cuda_lsp.dynamic.programs.on_emulator import Host
+from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
 from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of, input_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.model import ToolError

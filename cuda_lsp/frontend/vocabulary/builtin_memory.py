@@ -19,6 +19,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
     Atomic,
@@ -58,7 +59,7 @@ def access_node(low: Lowering, node: Node) -> Node:
     return node
 
 
-def atomic(op: str, scope: Scope) -> Handler:
+def atomic(op: AtomicOp, scope: Scope) -> Handler:
     def lower(call: Call) -> Value:
         low = call.low
         place, target = pointee_of(low, call.arguments[0])
@@ -77,7 +78,7 @@ def atomic(op: str, scope: Scope) -> Handler:
 
 def emit_atomic(
     low: Lowering,
-    op: str,
+    op: AtomicOp,
     scope: Scope,
     pointer: Expr,
     operands: tuple[Expr, ...],

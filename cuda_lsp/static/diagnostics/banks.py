@@ -12,10 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 from attrs import evolve, frozen
 
-from cuda_lsp.model import BankReport, Code, Finding, GpuModel, Mode, Site, Space, Status
-from cuda_lsp.static import messages
+from cuda_lsp.model import BankReport, Code, GpuModel, Mode, Site, Space, Status
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.wavefronts import warp_wavefronts
 
 _MAX_WARPS = 1 << 15  # warp instructions of one site that are counted
@@ -57,10 +59,10 @@ def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
 
-def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tuple[Finding, ...]:
+def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tuple[Diagnosis, ...]:
     """A finding for each site whose worst warp needs more wavefronts than the ideal."""
     limits = thresholds or BankThresholds()
-    worst: dict[object, tuple[int, Finding]] = {}
+    worst: dict[object, tuple[int, Diagnosis]] = {}
     for banks in bank_reports(trace):
         report = banks.report
         extra = report.wavefronts - report.ideal
@@ -68,16 +70,11 @@ def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tup
             continue
         known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
         if known is None or extra > known[0]:
-            finding = Finding(
-                code=Code.BANK_CONFLICT,
-                status=Status.PROVED if banks.sure else Status.POSSIBLE,
-                message=messages.bank_conflict(banks.site, report),
-                kernel=trace.kernel.name,
-                site=banks.site,
-                bank=report,
-                launch=trace.launch,
-                reason=None if banks.sure else _doubt(banks.access),
-            )
+            finding = Diagnosis(
+                Code.BANK_CONFLICT, Status.PROVED if banks.sure else Status.POSSIBLE,
+                words.bank_conflict(banks.site, report), trace.kernel.name, banks.site, bank=report,
+                doubt=None if banks.sure else OnData(_doubt(banks.access)), launch=trace.launch,
+            )  # fmt: skip
             worst[banks.site.range] = (extra, finding)
     return tuple(finding for _, finding in worst.values())
 

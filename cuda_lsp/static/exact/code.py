@@ -17,11 +17,12 @@ from functools import lru_cache
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
 from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
-from cuda_lsp.static.exact.values import OFFERED, Evaluate, evaluator, exchanges
+from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
 
@@ -74,7 +75,7 @@ class Touch:
     type: Type | None = None
     slot: int | None = None
     value: Evaluate | None = None
-    op: str | None = None
+    atomic: AtomicRow | None = None
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
     elementwise: bool = False
@@ -292,8 +293,8 @@ class _Writer:
             return
         lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:
-            lanes = [e for e in lanes if e.name.startswith("__shfl")]  # votes count from its lane 0
-        offered = tuple(self.expression(e.operands[OFFERED.get(e.name, 0)]) for e in lanes[:1])
+            lanes = [(e, row) for e, row in lanes if row.source is not None]  # votes count from its lane 0
+        offered = tuple(self.expression(e.operands[row.offered or 0]) for e, row in lanes[:1])
         self.code.append(Wait(s, mask, offered))
 
     def access(self, s: ir.Load | ir.Store | ir.Atomic) -> None:
@@ -310,7 +311,7 @@ class _Writer:
             touch = evolve(touch, mode=Mode.WRITE, value=value, constant=constant)
         else:
             operands = tuple(map(self.expression, s.operands))
-            touch = evolve(touch, mode=s.mode, op=s.op, operands=operands)
+            touch = evolve(touch, mode=s.mode, atomic=s.row, operands=operands)
             touch = evolve(touch, scope=s.scope, elementwise=s.elementwise)
         self.code.append(touch)
 

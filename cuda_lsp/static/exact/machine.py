@@ -12,8 +12,9 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from attrs import define, field
 
+from cuda_lsp.ir.atomics import AtomicRow, updated
 from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Dim3, Site, Space
 from cuda_lsp.static.exact.code import (
     Assign,
@@ -26,7 +27,7 @@ from cuda_lsp.static.exact.code import (
     Touch,
     Wait,
 )
-from cuda_lsp.static.exact.memory import Memory, updated
+from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.threads import Thread, memory_base
 from cuda_lsp.static.exact.values import Evaluate, Value
 
@@ -219,16 +220,23 @@ class Machine:
         if i.value is not None:
             memory.store(base, start, size, None if t.chosen else i.value(t))
             return None
-        if i.op is None:
+        if i.atomic is None:
             value = memory.load(base, array, start, i.type) if i.slot is not None else None
             if isinstance(value, int) and (base, start) in memory.initially:
                 t.asked[array, start] = value
             return value
-        operands, op, type = [operand(t) for operand in i.operands], i.op, i.type
-        unknown = bool(t.chosen)
+        operands = [operand(t) for operand in i.operands]
+        row, type, known = i.atomic, i.type, not t.chosen
         return memory.update(
-            base, array, start, type, lambda old: None if unknown else updated(op, old, operands, type)
+            base, array, start, type, lambda old: _updated(row, old, operands, type) if known else None
         )
+
+
+def _updated(row: AtomicRow, old: Value, operands: Sequence[Value], type: Type) -> Value:
+    if not isinstance(type, Int):
+        return None
+    number, *numbers = (v if isinstance(v, int) else None for v in (old, *operands))
+    return updated(row, number, numbers, type)
 
 
 def runners_of(code: Code, threads: Sequence[Thread], arguments: Mapping[str, int]) -> list[Runner]:

@@ -6,7 +6,7 @@ C++ Programming Guide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from attrs import define, field
 
@@ -110,39 +110,3 @@ class Given(Memory):
 
     def forget(self, base: Hashable) -> None:
         """Nothing is known but what is said."""
-
-
-def updated(op: str, old: Value, operands: Sequence[Value], type: Type) -> Value:
-    """What an atomic leaves where it found ``old``; None: nobody knows."""
-    known = [v for v in operands if isinstance(v, int)]
-    if op in ("exch", "store"):
-        return type.wrap(known[0]) if known and isinstance(type, Int) else None
-    if not isinstance(old, int) or not isinstance(type, Int) or len(known) != len(operands):
-        return None
-    if op == "load" or not known:
-        return old if op == "load" else None
-    a = known[0]
-    match op:
-        case "add":
-            new = old + a
-        case "sub":
-            new = old - a
-        case "min":
-            new = min(old, a)
-        case "max":
-            new = max(old, a)
-        case "inc":
-            new = 0 if old >= a else old + 1
-        case "dec":
-            new = a if old == 0 or old > a else old - 1
-        case "and":
-            new = old & a
-        case "or":
-            new = old | a
-        case "xor":
-            new = old ^ a
-        case "cas":
-            new = known[1] if old == a and len(known) > 1 else old
-        case _:
-            return None
-    return type.wrap(new)

@@ -21,11 +21,11 @@ from attrs import define, field
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
-from cuda_lsp.static import messages
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.collide import Met, collide
 from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
 from cuda_lsp.static.exact.threads import Thread
+from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
 from cuda_lsp.static.symbolic import terms as t
@@ -44,7 +44,7 @@ _FILLS = (0, 1, -(1 << 20), 1 << 20)
 
 def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
-) -> tuple[Met | None, str | None, Cells]:
+) -> tuple[Met | None, Conditions | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
     arrays = frozenset((p.pair.first.array, p.pair.second.array))
     choices = (None, True, False) if _inputs_choose(p, query) else (None,)
@@ -59,7 +59,7 @@ def with_contents(
             (p.pair.first.site, p.pair.second.site),
         )  # fmt: skip
         if met is not None and _feasible(met, runs, memory, choice is not None):
-            return met, _told(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+            return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
 
 
@@ -72,13 +72,11 @@ def _inputs_choose(p: Problem, query: Query) -> bool:
     return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
 
 
-def _told(met: Met, memory: _Contents) -> str:
+def _needed(met: Met, memory: _Contents) -> Conditions:
     """The contents of memory, and how conditions on floating-point data come out, as a condition."""
-    chosen = {access.chosen for access in met} - {None}
-    texts = [
-        f"the condition on line {c[0].range.start.line} is {'true' if c[1] else 'false'}" for c in chosen if c
-    ]
-    return " and ".join([*([memory.text()] if memory.asked else []), *sorted(texts)])
+    chosen = {access.chosen for access in met if access.chosen is not None}
+    told = sorted({(site.range.start.line, holds) for site, holds in chosen})
+    return (*([memory.condition()] if memory.asked else []), *(Branch(*branch) for branch in told))
 
 
 @define
@@ -109,10 +107,9 @@ class _Contents:
     def cells(self) -> Cells:
         return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
 
-    def text(self) -> str:
+    def condition(self) -> Contents:
         inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
-        shown = inputs or self.asked
-        return messages.contents(shown)
+        return Contents(tuple((inputs or self.asked).items()))
 
 
 def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:

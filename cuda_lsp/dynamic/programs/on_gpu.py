@@ -1,4 +1,4 @@
-"""Starts the process that is a program on the GPU (``program``) and collects what it says.
+"""Starts the process that is a program on the GPU (``gpu_process``) and collects what it says.
 
 The program's output goes to a file of ours; messages come over a pipe, each a pickle behind its length, so
 that all that was seen before a crash is kept.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import select
-import struct
 import subprocess
 import tempfile
 import time
@@ -24,6 +23,7 @@ from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
+from cuda_lsp.dynamic.messages import complete
 from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
 from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of
 from cuda_lsp.dynamic.runs import PtxSite
@@ -104,7 +104,7 @@ def run_on_gpu(
         given.write(task)
         given.seek(0)
         child = subprocess.Popen(
-            python_command("cuda_lsp.dynamic.gpu.program", str(writes)), cwd=NEUTRAL_FOLDER,
+            python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
             stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
         )  # fmt: skip
         os.close(writes)
@@ -139,10 +139,8 @@ def _listen(
         if not part:
             return False
         buffer += part
-        while len(buffer) >= 8 and len(buffer) >= 8 + struct.unpack_from("<Q", buffer)[0]:
-            (length,) = struct.unpack_from("<Q", buffer)
-            seen.take(pickle.loads(buffer[8 : 8 + length]))
-            del buffer[: 8 + length]
+        for message in complete(buffer):
+            seen.take(message)
             progress(f"running ({seen.launches} launches)")
 
 
