@@ -55,6 +55,7 @@ class Document(TextDocument):
 
     @property
     def lines(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The lines with their ends, cut at LF, CRLF and CR."""
         text = self.source
         if self._cut is None or self._cut[0] is not text:
             self._cut = (text, tuple(_LINE.findall(text)))
@@ -104,6 +105,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(lsp.INITIALIZE)
     def lsp_initialize(self, params: lsp.InitializeParams) -> Generator[Any, Any, Any]:
+        """Take the client's options, and no pull diagnostics unless they ask for them."""
         given: Any = params.initialization_options
         self.options = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         self.pull = self.options.get("diagnostics") == "pull"
@@ -188,6 +190,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(lsp.SHUTDOWN)
     def lsp_shutdown(self, *args: Any) -> Generator[Any, Any, Any]:
+        """Cancel the requests in flight, then shut down."""
         pending = cast("dict[Any, Any]", self._request_futures)
         for number, future in list(pending.items()):
             if number != self.msg_id and not future.done():
@@ -197,6 +200,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(lsp.EXIT)
     def lsp_exit(self, *args: Any) -> Generator[Any, Any, Any]:
+        """End with 0 after ``shutdown``, else with 1; nothing is written from here on."""
         self.closed = True
         cast("Server", self._server).exit_code = 0 if self._shutdown else 1
         upstream = cast("Any", super().lsp_exit)  # pyright: ignore[reportUnknownMemberType]
@@ -243,6 +247,7 @@ class Server(LanguageServer):
         """Called once, when the conversation is over."""
 
     def shutdown(self) -> None:
+        """Let the loop end, and wait for no thread."""
         self._left.set()
         if self._thread_pool:
             self._thread_pool.shutdown(wait=False, cancel_futures=True)

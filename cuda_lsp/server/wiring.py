@@ -92,6 +92,7 @@ class CudaServer(Server):
         self._made.forget(path_of(uri))
 
     def at_exit(self) -> None:
+        """End checks and analyses, with their processes."""
         self.dynamic.stop()
         if self.session:
             self.session.stop()

@@ -19,7 +19,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
 from cuda_lsp.static.assumed import alternatives, free_scalars, launches_of, sample, unlike
-from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
+from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.diagnostics.coalescing import coalescing_findings
@@ -174,11 +174,10 @@ def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Diagnosi
     order = (*race_findings(trace, limit), *barrier_findings(trace))
     if trace.kernel.errors or clock.late():  # what broken text does to addresses is no news to its author
         return order
-    thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
     optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
     return (
         *order,
-        *bank_findings(trace, thresholds),
+        *bank_findings(trace, max(1, settings.min_bank_ways - 1)),
         *bounds_findings(trace),
         *uninitialised_findings(trace),
         *coalescing_findings(trace),

@@ -266,18 +266,6 @@ class PtxModule:
                 table[item.name] = item
         return table
 
-    def replacing(self, functions: Mapping[str, PtxFunction]) -> PtxModule:
-        """The module with some function definitions exchanged, by name."""
-        return evolve(
-            self,
-            items=tuple(
-                functions.get(item.name, item)
-                if isinstance(item, PtxFunction) and item.body is not None
-                else item
-                for item in self.items
-            ),
-        )
-
 
 def split_operands(text: str) -> tuple[str, ...]:
     """Split at commas outside brackets: ``"%r1, {%f1, %f2}, [a+4]"`` → three operands."""

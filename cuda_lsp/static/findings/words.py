@@ -100,13 +100,11 @@ UNFENCED = "the lock that both hold is given back without a __threadfence(), so 
 
 
 def bank_conflict(site: Site, report: BankReport) -> str:
-    extra = report.wavefronts - report.ideal
-    text = site.text or "this access"
     cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
-    message = f"{report.ways}-way bank conflict: {text} {cost}"
+    message = f"{report.ways}-way bank conflict: {site.text or 'this access'} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
-    return message if extra > 0 or report.atomic_ways > 1 else f"{text}: no bank conflict"
+    return message
 
 
 # ------------------------------------------------------------------------- conditions and doubts

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import define, field
 
@@ -23,6 +24,7 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.collide import Met, collide
+from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
@@ -46,21 +48,30 @@ def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
 ) -> tuple[Met | None, Conditions | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     choices = (None, True, False) if _inputs_choose(p, query) else (None,)
     for fill, choice in itertools.product(_FILLS, choices):
         memory = _Contents(answer, query, fill)
-        try:
-            runs = [query.replay(thread, arguments, arrays, memory.at, choice) for thread in threads]
-        except (NeedsData, TooLong):
-            continue
-        met = collide(
-            (threads[0], runs[0]), (threads[1], runs[1]),
-            (p.pair.first.site, p.pair.second.site),
-        )  # fmt: skip
-        if met is not None and _feasible(met, runs, memory, choice is not None):
-            return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+        with suppress(NeedsData, TooLong):
+            met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))
+            if met is not None and _feasible(met, runs, memory, choice is not None):
+                return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
+
+
+def replayed(
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query,
+    memory: Initial | None = None,
+    choices: tuple[bool | None, bool | None] = (None, None),
+) -> tuple[Met | None, Sequence[Run]]:  # fmt: skip
+    """The collision of both threads (None: they miss one another), and their runs.
+
+    ``choices``: how conditions come out of which nobody knows, by thread. Raises ``NeedsData``, ``TooLong``.
+    """
+    first, second = p.pair.first, p.pair.second
+    arrays = frozenset((first.array, second.array))
+    a, b = (query.replay(x, arguments, arrays, memory, c) for x, c in zip(threads, choices, strict=True))
+    met = collide((threads[0], a), (threads[1], b), (first.site, second.site))
+    return met, (a, b)
 
 
 def _inputs_choose(p: Problem, query: Query) -> bool:
@@ -100,7 +111,8 @@ class _Contents:
                 return None  # nobody fills shared memory before the kernel starts
             self.of_written.add(array)
             name = f"{name}@0"
-        value = type.wrap(self.answer.cells.get((name, offset), self.fill))
+        said = self.answer.cells.get((name, offset))
+        value = max(type.minimum, min(self.fill, type.maximum)) if said is None else type.wrap(said)
         self.asked[array, offset] = value
         return value
 

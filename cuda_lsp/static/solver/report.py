@@ -8,21 +8,22 @@ when it rests on data or on an over-approximation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Array, Axis, BarrierScope
+from cuda_lsp.ir.program import Axis, BarrierScope
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
 from cuda_lsp.static.assumed import axes_of, unlike
-from cuda_lsp.static.exact.collide import Met, collide
-from cuda_lsp.static.exact.replay import NeedsData, Run, TooLong
+from cuda_lsp.static.exact.collide import Met
+from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.solver.condition import condition_of
-from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_contents
+from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
@@ -48,17 +49,15 @@ def race_finding(
     met: Met | None = None
     data: Conditions | None = None
     cells: Cells = ()
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-        met = _meeting(p, threads, runs)
+        met, _ = replayed(p, threads, arguments, query)
         if met is None and doubt is None:
             return None
     except NeedsData:
         doubt = doubt or c.OnData("what memory holds")
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
-            met, data = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
+            met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
     except TooLong:
         doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
@@ -67,11 +66,7 @@ def race_finding(
 
 
 def _meeting_by_choice(
-    p: Problem,
-    threads: Sequence[Thread],
-    arguments: Mapping[str, int],
-    arrays: frozenset[Array],
-    query: Query,
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query
 ) -> tuple[Met, Conditions] | None:
     """The collision when a condition on data goes one way, and that condition.
 
@@ -82,24 +77,13 @@ def _meeting_by_choice(
     if p.pair.first.array.space is not Space.SHARED and not inputs:
         return None
     for choices in ((True, True), (False, False), (True, False), (False, True)):
-        try:
-            runs = [
-                query.replay(thread, arguments, arrays, choice=choice)
-                for thread, choice in zip(threads, choices, strict=True)
-            ]
-        except (NeedsData, TooLong):
-            continue
-        met = _meeting(p, threads, runs)
-        chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
-        if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
-            site, outcome = chosen[0]
-            return met, (c.Branch(site.range.start.line, outcome),)
+        with suppress(NeedsData, TooLong):
+            met, _ = replayed(p, threads, arguments, query, choices=choices)
+            chosen = [access.chosen for access in met or () if access.chosen is not None]
+            if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
+                site, outcome = chosen[0]
+                return met, (c.Branch(site.range.start.line, outcome),)
     return None
-
-
-def _meeting(p: Problem, threads: Sequence[Thread], runs: Sequence[Run]) -> Met | None:
-    a, b = (threads[0], runs[0]), (threads[1], runs[1])
-    return collide(a, b, (p.pair.first.site, p.pair.second.site))
 
 
 def argument_values(query: Query, values: Mapping[Term, int], launch: LaunchConfig | None) -> dict[str, int]:
@@ -163,7 +147,7 @@ def _diagnosis(
         data, doubt, cells = None, order, ()
     status, conditions = Status.POSSIBLE, ()
     meant = data is not None and not query.summary.locks
-    if met is not None and (meant or doubt is None or _replays_without_memory(p, query, threads, arguments)):
+    if met is not None and (meant or doubt is None or _happens_anyway(p, query, threads, arguments)):
         # Addresses that are products may meet only because the model chose the factors.
         needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
@@ -242,18 +226,13 @@ def _mentions_blocks(p: Problem) -> bool:
     return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
 
 
-def _replays_without_memory(
-    p: Problem, query: Query, threads: tuple[Thread, Thread], arguments: Mapping[str, int]
+def _happens_anyway(
+    p: Problem, query: Query, threads: Sequence[Thread], arguments: Mapping[str, int]
 ) -> bool:
-    """The collision happens whatever memory holds."""
-    if query.summary.locks:
-        return False
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
-    try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-    except (NeedsData, TooLong):
-        return False
-    return _meeting(p, threads, runs) is not None
+    """The collision does, whatever memory holds."""
+    with suppress(NeedsData, TooLong):
+        return not query.summary.locks and replayed(p, threads, arguments, query)[0] is not None
+    return False
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
