@@ -19,10 +19,10 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
+from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.bounds import out_of_bounds
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
