@@ -17,7 +17,6 @@ from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, linear_code
 from cuda_lsp.static.exact.machine import Choice, Excluded, Runner, runners_of
@@ -25,6 +24,7 @@ from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
 from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
 from cuda_lsp.static.exact.threads import Thread
+from cuda_lsp.static.launches.arguments import free_scalars
 
 Sites = tuple[SourceRange, SourceRange]
 Places = tuple[SourceRange, ...]
