@@ -27,7 +27,7 @@ from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed,
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
-from cuda_lsp.static.solver.rows import Pitch
+from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
