@@ -13,10 +13,12 @@ import pytest
 
 from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport, Verdict
-from cuda_lsp.static import analyze
+from cuda_lsp.static import budgets
 from cuda_lsp.static.analyze import Analyzer, check_text
 from cuda_lsp.static.execution.values import distinct
-from cuda_lsp.static.tiers import UNFINISHED, enumerate_kernel
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.tiers import enumerate_kernel
 
 FREE = """
 __global__ void k(int* a) {
@@ -35,9 +37,9 @@ FILE = Path("/nowhere/cut.cu")
 @pytest.fixture
 def hurried(monkeypatch):
     """An analyzer that has no time at all while somebody types."""
-    monkeypatch.setattr(analyze, "_TYPING", -1.0)
-    monkeypatch.setattr(analyze, "_OPENING", -1.0)
-    monkeypatch.setattr(analyze, "_LEAST", -1.0)
+    monkeypatch.setattr(budgets, "TYPING_S", -1.0)
+    monkeypatch.setattr(budgets, "OPENING_S", -1.0)
+    monkeypatch.setattr(budgets, "LEAST_EXECUTION_S", -1.0)
     analyzer = Analyzer(Settings(solver=False), quick=True)
     yield analyzer
     analyzer.shutdown()
@@ -53,7 +55,7 @@ def finished(analyzer: Analyzer) -> FileReport:
 def test_a_cut_kernel_is_undecided_until_the_background_has_finished_it(hurried, text, verdict):
     (first,) = hurried.update(FILE, text).kernels
     assert (first.verdict, first.refined) == (Verdict.UNDECIDED, False)
-    assert UNFINISHED in first.reasons
+    assert doubt(Open.BACKGROUND) in first.reasons
     (then,) = finished(hurried).kernels
     assert (then.verdict, then.refined) == (verdict, True)
     (plain,) = check_text(FILE, text, Settings(solver=False)).kernels

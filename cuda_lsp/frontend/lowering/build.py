@@ -74,8 +74,8 @@ def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> E
     )
     if isinstance(left, Const) and isinstance(right, Const) and isinstance(left.type, Int):
         a, b = int(left.value), int(right.value)
-        if not (op in (BinaryOp.DIV, BinaryOp.REM) and b == 0):
-            value = int(BINARY[op].python(a, b, left.type))
+        value = BINARY[op].exact(a, b, left.type)
+        if value is not None:
             return Const(result.wrap(value) if isinstance(result, Int) else value, result)
     if op is BinaryOp.AND:
         for a, b in ((left, right), (right, left)):

@@ -28,6 +28,7 @@ from cuda_lsp.frontend.lowering.places import (
     Value,
     VarPlace,
     field_place,
+    is_expr,
     own,
 )
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
@@ -399,9 +400,9 @@ class Lowering(Output):
         else:
             if place.info.is_pointer:
                 data: Expr = self.pointer(value, "storing a pointer")
-            elif isinstance(value, EXPR_TYPES):
-                data = value  # type: ignore[assignment]
-            else:
+            elif is_expr(value) and (place.info.scalar or value.type == place.info.ir):
+                data = value
+            else:  # of a record, or what is left of broken code
                 data = self.unknown("value", place.info.ir)
             if place.bitfield:
                 self.emit(Load(None, place.pointer, place.info.ir, site))

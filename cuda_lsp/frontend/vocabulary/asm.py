@@ -17,6 +17,7 @@ from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Atomic,
     AwaitCopies,
@@ -198,14 +199,7 @@ def _instruction(
         value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
         low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
     elif name.startswith(("atom.", "red.")):
-        op = next(
-            (
-                s
-                for s in name.split(".")
-                if s in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
-            ),
-            "add",
-        )
+        op = next((_ATOMICS[part] for part in name.split(".") if part in _ATOMICS), AtomicOp.ADD)
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
         low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
     elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
@@ -234,6 +228,9 @@ def _instruction(
             node,
             synchronises="barrier" in name,
         )
+
+
+_ATOMICS = {op.value: op for op in AtomicOp}
 
 
 def _barrier(
@@ -276,7 +273,7 @@ def _barrier_object(
     if ".init" in name or ".inval" in name:
         low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
     else:
-        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site, rewrites=True))
+        low.emit(Atomic(None, AtomicOp.LOAD, at, (), word, Scope.BLOCK, site, rewrites=True))
     if ".init" in name:
         low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.INIT, count=given, object=at))
     elif waits:

@@ -22,6 +22,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
     Atomic,
@@ -59,7 +60,7 @@ def access_node(low: Lowering, node: Node) -> Node:
     return node
 
 
-def atomic(op: str, scope: Scope) -> Handler:
+def atomic(op: AtomicOp, scope: Scope) -> Handler:
     """``atomicAdd(address, value)`` and its kin: an atomic where the object is in memory."""
 
     def lower(call: Call) -> Value:
@@ -80,7 +81,7 @@ def atomic(op: str, scope: Scope) -> Handler:
 
 def emit_atomic(
     low: Lowering,
-    op: str,
+    op: AtomicOp,
     scope: Scope,
     pointer: Expr,
     operands: tuple[Expr, ...],

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.static.findings.conditions import Uneven
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 MAX_DIVISORS = 3
 
 
-def grain_of(p: Problem, facts: Term, query: Query) -> str | None:
-    """What keeps the two accesses apart, by the smallest number ("`C` is a multiple of 8"); else None."""
+def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
+    """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
         for divisor in sorted(_divisors(parameter, p.formula))[:MAX_DIVISORS]:
             if _apart(*_evenly(p, facts, parameter, divisor), query):
-                return f"`{parameter.args[0]}` is a multiple of {divisor}"
+                return Uneven(parameter.args[0], divisor)
     return None
 
 
@@ -64,5 +65,5 @@ def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:
     digits = digits_of(p, facts, query.where.axes, [whole, *query.where.free])
     if digits is not None and digits.refuted:
         return True
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     return query.satisfiable(formula) is False

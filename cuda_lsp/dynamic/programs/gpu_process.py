@@ -1,0 +1,185 @@
+"""The process in which a whole program runs on the GPU, its kernels instrumented launch by launch.
+
+Started by ``on_gpu``: reads a ``Task`` from stdin, writes what it sees to a file descriptor, and becomes the
+program: its exit status is the program's. The program is a shared object; its launches come here first
+(``standin/hooks.cpp``). A launch that is checked runs the instrumented kernel on the program's own memory, in
+the same CUDA context; all others run as they are. Kernels must not have side effects twice, so races are
+looked for in one launch and bank conflicts in another.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from attrs import define, field
+
+from cuda_lsp.dynamic.compilation.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.gpu.device import GridTooLarge
+from cuda_lsp.dynamic.gpu.engine import open_primary
+from cuda_lsp.dynamic.gpu.launch import Launch
+from cuda_lsp.dynamic.gpu.memory import HostMemory
+from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
+from cuda_lsp.dynamic.gpu.records import Extent
+from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
+from cuda_lsp.dynamic.messages import send
+from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
+from cuda_lsp.dynamic.programs.on_gpu import FAULT, Said, Task
+from cuda_lsp.dynamic.programs.process import input_of
+from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
+from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
+from cuda_lsp.dynamic.sampling import spread_blocks
+from cuda_lsp.model import LaunchConfig
+
+_RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
+_BANKS = frozenset({2})  # … and for bank conflicts
+_KERNEL_SECONDS = 30.0
+_AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_CALLBACK = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
+)
+
+
+@define
+class Hosted:
+    """The program's launches, as they come."""
+
+    task: Task
+    device: PycudaDevice
+    library: Any
+    answers: BinaryIO
+    launches: int = 0
+    counts: dict[str, int] = field(factory=lambda: defaultdict[str, int](int))
+    wanted: dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]] = field(
+        factory=dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]]
+    )
+
+    def __attrs_post_init__(self) -> None:
+        for plain, optimised in self.task.modules:
+            for kernel in self.task.job.kernels:
+                for entry in kernel.entries_in(plain):
+                    self.wanted[entry] = kernel, plain, optimised
+
+    def say(self, message: Said) -> None:
+        """Send a message to the parent."""
+        send(self.answers, message)
+
+    def end(self, unused: object) -> None:
+        """The program leaves."""
+        self.say(Said(launches=self.launches))
+
+    def launch(self, name: bytes, shape: Any, arguments: Any) -> int:
+        """1: the launch was carried out here. Never raises: the program goes on whatever happens."""
+        entry = name.decode()
+        self.launches += 1
+        self.counts[entry] += 1
+        number = self.counts[entry]
+        if entry not in self.wanted or number not in _RACES | _BANKS:
+            return 0
+        kernel, plain, optimised = self.wanted[entry]
+        # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
+        self.device.context.push()
+        try:
+            return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
+        except (EngineUnavailable, AssemblyError, GridTooLarge) as problem:
+            self.say(Said(kernel.kernel, problem=str(problem)))
+        except self.device.error as problem:
+            looked = "races" if number in _RACES else "bank conflicts"
+            why = f"launch {number}, watched for {looked}, failed on the GPU: {problem}"
+            self.say(Said(kernel.kernel, problem=why))
+            os._exit(FAULT)  # the context is lost
+        except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
+            self.say(Said(kernel.kernel, problem=f"internal error {type(problem).__name__}: {problem}"))
+        finally:
+            self.device.context.pop()
+        return 0
+
+    def _checked(
+        self, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any, arguments: Any
+    ) -> int:
+        job, number = self.task.job, self.counts[entry]
+        # Addresses of functions that the program keeps are of its own build of the module, not of ours.
+        if calls_stored_pointers(compiled.module, entry):
+            raise EngineUnavailable("not checked on the GPU: it calls functions through pointers from memory")
+        if keeps_functions(compiled.module, entry):
+            raise EngineUnavailable("not checked on the GPU: it keeps addresses of functions")
+        sites = sites_of(compiled, entry)
+        races = number in _RACES
+        config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])
+        values = tuple(_arguments(compiled.module, entry, arguments))
+        names = argument_names(kernel, [value.value for value in values])
+        request = KernelRun(
+            ptx=compiled.ptx,
+            entry=entry,
+            launch=config,
+            arguments=values,
+            sites=sites,
+            watch=None if kernel.watch else frozenset(),
+            blocks=None if job.all_blocks else spread_blocks(shape[0] * shape[1] * shape[2]),
+            detail=job.detail,
+            races=races,
+            banks=not races,
+            deadline=min(_KERNEL_SECONDS, job.deadline / 2),
+            lock_step=kernel.lock_step,
+        )
+        self.device.wait()  # what the program started earlier comes before
+        memory = HostMemory(tuple(self._allocations(names)), dict(self._variables()))
+        launch = Launch(self.device, self.task.toolkit, request, compiled.module, host=memory)
+        launch.prepare()
+        outcome = launch.execute(keep_results=False)
+        if not launch.hung:
+            launch.return_variables()
+        if outcome.output:
+            os.write(1, outcome.output.encode())
+        checked = Checked(config, outcome if races else None, None if races else outcome, number)
+        self.say(Said(kernel.kernel, checked, sites, launches=self.launches))
+        if launch.hung:
+            os._exit(FAULT)
+        return 1
+
+    def _allocations(self, names: Mapping[int, str]) -> Iterator[Extent]:
+        start, size, number = ctypes.c_ulonglong(), ctypes.c_ulonglong(), 0
+        while self.library.clsp_allocation(number, ctypes.byref(start), ctypes.byref(size)):
+            yield Extent(names.get(start.value, "memory"), start.value, start.value + size.value)
+            number += 1
+
+    def _variables(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        name, start, size = ctypes.c_char_p(), ctypes.c_ulonglong(), ctypes.c_ulonglong()
+        number = 0
+        while self.library.clsp_variable(number, ctypes.byref(name), ctypes.byref(start), ctypes.byref(size)):
+            if start.value and name.value is not None:
+                yield name.value.decode(), (start.value, size.value)
+            number += 1
+
+
+def _arguments(module: PtxModule, entry: str, given: Any) -> Iterator[Argument]:
+    for number, parameter in enumerate(module.entries[entry].params):
+        yield Argument(parameter.name, ctypes.string_at(given[number], parameter.size or 8))
+
+
+def main(descriptor: str) -> None:
+    """Become the program. ``descriptor``: of the pipe that takes what there is to say."""
+    answers = os.fdopen(int(descriptor), "wb")
+    task: Task = pickle.load(sys.stdin.buffer)
+    os.chdir(task.job.folder)
+    device = open_primary(task.toolkit)
+    library: Any = ctypes.CDLL(str(task.library), mode=ctypes.RTLD_GLOBAL)
+    hosted = Hosted(task, device, library, answers)
+    hosted.say(Said(device=device.name))
+    callback = _CALLBACK(hosted.launch)
+    library.clsp_attach(callback)
+    at_exit = _AT_EXIT(hosted.end)
+    ctypes.CDLL(None).__cxa_atexit(at_exit, None, None)  # also when the program calls exit itself
+    words = [*map(os.fsencode, task.job.command)]
+    given = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    with input_of(task.job) as file:
+        os.dup2(file.fileno(), 0)  # until here it was ours
+    status = library.main(len(words), given)
+    ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would

@@ -1,0 +1,158 @@
+"""Starts the process that is a program on the GPU (``gpu_process``) and collects what it says.
+
+The program's output goes to a file of ours; messages come over a pipe, each a pickle behind its length, so
+that all that was seen before a crash is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import subprocess
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from attrs import define, field, frozen
+
+from cuda_lsp.children import NEUTRAL_FOLDER, python_command
+from cuda_lsp.dynamic.compilation.compile import CompiledModule
+from cuda_lsp.dynamic.compilation.toolkit import Toolkit
+from cuda_lsp.dynamic.job import CheckResult
+from cuda_lsp.dynamic.messages import complete
+from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
+from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods
+from cuda_lsp.dynamic.runs import PtxSite
+
+Progress = Callable[[str], None]
+
+FAULT = 71  # exit status of a program whose GPU context is lost
+
+
+@frozen
+class Task:
+    """What to run. ``modules``: the O0 and O3 build of each source."""
+
+    job: ProgramJob
+    library: Path
+    modules: tuple[tuple[CompiledModule, CompiledModule], ...]
+    toolkit: Toolkit
+
+
+@frozen
+class Said:
+    """One message to the parent: a device, a checked launch, or why one was not checked."""
+
+    kernel: str = ""
+    checked: Checked | None = None
+    sites: tuple[PtxSite, ...] = ()
+    problem: str | None = None
+    device: str = ""
+    launches: int = 0
+
+
+@define
+class _Seen:
+    """Everything that was said."""
+
+    device: str = ""
+    launches: int = 0
+    checked: dict[str, list[Checked]] = field(factory=lambda: defaultdict[str, list[Checked]](list))
+    sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
+        factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
+    )
+    problems: dict[str, str] = field(factory=dict[str, str])
+
+    def take(self, said: Said) -> None:
+        self.device = said.device or self.device
+        self.launches = max(self.launches, said.launches)
+        if said.problem is not None:
+            self.problems.setdefault(said.kernel, said.problem)
+        if said.checked is not None:
+            self.checked[said.kernel].append(said.checked)
+            self.sites[said.kernel, said.checked.races is None] = said.sites
+            for outcome in (said.checked.races, said.checked.banks):
+                if outcome is not None and outcome.failure is not None:
+                    self.problems.setdefault(said.kernel, outcome.failure)
+
+    def check(self, name: str) -> CheckResult:
+        sites, banks = self.sites.get((name, False), ()), self.sites.get((name, True), ())
+        return CheckResult(name, self.device, results_of(self.checked[name]), sites, banks)
+
+
+def run_on_gpu(
+    job: ProgramJob,
+    library: Path,
+    modules: Sequence[tuple[CompiledModule, CompiledModule]],
+    toolkit: Toolkit,
+    progress: Progress,
+) -> ProgramResult:
+    """Run a program that was built for it."""
+    task = pickle.dumps(Task(job, library, tuple(modules), toolkit))
+    seen = _Seen()
+    progress("running")
+    reads, writes = os.pipe()
+    with (
+        tempfile.TemporaryFile(dir=job.cache) as output,
+        tempfile.TemporaryFile(dir=job.cache) as given,
+        os.fdopen(reads, "rb") as said,
+    ):
+        given.write(task)
+        given.seek(0)
+        child = subprocess.Popen(
+            python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
+            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
+        )  # fmt: skip
+        os.close(writes)
+        stopped = _listen(said, seen, child, output, time.monotonic() + job.deadline, progress)
+        child.wait()
+        text = end_of(output)
+    return ProgramResult(
+        status=child.returncode,
+        output=text,
+        checks={name: seen.check(name) for name in seen.checked},
+        launches=seen.launches,
+        device=seen.device,
+        problem=stopped or _problem(child.returncode, seen),
+        notes=tuple(f"{name}: {why}" for name, why in seen.problems.items()),
+    )
+
+
+def _listen(
+    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], output: IO[bytes], deadline: float,
+    progress: Progress,
+) -> str | None:  # fmt: skip
+    """Until the program hangs up or ends; why it had to be stopped."""
+    os.set_blocking(said.fileno(), False)
+    buffer = bytearray()
+    while True:
+        ready, _, _ = select.select([said], [], [], 0.05)
+        late = time.monotonic() > deadline
+        if late or floods(output):
+            child.kill()
+            return OVERDUE if late else FLOOD
+        if not ready:
+            if child.poll() is not None:
+                return None  # what it forked may hold the line
+            continue
+        part = os.read(said.fileno(), 1 << 16)
+        if not part:
+            return None
+        buffer += part
+        for message in complete(buffer):
+            seen.take(message)
+            progress(f"running ({seen.launches} launches)")
+
+
+def _problem(status: int, seen: _Seen) -> str | None:
+    if status < 0:
+        return crash(status)
+    if status == FAULT and seen.problems:
+        return "the program was stopped, because a kernel failed on the GPU"
+    if not seen.device:
+        return "the program could not be loaded: see its output"
+    return None

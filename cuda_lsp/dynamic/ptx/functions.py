@@ -1,0 +1,95 @@
+"""Which functions a kernel may reach, by name or by address, and what it does with their addresses.
+
+Source: PTX ISA, "call" and ".callprototype". An address counts as taken where ``mov`` or ``cvta`` names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from cuda_lsp.dynamic.ptx.module import PtxFunction, PtxModule
+
+_NAME = re.compile(r"(?<![%.\w$])[\w$]+")  # not of a register
+
+
+def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
+    """The entry and the functions that it may call, also by an address that its code takes."""
+    reached = [module.functions[entry]]
+    for function in reached:
+        names = sorted({*callees(function), *addressed(function)} & set(module.functions))
+        reached.extend(f for name in names if (f := module.functions[name]) not in reached)
+    return reached
+
+
+def callees(function: PtxFunction) -> Iterator[str]:
+    """What its calls name: functions, and their arguments among them."""
+    for instruction in function.instructions():
+        if instruction.base == "call":
+            yield from instruction.arguments
+
+
+_DEVICE_LAUNCH = re.compile(r"cuda(CDP2)?(LaunchDevice|GetParameterBuffer)")
+
+
+def launches_kernels(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel, or what it may call, launches kernels itself."""
+    calls = (i for f in reached_from(module, entry) for i in f.instructions() if i.base == "call")
+    return any(_DEVICE_LAUNCH.match(part) for call in calls for part in call.arguments)
+
+
+def calls_stored_pointers(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel calls functions by addresses that variables, or other code, may keep in memory."""
+    reached = reached_from(module, entry)
+    calls = (i for f in reached for i in f.instructions() if i.base == "call")
+    if all(any(part in module.functions for part in call.arguments) for call in calls):
+        return False
+    names = {f.name for f in reached}
+    elsewhere = (addressed(f) for f in module.functions.values() if f.name not in names)
+    words = set[str]().union(*_held(module).values(), *elsewhere)
+    return any(f.body is not None and not f.entry for n, f in module.functions.items() if n in words)
+
+
+def keeps_functions(module: PtxModule, entry: str) -> bool:
+    """Whether the kernel may leave addresses of functions in memory: of tables (a class's virtual ones)
+    that it names, or of functions that it stores.
+
+    Who finds them there, in another module, would come to this one.
+    """
+    functions = {n for n, f in module.functions.items() if f.body is not None}
+    held, tables = _held(module), set[str]()
+    for _ in range(2):  # tables, and what points to tables
+        tables |= {name for name, words in held.items() if words & (functions | tables)}
+    reached = reached_from(module, entry)
+    return any(addressed(f) & tables or _stores_one(f, functions) for f in reached)
+
+
+def _stores_one(function: PtxFunction, names: set[str]) -> bool:
+    code = list(function.instructions())
+    taken = {i.arguments[0] for i in code if i.base in ("mov", "cvta") and names & set(i.arguments[1:])}
+    stores = (i for i in code if i.base == "st" and "param" not in i.modifiers)
+    return any(taken & set(i.arguments[1:]) for i in stores)
+
+
+def addressed(function: PtxFunction) -> set[str]:
+    """Names whose address the function's code may take."""
+    moves = (i.operands for i in function.instructions() if i.base in ("mov", "cvta"))
+    return {word for text in moves for word in _NAME.findall(text)}
+
+
+def _held(module: PtxModule) -> dict[str, set[str]]:
+    """Variables, and the names that they hold at first."""
+    return {v.name: set(_NAME.findall(v.initialiser or "")) for v in module.variables.values()}
+
+
+def pointed_to(module: PtxModule) -> frozenset[str]:
+    """Functions with a body whose address is taken: in code, or by what a variable holds at first."""
+    words = set[str]().union(*_held(module).values(), *map(addressed, module.functions.values()))
+    return frozenset(
+        n for n, f in module.functions.items() if n in words and f.body is not None and not f.entry
+    )
+
+
+def with_names(text: str, changed: Callable[[str], str]) -> str:
+    """Operands with every name changed, registers as they are."""
+    return _NAME.sub(lambda match: changed(match[0]), text)
