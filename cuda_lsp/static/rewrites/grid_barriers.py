@@ -51,6 +51,7 @@ _BARRIER = (_WHOLE_BLOCK, _FENCES, _WAIT, _WHOLE_BLOCK)
 _ZERO = Node(ir.Const, value=0)
 _NOT = Node(ir.Unary, op=ir.UnaryOp.NOT, operand=Bind("zero"))
 _IS_ZERO = Bare(Either(_NOT, commuting(BinaryOp.EQ, Bind("zero"), _ZERO)))
+_BOTH = Bare(Node(ir.Binary, op=BinaryOp.AND, left=Bind("left"), right=Bind("right")))
 _READS = Either(Node(ir.Atomic, only_reads=True), Node(ir.Load, volatile=True))
 _IDLE = Node(ir.Incomplete, harmless=True)
 
