@@ -44,11 +44,6 @@ def kernel_text(kernel: Kernel) -> str:
     return "\n".join(lines)
 
 
-def statements_text(statements: Iterable[Stmt]) -> str:
-    """Statements alone, one a line."""
-    return "\n".join(_lines(statements, 0))
-
-
 def _name(var: Var) -> str:
     return var.name or f"t{var.id}"
 

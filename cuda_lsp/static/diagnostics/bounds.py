@@ -5,6 +5,9 @@ Only accesses that surely happen are judged, at addresses that are known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from cuda_lsp.ir.program import Incomplete
@@ -30,21 +33,17 @@ def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
                 offset = spread_out(a.offset, a.must.shape)
                 outside = a.must & ((offset < 0) | (offset + a.size > size))
                 if outside.any():
-                    found[a.site.range] = _outside(trace, a, offset, outside, size, bool(path.choices))
+                    status = Status.POSSIBLE if path.choices and a.decided else Status.PROVED
+                    found[a.site.range] = _diagnosis(
+                        Code.SHARED_OUT_OF_BOUNDS,
+                        status,
+                        trace,
+                        a,
+                        offset,
+                        outside,
+                        partial(_leaves, a, size),
+                    )
     return tuple(found.values())
-
-
-def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, chosen: bool) -> Diagnosis:
-    at = tuple(int(i[0]) for i in np.nonzero(outside))
-    lane, byte = at[-1], int(offset[at])
-    where = words.subscript(a.array, byte)
-    extent = size // max(a.array.element.size, 1)
-    text = (
-        f"{words.thread(trace.thread(lane))} {words.doing(a.mode, a.site)}: {where} is outside "
-        f"{a.array.name}, which has {extent} elements ({size} bytes)"
-    )
-    status = Status.POSSIBLE if chosen and a.decided else Status.PROVED
-    return _diagnosis(Code.SHARED_OUT_OF_BOUNDS, status, text, trace, a, lane, byte)
 
 
 def leaves_arrays(trace: Trace) -> bool:
@@ -96,22 +95,27 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
             active = a.must[..., lanes] & (offset >= 0) & (offset + a.size <= len(known))
             fresh = active & ~known[np.where(active, offset, 0)]
             if fresh.any():
-                found[a.site.range] = _uninitialised(trace, a, offset, fresh)
+                code, story = Code.SHARED_UNINITIALISED, partial(_reads, a)
+                found[a.site.range] = _diagnosis(code, Status.PROVED, trace, a, offset, fresh, story)
 
 
-def _uninitialised(trace: Trace, a: Access, offset: Lanes, fresh: Flags) -> Diagnosis:
-    at = tuple(int(i[0]) for i in np.nonzero(fresh))
-    lane, byte = at[-1], int(offset[at])
-    where = words.subscript(a.array, byte)
-    name = a.site.text or where
-    text = f"{words.thread(trace.thread(lane))} reads {name}: no thread has written {where} before"
-    return _diagnosis(Code.SHARED_UNINITIALISED, Status.PROVED, text, trace, a, lane, byte)
+def _leaves(a: Access, size: int, thread: str, where: str) -> str:
+    extent = size // max(a.array.element.size, 1)
+    outside = f"{where} is outside {a.array.name}, which has {extent} elements ({size} bytes)"
+    return f"{thread} {words.doing(a.mode, a.site)}: {outside}"
+
+
+def _reads(a: Access, thread: str, where: str) -> str:
+    return f"{thread} reads {a.site.text or where}: no thread has written {where} before"
 
 
 def _diagnosis(
-    code: Code, status: Status, text: str, trace: Trace, a: Access, lane: int, byte: int
-) -> Diagnosis:
-    """Of what one lane does at one byte."""
-    thread = trace.thread(lane)
+    code: Code, status: Status, trace: Trace, a: Access, offset: Lanes, wrong: Flags,
+    story: Callable[[str, str], str],
+) -> Diagnosis:  # fmt: skip
+    """Of the first lane that is ``wrong``; ``story`` of it and of the element that it reaches."""
+    at = tuple(int(i[0]) for i in np.nonzero(wrong))
+    thread, byte = trace.thread(at[-1]), int(offset[at])
+    text = story(words.thread(thread), words.subscript(a.array, byte))
     witness = Witness((thread, thread), None, a.array.name, words.element(a.array, byte))
     return Diagnosis(code, status, text, trace.kernel.name, a.site, witness=witness, launch=trace.launch)

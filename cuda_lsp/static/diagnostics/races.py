@@ -15,7 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import RaceKind, Site, Space, Status
+from cuda_lsp.model import RaceKind, Site, Space, Status, Witness
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.data_collisions import data_collision
@@ -25,7 +25,7 @@ from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
-from cuda_lsp.static.findings.diagnosis import Diagnosis, Meeting, race_between
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 
 
 @frozen(eq=False)
@@ -311,28 +311,22 @@ def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Diagnosis,
 
 def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     early, late = _in_text_order(race)
-    c, met, same = race.collision, None, False
-    if c is not None:
-        if not _recheck(c):
-            trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
-            return None
-        lanes = c.lanes if early is c.first else (c.lanes[1], c.lanes[0])
-        met = _meeting(trace, race, c, (early, late), lanes, warp_only)
-        same = early.mode.writes and late.mode.writes and _same_value(early, late, *lanes)
-    return race_between(
-        trace.kernel.name, trace.launch, early.array, early, late, met, race.status,
-        doubt=None if race.reason is None else OnData(race.reason), same_value=same, told_same=same,
+    c = race.collision
+    doubt = None if race.reason is None else OnData(race.reason)
+    if c is None:
+        return race_between(
+            trace.kernel.name, trace.launch, early.array, early, late, None, race.status, doubt=doubt
+        )
+    if not _recheck(c):
+        trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
+        return None
+    a, b = c.lanes if early is c.first else (c.lanes[1], c.lanes[0])
+    blocks = (trace.block(a), trace.block(b))
+    witness = Witness(
+        (trace.thread(a), trace.thread(b)),
+        None if blocks == (trace.blocks[0], trace.blocks[0]) else blocks,  # what block 0 does, any block does
+        early.array.name, words.element(early.array, c.byte), _values(early, a),
     )  # fmt: skip
-
-
-def _meeting(
-    trace: Trace, race: Race, c: Collision, accesses: tuple[Access, Access], lanes: tuple[int, int],
-    warp_only: bool,
-) -> Meeting:  # fmt: skip
-    early, late = accesses
-    blocks = (trace.block(lanes[0]), trace.block(lanes[1]))
-    if blocks == (trace.blocks[0], trace.blocks[0]):  # what block 0 does, any block does
-        blocks = None
     warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
     warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
     again = late.sequence < early.sequence and bool(early.loops or late.loops)  # or a call from below
@@ -340,8 +334,11 @@ def _meeting(
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)
     if critical_steps.without_fence(early, late):
         remedy = words.UNFENCED
-    threads = (trace.thread(lanes[0]), trace.thread(lanes[1]))
-    return Meeting(early.array, c.byte, threads, blocks, remedy, warp, _values(early, lanes[0]))
+    same = early.mode.writes and late.mode.writes and _same_value(early, late, a, b)
+    return race_between(
+        trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
+        remedy=remedy, warp=warp, same_value=same, told_same=same,
+    )  # fmt: skip
 
 
 def _positions(a: Access, lane: int) -> Lanes:

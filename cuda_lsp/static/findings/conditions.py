@@ -7,14 +7,11 @@ happens; ``Open`` lists those that speak of nothing else.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Axis
-
-Numbers = tuple[tuple[str, int], ...]
-"""Parameters and their values."""
 
 
 @frozen
@@ -36,16 +33,10 @@ class SomeValues:
 
 @frozen
 class Example:
-    """Values of parameters under which it was seen."""
+    """Parameters and values under which it was seen. ``sampled``: all of them, made up by the first tier."""
 
-    values: Numbers
-
-
-@frozen
-class Sampled:
-    """All values under which the first tier saw it, before the solver has looked at it."""
-
-    values: Numbers
+    values: tuple[tuple[str, int], ...]
+    sampled: bool = False
 
 
 @frozen
@@ -78,13 +69,13 @@ class Overreach:
 
 
 class Needs(enum.Enum):
-    """Conditions that speak of nothing else."""
+    """Conditions that speak of nothing else, with their words."""
 
-    BLOCKS = enum.auto()  # more than one
-    DISAGREEMENT = enum.auto()  # threads evaluate a barrier's guard differently
+    BLOCKS = "the grid has more than one block"
+    DISAGREEMENT = "the condition differs between threads"
 
 
-Condition = Compared | SomeValues | Example | Sampled | Contents | SomeContents | Branch | Overreach | Needs
+Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs
 Conditions = tuple[Condition, ...]
 """All of them are needed."""
 
@@ -94,12 +85,14 @@ def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
     found: set[str] = set()
     for condition in conditions:
         match condition:
-            case Compared(parameter, _, other):
-                found |= {parameter, other} if isinstance(other, str) else {parameter}
+            case Compared(parameter, _, str(other)):
+                found |= {parameter, other}
+            case Compared(parameter):
+                found.add(parameter)
             case SomeValues(parameters):
                 found.update(parameters)
             case Example(values):
-                found.update(name for name, _ in values)
+                found.update(dict(values))
             case _:
                 pass
     return frozenset(found)
@@ -107,16 +100,11 @@ def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
 
 def is_weak(conditions: Conditions) -> bool:
     """No comparison that the race needs was found, or it needs a size below zero: too little to accuse."""
-    last = conditions[-1]
-    return isinstance(last, SomeValues) or (
-        isinstance(last, Compared) and (last.sign, last.other) == ("<", 0)
-    )
-
-
-def some_contents(arrays: Collection[Array]) -> SomeContents:
-    """Each name once, in the order of declarations."""
-    ordered = sorted(arrays, key=lambda array: array.id)
-    return SomeContents(tuple(dict.fromkeys(array.name for array in ordered)))
+    match conditions[-1]:
+        case SomeValues() | Compared(_, "<", 0):
+            return True
+        case _:
+            return False
 
 
 # ------------------------------------------------------------------------------------------ doubts
@@ -152,22 +140,22 @@ class Unconfirmed:
 
 
 class Open(enum.Enum):
-    """Doubts that speak of nothing else, and what leaves a kernel undecided."""
+    """Doubts that speak of nothing else, and what leaves a kernel undecided, with their words."""
 
-    LAUNCH = enum.auto()
-    LAUNCH_ASSUMED = enum.auto()
-    LAUNCH_UNTOLD = enum.auto()  # other plausible launches do not show it
-    LAUNCH_AND_ARGUMENTS = enum.auto()
-    ARGUMENTS = enum.auto()
-    BLOCKS_ASSUMED = enum.auto()
-    BLOCKS_UNKNOWN = enum.auto()
-    POINTERS = enum.auto()  # may overlap
-    REACHED = enum.auto()  # a condition that all threads share may keep both from being executed
-    REPLAY = enum.auto()  # a loop too long for it
-    BACKGROUND = enum.auto()  # still being executed there
-    BROKEN = enum.auto()  # text that does not compile is not executed to its end
-    OTHER_BLOCKS = enum.auto()
-    ENUMERATION = enum.auto()  # did not decide it, and the solver has not looked
+    LAUNCH = "the launch"
+    LAUNCH_ASSUMED = "the launch, which is only assumed"
+    LAUNCH_UNTOLD = "the launch, which nothing in the file tells"  # other plausible ones do not show it
+    LAUNCH_AND_ARGUMENTS = "the launch and the arguments"
+    ARGUMENTS = "the arguments"
+    BLOCKS_ASSUMED = "the number of blocks, which is only assumed"
+    BLOCKS_UNKNOWN = "the number of blocks, which is not known"
+    POINTERS = "two pointers that may overlap"
+    REACHED = "whether both are ever reached"
+    REPLAY = "a loop too long to replay"
+    BACKGROUND = "it is still being executed in the background"
+    BROKEN = "while it does not compile it is not executed to its end"
+    OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
+    ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 
 
 Doubt = OnData | Uneven | Unordered | Unconfirmed | Open

@@ -5,17 +5,15 @@ The tiers merge, demote and condition diagnoses by what they hold; ``Diagnosis.f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array
 from cuda_lsp.model import (
     BankReport,
     Code,
-    Dim3,
     Finding,
     LaunchConfig,
     Mode,
@@ -67,10 +65,8 @@ class Diagnosis:
     @property
     def key(self) -> Key:
         """Equal for the same thing found twice: races by their pair of places, others by place."""
-        first, second = self.site.range, self.site.range
-        if self.code in RACES:
-            first, second = sorted([first, *(r.site.range for r in self.related[:1])])
-        return (None if self.code in RACES else self.code, first, second)
+        places = sorted([self.site.range, *(r.site.range for r in self.related[:1])])
+        return (None if self.kind else self.code, places[0], places[-1])
 
     @property
     def effective_severity(self) -> Severity:
@@ -78,9 +74,9 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
-        race, met = self.code in RACES, self.witness is not None
-        same = self.told_same
-        return self.story + words.ending(self.conditions, self.doubt, race=race, met=met, same=same)
+        race, met = self.kind is not None, self.witness is not None
+        ending = words.ending(self.conditions, self.doubt, race=race, met=met, same=self.told_same)
+        return self.story + ending
 
     @property
     def condition(self) -> str | None:
@@ -118,55 +114,28 @@ class Deed(Protocol):
     def mode(self) -> Mode: ...
 
 
-@frozen
-class Meeting:
-    """Two threads at one byte of an array, the one whose access stands first in the text first.
-
-    ``blocks``: None when any block will do. ``counters``: of the first one's loops. ``arguments`` and
-    ``cells`` (array, byte offset, value): what was assumed. ``warp``: only lanes of one warp meet so.
-    """
-
-    array: Array
-    byte: int
-    threads: tuple[Dim3, Dim3]
-    blocks: tuple[Dim3, Dim3] | None
-    remedy: str
-    warp: bool = False
-    counters: Mapping[str, int] = field(factory=dict[str, int])
-    arguments: Mapping[str, int] = field(factory=dict[str, int])
-    cells: tuple[tuple[str, int, int], ...] = ()
-
-    def witness(self, conditions: Conditions) -> Witness:
-        """With the values of the parameters that the conditions speak of."""
-        named = parameters_of(conditions)
-        values = self.counters or {n: v for n, v in self.arguments.items() if n in named}
-        index = words.element(self.array, self.byte)
-        return Witness(self.threads, self.blocks, self.array.name, index, values, self.arguments, self.cells)
-
-
 def race_between(
-    kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, met: Meeting | None,
-    status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *,
-    same_value: bool = False, told_same: bool = False,
+    kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
+    status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
+    warp: bool = False, same_value: bool = False, told_same: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """The race of two accesses in the order of the text: the squiggle is on the later one.
 
-    Without a meeting (``met``) it has no witness, and only says what both do.
+    ``seen``: two threads that meet, the earlier access's first, with its loops' counters; None: it only says
+    what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet.
     """
     kind = conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
+    story = words.suspicion(kind, array.name, actions)
+    if seen is not None:
+        blocks = seen.blocks or (None, None)
+        who = (words.thread(seen.threads[1], blocks[1]), words.thread(seen.threads[0], blocks[0]))
+        story = words.race(kind, str(seen), who, actions, seen.values, remedy)
+        named = {n: v for n, v in seen.arguments.items() if n in parameters_of(conditions)}
+        seen = evolve(seen, values={**seen.values, **named})
     code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE
-    witness = None
-    if met is None:
-        story = words.suspicion(kind, array.name, actions)
-    else:
-        witness = met.witness(conditions)
-        late_block, early_block = met.blocks[::-1] if met.blocks else (None, None)
-        who = (words.thread(met.threads[1], late_block), words.thread(met.threads[0], early_block))
-        story = words.race(kind, str(witness), who, actions, met.counters, met.remedy)
-        code = Code.WARP_RACE if met.warp else code
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
-        code, status, story, kernel, late.site, (other,), kind, witness, None, conditions, doubt,
-        same_value, told_same, launch,
+        Code.WARP_RACE if warp else code, status, story, kernel, late.site, (other,), kind, seen, None,
+        conditions, doubt, same_value, told_same, launch,
     )  # fmt: skip

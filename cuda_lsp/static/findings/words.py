@@ -10,26 +10,8 @@ from collections.abc import Mapping
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
-from cuda_lsp.static.findings.conditions import (
-    Branch,
-    Compared,
-    Condition,
-    Conditions,
-    Contents,
-    Doubt,
-    Example,
-    Needs,
-    Numbers,
-    OnData,
-    Open,
-    Overreach,
-    Sampled,
-    SomeContents,
-    SomeValues,
-    Unconfirmed,
-    Uneven,
-    Unordered,
-)
+from cuda_lsp.static.findings import conditions as c
+from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
 
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
@@ -64,7 +46,7 @@ def _contents(cells: tuple[tuple[tuple[Array, int], int], ...]) -> str:
     alike = [f"`{name}` holds only {found.pop()}" for name, found in values.items() if len(found) == 1]
     others = tuple(name for name, found in values.items() if len(found) > 1)
     told = [f"for example {' and '.join(alike)}"] if alike else []
-    return " and ".join([*told, *([_condition(SomeContents(others))] if others else [])])
+    return " and ".join([*told, *([_condition(c.SomeContents(others))] if others else [])])
 
 
 def _cell(array: Array, byte: int, value: int) -> str:
@@ -118,87 +100,61 @@ UNFENCED = "the lock that both hold is given back without a __threadfence(), so 
 
 
 def bank_conflict(site: Site, report: BankReport) -> str:
-    extra = report.wavefronts - report.ideal
-    text = site.text or "this access"
     cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
-    message = f"{report.ways}-way bank conflict: {text} {cost}"
+    message = f"{report.ways}-way bank conflict: {site.text or 'this access'} {cost}"
     if report.atomic_ways > 1:
         message += f"; up to {report.atomic_ways} lanes of a warp update one address"
-    return message if extra > 0 or report.atomic_ways > 1 else f"{text}: no bank conflict"
+    return message
 
 
 # ------------------------------------------------------------------------- conditions and doubts
 
 
 def conditions(all_: Conditions) -> str:
-    r"""``\`n\` < \`blockDim.x\` (256) and …``."""
+    """All of them, as one clause after *when*."""
     return " and ".join(map(_condition, all_))
 
 
 def _condition(condition: Condition) -> str:
     match condition:
-        case Compared(parameter, sign, other, extent):
+        case c.Compared(parameter, sign, other, extent):
             value = f"`{extent.value}` ({other})" if extent is not None else str(other)
             return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value)
-        case SomeValues(parameters):
+        case c.SomeValues(parameters):
             return f"{_names(parameters)} {'takes' if len(parameters) == 1 else 'take'} certain values"
-        case Example(values):
+        case c.Example(values, sampled):
+            if sampled:
+                return ", ".join(f"{name} = {value}" for name, value in values)
             return "for example " + " and ".join(f"`{name}` == {value}" for name, value in values)
-        case Sampled(values):
-            return _sampled(values)
-        case Contents(cells):
+        case c.Contents(cells):
             return _contents(cells)
-        case SomeContents(arrays):
+        case c.SomeContents(arrays):
             return f"{_names(arrays)} {'holds' if len(arrays) == 1 else 'hold'} certain values"
-        case Branch(line, holds):
+        case c.Branch(line, holds):
             return f"the condition on line {line} is {'true' if holds else 'false'}"
-        case Overreach(extents):
+        case c.Overreach(extents):
             return f"a row of {' and '.join(extents)} elements reaches into the next"
-        case Needs.BLOCKS:
-            return "the grid has more than one block"
-        case Needs.DISAGREEMENT:
-            return "the condition differs between threads"
-
-
-def _sampled(values: Numbers) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in values)
+        case c.Needs():
+            return condition.value
 
 
 def _names(names: tuple[str, ...]) -> str:
     return " and ".join(f"`{name}`" for name in names)
 
 
-_OPEN = {
-    Open.LAUNCH: "the launch",
-    Open.LAUNCH_ASSUMED: "the launch, which is only assumed",
-    Open.LAUNCH_UNTOLD: "the launch, which nothing in the file tells",
-    Open.LAUNCH_AND_ARGUMENTS: "the launch and the arguments",
-    Open.ARGUMENTS: "the arguments",
-    Open.BLOCKS_ASSUMED: "the number of blocks, which is only assumed",
-    Open.BLOCKS_UNKNOWN: "the number of blocks, which is not known",
-    Open.POINTERS: "two pointers that may overlap",
-    Open.REACHED: "whether both are ever reached",
-    Open.REPLAY: "a loop too long to replay",
-    Open.BACKGROUND: "it is still being executed in the background",
-    Open.BROKEN: "while it does not compile it is not executed to its end",
-    Open.OTHER_BLOCKS: "blocks other than those executed; the solver has not looked at them",
-    Open.ENUMERATION: "not decided by enumeration; the solver has not looked at it",
-}
-
-
 def doubt(of: Doubt) -> str:
     """What it depends on, or why a kernel is undecided."""
     match of:
-        case OnData(what):
+        case c.OnData(what):
             return what
-        case Uneven(parameter, divisor):
+        case c.Uneven(parameter, divisor):
             return f"whether `{parameter}` is a multiple of {divisor}"
-        case Unordered(array):
+        case c.Unordered(array):
             return f"whether `{array}` ascends"
-        case Unconfirmed(made_up):
+        case c.Unconfirmed(made_up):
             return f"arguments that nothing in the file tells ({conditions(made_up)})"
         case Open():
-            return _OPEN[of]
+            return of.value
 
 
 def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool) -> str:
@@ -208,17 +164,21 @@ def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same:
     """
     if race and not met:
         return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
-    if isinstance(of, OnData) and not race:
+    if isinstance(of, c.OnData) and not race:
         return ""  # the story says it
     alike = " (both write the same value)" if same else ""
-    depends = "" if of is None or isinstance(of, Unconfirmed) else f" (depends on {doubt(of)})"
-    if isinstance(of, OnData):
+    depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
+    if isinstance(of, c.OnData):
         return depends + alike
-    return alike + _when(of.conditions if isinstance(of, Unconfirmed) else needed) + depends
+    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed) + depends
 
 
 def _when(needed: Conditions) -> str:
-    if not needed or needed == (Needs.DISAGREEMENT,):  # of which the story speaks
+    if not needed or needed == (c.Needs.DISAGREEMENT,):  # of which the story speaks
         return ""
     text = conditions(needed)
-    return f" (for example when {text})" if isinstance(needed[0], Sampled) else f", when {text}"
+    return (
+        f" (for example when {text})"
+        if isinstance(needed[0], c.Example) and needed[0].sampled
+        else f", when {text}"
+    )

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.ir.program import Axis, Kernel, Var
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status
+from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, some_contents
-from cuda_lsp.static.findings.diagnosis import Diagnosis, Meeting, race_between
+from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
@@ -107,17 +107,17 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     early, late = sorted((shown.first, shown.second), key=_place_in_text)
     conditions = tuple(_conditions(search, shown))
     a, b = early.runner.thread, late.runner.thread
+    witness = Witness(
+        (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
+        words.element(early.array, max(early.start, late.start)), {}, shown.arguments,
+        tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
+    )  # fmt: skip
     warp = _within_a_warp(search, shown)
     same = early.touch.site.range == late.touch.site.range
-    meeting = Meeting(
-        early.array, max(early.start, late.start), (a.tid, b.tid),
-        None if shown.same_block else (a.bid, b.bid),
-        words.remedy(not shown.same_block, warp, same, loop_carried=False), warp, arguments=shown.arguments,
-        cells=tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
-    )  # fmt: skip
     return race_between(
-        search.kernel.name, search.launch, early.array, early.touch, late.touch, meeting,
-        Status.CONDITIONAL if conditions else Status.PROVED, conditions,
+        search.kernel.name, search.launch, early.array, early.touch, late.touch, witness,
+        Status.CONDITIONAL if conditions else Status.PROVED, conditions, warp=warp,
+        remedy=words.remedy(not shown.same_block, warp, same, loop_carried=False),
         same_value=_same_value(early, late),
     )  # fmt: skip
 
@@ -147,7 +147,8 @@ def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
     if cells:
         yield Contents(tuple(cells.items()))
     elif shown.arrays:
-        yield some_contents(shown.arrays & flow.arrays_in(decide) or shown.arrays)
+        arrays = sorted(shown.arrays & flow.arrays_in(decide) or shown.arrays, key=lambda a: a.id)
+        yield SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
     for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
         yield Branch(site.range.start.line, outcome)
     free = set(free_scalars(search.kernel, search.launch))

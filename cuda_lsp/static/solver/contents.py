@@ -14,7 +14,8 @@ walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import define, field
 
@@ -33,6 +34,8 @@ from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 Met = tuple[ThreadAccess, ThreadAccess]
+Memory = Callable[[Array, int], int | None]
+"""The integer at a byte of an array when the kernel starts; None: nobody knows."""
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
 
@@ -44,21 +47,30 @@ def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
 ) -> tuple[Met | None, Conditions | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     choices = (None, True, False) if _inputs_choose(p, query) else (None,)
     for fill, choice in itertools.product(_FILLS, choices):
         memory = _Contents(answer, query, fill)
-        try:
-            runs = [query.replay(thread, arguments, arrays, memory.at, choice) for thread in threads]
-        except (NeedsData, TooLong):
-            continue
-        met = collide(
-            (threads[0], runs[0]), (threads[1], runs[1]),
-            (p.pair.first.site, p.pair.second.site), query.where.warp_size,
-        )  # fmt: skip
-        if met is not None and _feasible(met, runs, memory, choice is not None):
-            return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+        with suppress(NeedsData, TooLong):
+            met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))
+            if met is not None and _feasible(met, runs, memory, choice is not None):
+                return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
+
+
+def replayed(
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query,
+    memory: Memory = lambda array, offset: None,
+    choices: tuple[bool | None, bool | None] = (None, None),
+) -> tuple[Met | None, Sequence[Run]]:  # fmt: skip
+    """The collision of both threads (None: they miss one another), and their runs.
+
+    ``choices``: how conditions come out of which nobody knows, by thread. Raises ``NeedsData``, ``TooLong``.
+    """
+    first, second = p.pair.first, p.pair.second
+    arrays = frozenset((first.array, second.array))
+    a, b = (query.replay(x, arguments, arrays, memory, c) for x, c in zip(threads, choices, strict=True))
+    met = collide((threads[0], a), (threads[1], b), (first.site, second.site), query.where.warp_size)
+    return met, (a, b)
 
 
 def _inputs_choose(p: Problem, query: Query) -> bool:

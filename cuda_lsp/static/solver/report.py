@@ -8,39 +8,24 @@ when it rests on data or on an over-approximation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Array, Axis, BarrierScope
-from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status
+from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import (
-    Branch,
-    Conditions,
-    Doubt,
-    Needs,
-    OnData,
-    Open,
-    Overreach,
-    is_weak,
-)
-from cuda_lsp.static.findings.diagnosis import Diagnosis, Meeting, race_between
+from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
-from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_contents
+from cuda_lsp.static.solver.contents import Cells, Met, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
-from cuda_lsp.static.solver.witness import (
-    NeedsData,
-    Run,
-    Thread,
-    ThreadAccess,
-    TooLong,
-    collide,
-    memory_base,
-)
+from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong, memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
@@ -48,8 +33,6 @@ from cuda_lsp.static.symbolic.events import Access, BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-Met = tuple[ThreadAccess, ThreadAccess]
 
 
 def race_finding(
@@ -60,21 +43,19 @@ def race_finding(
     threads = model_threads(values, query, p.pair.relation)
     arguments = argument_values(query, values, launch)
     locks = query.summary.locks
-    doubt: Doubt | None = OnData(locks) if locks else data_dependence(p, query)
+    doubt: Doubt | None = c.OnData(locks) if locks else data_dependence(p, query)
     met: Met | None = None
     data: Conditions | None = None
     cells: Cells = ()
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-        met = _meeting(p, threads, runs, query.where.warp_size)
+        met, _ = replayed(p, threads, arguments, query)
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or OnData("what memory holds")
+        doubt = doubt or c.OnData("what memory holds")
         met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
-            met, data = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
+            met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
     except TooLong:
         doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
@@ -83,11 +64,7 @@ def race_finding(
 
 
 def _meeting_by_choice(
-    p: Problem,
-    threads: Sequence[Thread],
-    arguments: Mapping[str, int],
-    arrays: frozenset[Array],
-    query: Query,
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query
 ) -> tuple[Met, Conditions] | None:
     """The collision when a condition on data goes one way, and that condition.
 
@@ -98,39 +75,29 @@ def _meeting_by_choice(
     if p.pair.first.array.space is not Space.SHARED and not inputs:
         return None
     for choices in ((True, True), (False, False), (True, False), (False, True)):
-        try:
-            runs = [
-                query.replay(thread, arguments, arrays, choice=choice)
-                for thread, choice in zip(threads, choices, strict=True)
-            ]
-        except (NeedsData, TooLong):
-            continue
-        met = _meeting(p, threads, runs, query.where.warp_size)
-        chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
-        if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
-            site, outcome = chosen[0]
-            return met, (Branch(site.range.start.line, outcome),)
+        with suppress(NeedsData, TooLong):
+            met, _ = replayed(p, threads, arguments, query, choices=choices)
+            chosen = [access.chosen for access in met or () if access.chosen is not None]
+            if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
+                site, outcome = chosen[0]
+                return met, (c.Branch(site.range.start.line, outcome),)
     return None
-
-
-def _meeting(p: Problem, threads: Sequence[Thread], runs: Sequence[Run], warp_size: int) -> Met | None:
-    a, b = (threads[0], runs[0]), (threads[1], runs[1])
-    return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
 
 
 def argument_values(query: Query, values: Mapping[Term, int], launch: LaunchConfig | None) -> dict[str, int]:
     """Scalar arguments of a model: what the launch fixes, what the model says, 0 where it is silent."""
-    free = {name: _symbol_value(name, values) for name in query.where.free}
+    by_name = _by_name(values)
+    free = {name: by_name.get(name, 0) for name in query.where.free}
     return {**free, **(launch.arguments if launch is not None else {})}
 
 
-def _symbol_value(name: str, values: Mapping[Term, int]) -> int:
-    return next((v for term, v in values.items() if term.op is Op.SYMBOL and term.args[0] == name), 0)
+def _by_name(values: Mapping[Term, int]) -> dict[str, int]:
+    return {term.args[0]: v for term, v in values.items() if term.op is Op.SYMBOL}
 
 
 def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) -> tuple[Thread, Thread]:
     """The two threads of a model as numbers; what the model leaves open is zero or one."""
-    by_name = {term.args[0]: v for term, v in values.items() if term.op is Op.SYMBOL}
+    by_name = _by_name(values)
 
     def number(axis: Axis, thread: int, default: int) -> int:
         term = query.where.axes[axis]
@@ -152,7 +119,7 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def data_dependence(p: Problem, query: Query) -> OnData | None:
+def data_dependence(p: Problem, query: Query) -> c.OnData | None:
     """The unknown value that the pair's formula mentions."""
     for part in t.subterms(p.formula):
         if part.op not in (Op.APPLY, Op.TEST):
@@ -160,7 +127,7 @@ def data_dependence(p: Problem, query: Query) -> OnData | None:
         name = base_name(part.args[0])
         if name in query.summary.facts:
             continue  # a loop's exit: defined
-        return OnData(query.summary.unknowns.get(name, "a value computed from data"))
+        return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
     return None
 
 
@@ -178,26 +145,25 @@ def _diagnosis(
         data, doubt, cells = None, order, ()
     status, conditions = Status.POSSIBLE, ()
     meant = data is not None and not query.summary.locks
-    if met is not None and (meant or doubt is None or _replays_without_memory(p, query, threads, arguments)):
+    if met is not None and (meant or doubt is None or _happens_anyway(p, query, threads, arguments)):
         # Addresses that are products may meet only because the model chose the factors.
         needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
         if doubt is None:
             conditions = (*needed, *(data or ()))
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
-    array, meeting = early.array, None
+    array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array
         a, b = threads[::-1] if swapped else threads
-        anywhere = a.bid == b.bid == (0, 0, 0)  # any block
-        warp = _within_a_warp_only(p, facts, query, threads)
-        meeting = Meeting(
-            array, max(met[0].start, met[1].start), (a.tid, b.tid), None if anywhere else (a.bid, b.bid),
-            _remedy(p, early, late, warp), warp, arguments=arguments, cells=cells,
+        witness = Witness(
+            (a.tid, b.tid), None if a.bid == b.bid == (0, 0, 0) else (a.bid, b.bid),  # 0: any block
+            array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
         )  # fmt: skip
+        warp = _within_a_warp_only(p, facts, query, threads)
     return race_between(
-        query.kernel.name, launch, array, early, late, meeting, status, conditions, doubt,
-        same_value=p.same_value,
+        query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
+        remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
     )  # fmt: skip
 
 
@@ -220,7 +186,7 @@ def with_broken_rows(found: Diagnosis, pitch: Pitch) -> Diagnosis:
     """Of a pair whose columns leave their rows for every width: the arguments are no doubt."""
     if found.doubt is not Open.ARGUMENTS or found.witness is None:
         return found
-    return found.needing(Overreach(pitch.names))
+    return found.needing(c.Overreach(pitch.names))
 
 
 def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> Doubt | None:
@@ -237,7 +203,7 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
         return grain
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
-    if needed and is_weak(needed):
+    if needed and c.is_weak(needed):
         return Open.LAUNCH_AND_ARGUMENTS if assumed else Open.ARGUMENTS
     if p.pair.relation.same_block:
         return None
@@ -258,18 +224,13 @@ def _mentions_blocks(p: Problem) -> bool:
     return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
 
 
-def _replays_without_memory(
-    p: Problem, query: Query, threads: tuple[Thread, Thread], arguments: Mapping[str, int]
+def _happens_anyway(
+    p: Problem, query: Query, threads: Sequence[Thread], arguments: Mapping[str, int]
 ) -> bool:
-    """The collision happens whatever memory holds."""
-    if query.summary.locks:
-        return False
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
-    try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-    except (NeedsData, TooLong):
-        return False
-    return _meeting(p, threads, runs, query.where.warp_size) is not None
+    """The collision does, whatever memory holds."""
+    with suppress(NeedsData, TooLong):
+        return not query.summary.locks and replayed(p, threads, arguments, query)[0] is not None
+    return False
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
@@ -337,7 +298,7 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
         return Diagnosis(
             Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
             f"threads of one block may disagree on reaching {text}", query.kernel.name, barrier.site,
-            doubt=OnData("a condition computed from data"), launch=launch,
+            doubt=c.OnData("a condition computed from data"), launch=launch,
         )  # fmt: skip
     if counts[0] == counts[1]:
         return None
@@ -346,4 +307,4 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
         Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {b} of the same block does not",
         query.kernel.name, barrier.site, launch=launch,
     )  # fmt: skip
-    return found.needing(Needs.DISAGREEMENT) if query.parameters(formula) else found
+    return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found
