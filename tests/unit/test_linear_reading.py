@@ -1,4 +1,4 @@
-"""Reading text takes time in proportion to it: no pattern of the front end, and no reader of host code, blows up.
+"""Reading text takes time in proportion to it: no pattern of the front end, no reader of host code, blows up.
 
 Every compiled pattern of the front end is found by importing its modules. From its own syntax come texts that
 repeat what it repeats, behind what leads there, and end as it does not expect: where a pattern has two ways to
