@@ -12,11 +12,18 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cuda_lsp.frontend as frontend
+from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.frontend.directives import parse_directives
+from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.frontend.kernel_sources import KernelSources
+from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
+from cuda_lsp.frontend.unread_kernels import unread_kernels
 
 try:
     from re import _constants as codes
