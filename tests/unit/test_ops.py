@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, defined, dtype_of, intrinsic_lanes, pretty
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, defined, dtype_of, intrinsic_lanes
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, UnaryOp, Var, const
 from cuda_lsp.ir.types import INT32, UINT32, Int
 

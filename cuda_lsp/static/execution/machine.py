@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.ops import pretty
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import (
     Assign,
     Assume,
