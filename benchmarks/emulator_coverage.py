@@ -16,8 +16,8 @@ from collections import Counter
 from pathlib import Path
 
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
 from cuda_lsp.dynamic.emulator.translate import translate
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 
 _NEARBY = ("Common", "common", "include", "inc", "../include", "../common", "../../common/inc", "../Common")

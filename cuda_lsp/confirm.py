@@ -24,7 +24,8 @@ from cuda_lsp.dynamic.job import (
     Shape,
     Trial,
 )
-from cuda_lsp.dynamic.observe import ending, merged
+from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.observations.notes import ending
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for

@@ -24,7 +24,7 @@ from cuda_lsp.confirm import (
     proved_free,
     runs_in_lock_step,
 )
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner

@@ -13,14 +13,15 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import numpy as np
-from attrs import define, field
+from attrs import define, evolve, field
 from subroutines import with_subroutines
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.emulator.engine import Launch
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
-from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.emulator.program import Program
+from cuda_lsp.dynamic.emulator.translate import translate
 from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
 from cuda_lsp.dynamic.gpu.engine import GpuEngine
 from cuda_lsp.dynamic.gpu.records import Records
@@ -44,6 +45,17 @@ class Allocation:
         return self.start
 
 
+class CardMemory(Heap):
+    """A card holds one module at a time."""
+
+    def redeclare(self, module: PtxModule) -> None:
+        """Another module takes the place of all that were declared: its variables begin anew."""
+        for region in self._variables.values():
+            self.release(region.start)
+        self._variables.clear()
+        self.declare(module)
+
+
 @define(eq=False, slots=False)
 class EmulatedCard:
     """``backwards``: warps run in the opposite order. ``only``: the blocks that run; None: all."""
@@ -53,7 +65,7 @@ class EmulatedCard:
     architecture: int = 90
     shared_limit: int = 227 * 1024
     multiprocessors: int = 132
-    heap: Heap = field(factory=Heap)
+    heap: CardMemory = field(factory=CardMemory)
 
     context: Any = field(factory=MagicMock)  # pushed and popped around a program's launches
 
@@ -167,7 +179,8 @@ def _patient(module: PtxModule) -> PtxModule:
             if strong or "cas" in statement.modifiers:  # the detector has a lock of its own
                 body.append(Instruction("nanosleep.u32", "0"))
         changed[name] = function if function.body is None else function.with_body(tuple(body))
-    return module.replacing(changed)
+    items = (changed.get(i.name, i) if isinstance(i, PtxFunction) and i.body else i for i in module.items)
+    return evolve(module, items=tuple(items))
 
 
 def emulated_engine(toolkit: Toolkit, backwards: bool = False) -> GpuEngine:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import define, evolve, field
 
-from cuda_lsp.dynamic.emulator.flatten import distinct_labels, element_types
-from cuda_lsp.dynamic.instrumentation.functions import callees
+from cuda_lsp.dynamic.ptx.flatten import distinct_labels, element_types
+from cuda_lsp.dynamic.ptx.functions import callees
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,

@@ -22,7 +22,7 @@ from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
-from cuda_lsp.dynamic.observe import with_lines
+from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number

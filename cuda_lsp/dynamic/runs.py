@@ -1,9 +1,9 @@
 """What a dynamic check is asked to run, and what it saw: the words that both engines speak.
 
-``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (the GPU in ``gpu.py``, the CPU
-emulator in ``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
-``KernelRun.sites`` (made by ``sites.py`` from the PTX and its token table), so that an engine never
-handles source text; ``observe.py`` turns an outcome into findings. Definitions of race and wavefront:
+``KernelRun`` describes one launch of one compiled kernel; an ``Engine`` (``gpu/engine.py``,
+``emulator/engine.py``) executes it and answers with a ``RunOutcome``. Sites are numbers into
+``KernelRun.sites`` (made by ``compilation/sites.py`` from the PTX and its token table), so that an engine
+never handles source text; ``observations`` turn an outcome into findings. Definitions of race and wavefront:
 ``docs/semantics.md``. Nothing here runs anything.
 """
 
@@ -19,6 +19,9 @@ from attrs import field, frozen
 from cuda_lsp.model import LaunchConfig, Mode, Scope, Site, Space
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+WARP = 32
+"""Lanes of a warp."""
 
 # --------------------------------------------------------------------------------- what to run
 
@@ -53,12 +56,11 @@ class PtxSite:
     space: Space | None = None
     bytes: int = 0
     scope: Scope | None = None  # of an atomic or fence
-    volatile: bool = False
     via: tuple[tuple[str, int], ...] = ()
 
     @property
     def atomic(self) -> bool:
-        """Whether it is as strong as an atomic: an update, or a ``relaxed``, ``acquire`` or ``release`` access."""
+        """Whether it is as strong as an atomic: an update, or an access that is ``relaxed`` or orders."""
         return self.mode is not None and self.mode.atomic
 
 

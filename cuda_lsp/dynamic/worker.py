@@ -1,55 +1,30 @@
 """The child process of dynamic checks: jobs in on stdin, progress and results out on a pipe of its own.
 
-A kernel may hang, crash or print; here it cannot hurt the editor. Messages are length-prefixed pickles
-between a parent and the child it started, nobody else. Started by ``runner``.
+A kernel may hang, crash or print; here it cannot hurt the editor. Started by ``runner``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import resource
-import struct
 import sys
 from typing import Any, BinaryIO
 
+from cuda_lsp.children.sweep import adopt_orphans, end_descendants
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
+from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
-_HEADER = struct.Struct("<Q")
-
-
-def send(stream: BinaryIO, message: Any) -> None:
-    """Write one message."""
-    data = pickle.dumps(message)
-    stream.write(_HEADER.pack(len(data)) + data)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any:
-    """Read one message. Raises EOFError when the other side is gone."""
-    (size,) = _HEADER.unpack(_exactly(stream, _HEADER.size))
-    return pickle.loads(_exactly(stream, size))
-
-
-def _exactly(stream: BinaryIO, size: int) -> bytes:
-    parts: list[bytes] = []
-    while size:
-        part = stream.read(size)
-        if not part:
-            raise EOFError
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
 
 
 def main(folder: str) -> None:
     """Serve jobs until stdin closes. ``folder``: what relative paths of jobs begin at."""
     with contextlib.suppress(OSError):  # it may be gone: then only absolute paths lead anywhere
         os.chdir(folder)
+    adopt_orphans()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
     from cuda_lsp.dynamic.check import Engines
@@ -62,10 +37,14 @@ def main(folder: str) -> None:
         except EOFError:
             return
         if isinstance(job, BuildJob):
-            send(answers, ("result", _build(job, answers)))
+            built = _build(job, answers)
+            end_descendants(os.getpid())  # what a build left running
+            send(answers, ("result", built))
             continue
         if isinstance(job, ProgramJob):
-            send(answers, ("result", _program(job, answers)))
+            checked = _program(job, answers)
+            end_descendants(os.getpid())
+            send(answers, ("result", checked))
             continue
         send(answers, ("result", _served(job, engines, answers)))
         if engines.spent:

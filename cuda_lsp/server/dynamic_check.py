@@ -33,7 +33,7 @@ from cuda_lsp.confirm_program import (
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError

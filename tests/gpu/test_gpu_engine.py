@@ -393,7 +393,7 @@ def test_a_grid_that_meets_is_assembled_so_that_it_fits(tmp_path: Path, shared: 
     launch = Launch(EmulatedCard(multiprocessors=2), find_toolkit(), run, read_module(run.ptx))
     launch.prepare()
     assert launch.made is not None and ".minnctapersm 24\n" in launch.made.text
-    assert launch.layout.in_global is elsewhere  # the shadow of shared memory
+    assert launch.plan.layout.in_global is elsewhere  # the shadow of shared memory
 
 
 def test_a_grid_too_large_to_run_at_once_is_refused(engine: GpuEngine, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.check import Engines, check
 from cuda_lsp.dynamic.job import EngineKind
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.model import Code, FileReport, KernelReport, Status
 from cuda_lsp.static.analyze import Analyzer
 

@@ -20,10 +20,10 @@ from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.gpu.hosting import Said, Task
-from cuda_lsp.dynamic.gpu.program import Hosted
 from cuda_lsp.dynamic.job import Parameter, Piece
+from cuda_lsp.dynamic.programs.gpu_process import Hosted
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel
+from cuda_lsp.dynamic.programs.on_gpu import Said, Task
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Position, SourceRange
 

@@ -11,23 +11,22 @@ from cuda_lsp.dynamic.compilation.toolkit import ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.gpu.launch import instrumented
 from cuda_lsp.dynamic.gpu.records import control_offsets
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError, assembled, detector_ptx
-from cuda_lsp.dynamic.instrumentation.functions import (
-    calls_stored_pointers,
-    keeps_functions,
-    launches_kernels,
-)
 from cuda_lsp.dynamic.instrumentation.instrument import (
     Instrumented,
-    finest_granule,
     instrument,
-    shared_variables,
 )
-from cuda_lsp.dynamic.instrumentation.probes import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
 from cuda_lsp.dynamic.instrumentation.synchronisation import (
     has_partial_order,
     meets_in_clusters,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Watch
+from cuda_lsp.dynamic.ptx.functions import (
+    calls_stored_pointers,
+    keeps_functions,
+    launches_kernels,
+)
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import KernelRun, PtxSite, SiteKind
 from cuda_lsp.model import LaunchConfig, Mode, Space

@@ -7,7 +7,8 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
-from cuda_lsp.dynamic.observe import merged, source_name
+from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.observations.places import source_name
 from cuda_lsp.dynamic.runs import (
     Place,
     PtxSite,

@@ -16,7 +16,7 @@ from toolkit import needs_nvcc
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
-from cuda_lsp.dynamic.observe import merged
+from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import Code, KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import Analyzer

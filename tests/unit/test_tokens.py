@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.dynamic.compilation.expressions import Expressions
-from cuda_lsp.dynamic.compilation.tokens import Token, TokenTable, one_token_per_line, rewriter_for
+from cuda_lsp.dynamic.compilation.tokens import Token, TokenTable, rewriter_for
 
 PATH = Path("/src/k.cu")
 
@@ -26,14 +26,14 @@ def test_every_token_gets_a_number_and_its_place():
 
 def test_system_text_stays_as_it_is():
     text = '# 1 "/usr/include/x.h" 1\nint x ;\n# 3 "/src/k.cu" 2\ny = 1;'
-    out, table = one_token_per_line(text, ("/usr/",))
+    out, table = rewriter_for(("/usr/",), PATH, "").rewrite(text)
     assert "int x ;" in out
     assert [t.text for t in table.tokens] == ["y", "=", "1", ";"]
     assert table[1].line == 3
 
 
 def test_flags_of_the_preprocessor_mark_system_headers_too():
-    _, table = one_token_per_line('# 1 "/opt/lib/y.h" 1 3\nint z;', ())
+    _, table = rewriter_for((), PATH, "").rewrite('# 1 "/opt/lib/y.h" 1 3\nint z;')
     assert len(table) == 0
 
 

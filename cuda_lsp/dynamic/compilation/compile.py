@@ -53,6 +53,7 @@ class CompileOptions:
     extra: tuple[str, ...] = ()
 
     def flags(self) -> list[str]:
+        """What nvcc is told of all this, the architecture first."""
         standard = [f"-std={self.std}"] if self.std else []
         includes = [f"-I{folder}" for folder in self.include_dirs]
         return [f"-arch={self.arch}", *standard, *includes, *(f"-D{d}" for d in self.defines), *self.extra]
@@ -81,6 +82,7 @@ class CompiledModule:
 
     @cached_property
     def module(self) -> PtxModule:
+        """The PTX, read once. Raises PtxSyntaxError."""
         return read_module(self.ptx)
 
     def entries_of(self, kernel: SourceRange, base_name: str) -> tuple[str, ...]:

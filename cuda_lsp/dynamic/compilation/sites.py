@@ -13,26 +13,28 @@ from attrs import evolve
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.expressions import Expressions, Stretch
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, Untranslatable, access_bytes, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxLocation, PtxModule, type_size
+from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Scope, Site, SourceRange, Space
 
-_MODES: Mapping[str, Mode] = {
-    "ld": Mode.READ, "ldu": Mode.READ, "st": Mode.WRITE, "atom": Mode.ATOMIC, "red": Mode.ATOMIC,
-}  # fmt: skip
 _STRONG = {Mode.READ: Mode.ATOMIC_READ, Mode.WRITE: Mode.ATOMIC, Mode.ATOMIC: Mode.ATOMIC}
 _SPACES = {"shared": Space.SHARED, "global": Space.GLOBAL}
-_PRIVATE = ("param", "local", "const")
-_WARP = ("shfl", "vote", "match", "redux", "elect")
-_UNCOVERED = (
-    "wgmma",
-    "tcgen05",
-    "multimem",
-)
-_IMAGES = {"tex": Mode.READ, "tld4": Mode.READ, "suld": Mode.READ, "sust": Mode.WRITE, "sured": Mode.ATOMIC}
-_PRODUCTS = ("mma", "movmatrix")  # of registers only
-Reached = tuple[FlatInstruction, Instruction]
+_PRIVATE = {"param", "local", "const"}
+_KINDS: Mapping[Role, SiteKind] = {
+    Role.ACCESS: SiteKind.ACCESS,
+    Role.COPY: SiteKind.ACCESS,
+    Role.MATRIX: SiteKind.MATRIX,
+    Role.IMAGE: SiteKind.IMAGE,
+    Role.BARRIER: SiteKind.BARRIER,
+    Role.WARP_BARRIER: SiteKind.WARP_SYNC,
+    Role.EXCHANGE: SiteKind.WARP_SYNC,
+    Role.PRODUCT: SiteKind.WARP_SYNC,
+    Role.CLUSTER: SiteKind.OTHER,
+    Role.UNCOVERED: SiteKind.OTHER,
+    Role.UNKNOWN: SiteKind.OTHER,
+}
 
 
 def sites_of(compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
@@ -154,46 +156,30 @@ class _Finder:
 
 def _classified(code: Instruction, flat: FlatInstruction) -> PtxSite | None:
     """The site of an instruction without its place; None: it is of no interest."""
-    words = {word.partition("__")[0] for word in code.modifiers}
-    base = code.base
-    place = (flat.function, flat.index)
-    if base == "mapa" or (base in _MODES and "shared__cluster" in code.modifiers):
-        return PtxSite(*place, SiteKind.OTHER, code.opcode, None)  # shared memory of another block
-    if base in _MODES:
-        if words & set(_PRIVATE) or "%SP" in code.operands:
-            return None
-        space = next((_SPACES[w] for w in _SPACES if w in words), None)
-        strong = bool(words & {"relaxed", "acquire", "release"})
-        mode = _STRONG[_MODES[base]] if strong else _MODES[base]
-        scope = Scope.BLOCK if "cta" in words else Scope.SYSTEM if "sys" in words else Scope.DEVICE
-        return PtxSite(
-            *place, SiteKind.ACCESS, code.opcode, None, mode, space,
-            access_bytes(code), scope if strong or base in ("atom", "red") else None, "volatile" in words,
-        )  # fmt: skip
-    if base in ("bar", "barrier"):
-        if "cluster" in words:
-            return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
-        return PtxSite(*place, SiteKind.WARP_SYNC if "warp" in words else SiteKind.BARRIER, code.opcode, None)
-    if base in _WARP and "sync" in words:
-        return PtxSite(*place, SiteKind.WARP_SYNC, code.opcode, None)
-    if base in _PRODUCTS or (base == "wmma" and "mma" in code.modifiers):
-        return PtxSite(*place, SiteKind.WARP_SYNC, code.opcode, None)
-    if base in ("wmma", "ldmatrix", "stmatrix"):
-        mode = Mode.WRITE if base == "stmatrix" or "store" in words else Mode.READ
-        space = next((_SPACES[w] for w in _SPACES if w in words), None)
-        return PtxSite(*place, SiteKind.MATRIX, code.opcode, None, mode, space, _element_bytes(code))
-    if base == "cp" and "async" in words:
-        if "bulk" in words:
-            return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
-        if "shared" in words and "mbarrier" not in words:
-            size = int(code.arguments[2], 0)
-            return PtxSite(*place, SiteKind.ACCESS, code.opcode, None, Mode.WRITE, Space.SHARED, size)
+    row, words = row_of(code), {word.partition("__")[0] for word in code.modifiers}
+    kind = _KINDS.get(row.role)
+    if kind is None or (row.role is Role.ACCESS and (words & _PRIVATE or "%SP" in code.operands)):
         return None
-    if base in _IMAGES:
-        return PtxSite(*place, SiteKind.IMAGE, code.opcode, None, _IMAGES[base], Space.GLOBAL)
-    if base in _UNCOVERED:
-        return PtxSite(*place, SiteKind.OTHER, code.opcode, None)
-    return None
+    if row.role is Role.ACCESS and "shared__cluster" in code.modifiers:  # memory of another block
+        kind = SiteKind.OTHER
+    site = PtxSite(flat.function, flat.index, kind, code.opcode, None)
+    if kind not in (SiteKind.ACCESS, SiteKind.MATRIX, SiteKind.IMAGE):
+        return site
+    space = next((_SPACES[w] for w in _SPACES if w in words), None)
+    match row.role:
+        case Role.COPY:
+            return evolve(site, mode=row.mode, space=Space.SHARED, bytes=int(code.arguments[2], 0))
+        case Role.IMAGE:
+            return evolve(site, mode=row.mode, space=Space.GLOBAL)
+        case Role.MATRIX:
+            return evolve(site, mode=row.mode, space=space, bytes=_element_bytes(code))
+        case _:
+            assert row.mode is not None
+            strong = bool(words & STRONG)
+            mode = _STRONG[row.mode] if strong else row.mode
+            scope = Scope.BLOCK if "cta" in words else Scope.SYSTEM if "sys" in words else Scope.DEVICE
+            scoped = scope if mode.atomic else None
+            return evolve(site, mode=mode, space=space, bytes=access_bytes(code), scope=scoped)
 
 
 def _element_bytes(code: Instruction) -> int:

@@ -68,14 +68,6 @@ class TokenTable:
         return len(self.tokens)
 
 
-def one_token_per_line(preprocessed: str, system: Sequence[str]) -> tuple[str, TokenTable]:
-    """Rewrite a preprocessed text. ``system``: path prefixes whose text stays as it is.
-
-    ``#pragma`` lines stay whole. A raw string keeps its line breaks (and takes one number).
-    """
-    return _Rewriter(tuple(system)).rewrite(preprocessed)
-
-
 class _Rewriter:
     def __init__(self, system: tuple[str, ...]) -> None:
         self.system = system
@@ -245,7 +237,11 @@ def _is_blank(text: str) -> bool:
 
 
 def rewriter_for(system: Sequence[str], path: Path, text: str) -> _Rewriter:
-    """A rewriter that knows the unsaved ``text`` of ``path``."""
+    """What gives each token a line, and knows the unsaved ``text`` of ``path``.
+
+    ``system``: path prefixes whose text stays as it is. ``#pragma`` lines stay whole; a raw string keeps its
+    line breaks and takes one number.
+    """
     rewriter = _Rewriter(tuple(system))
     rewriter.give(path, text)
     return rewriter

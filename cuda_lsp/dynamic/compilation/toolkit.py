@@ -35,6 +35,7 @@ class Toolkit:
 
     @property
     def wheels(self) -> bool:
+        """Whether it came with Python packages, not as an installation of CUDA."""
         return "wheel" in self.origin
 
 

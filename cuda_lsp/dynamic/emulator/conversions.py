@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.module import Instruction, split_operands, type_size
 from cuda_lsp.dynamic.ptx.operands import VectorOperand, parse_operand
 
@@ -20,10 +20,12 @@ _HALVES = ("f16", "bf16")
 
 
 def is_float(kind: str) -> bool:
+    """Whether a PTX type is a floating-point one (``f32``, ``bf16x2``)."""
     return kind[0] == "f" or kind.startswith("bf")
 
 
 def refusal(code: Instruction) -> Untranslatable:
+    """What to raise for a form of an instruction that the emulator does not know: it names the opcode."""
     return Untranslatable(code.opcode)
 
 

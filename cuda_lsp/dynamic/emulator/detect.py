@@ -74,6 +74,7 @@ class Found:
 
     @property
     def words(self) -> int:
+        """How many distinct 4-byte words raced."""
         return len(self.seen_words)
 
 
@@ -109,6 +110,7 @@ class Writers:
     pages: dict[int, Array] = field(factory=dict[int, Array])
 
     def store(self, words: Array, threads: Array, number: int, interval: int) -> None:
+        """These ``words`` (numbers, ``(k,)``) were last written by these ``threads``, in this interval."""
         for page in distinct(words >> _PAGE).tolist():
             mine = np.flatnonzero(words >> _PAGE == page)
             rows = self.pages.setdefault(page, np.zeros((3, 1 << _PAGE), np.int64))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, FlatKernel, Untranslatable
 from cuda_lsp.dynamic.ptx.module import type_size
 from cuda_lsp.dynamic.ptx.operands import (
     FloatOperand,
@@ -25,6 +25,7 @@ from cuda_lsp.dynamic.ptx.operands import (
     SymbolOperand,
     parse_operand,
 )
+from cuda_lsp.dynamic.runs import WARP
 
 _LANES = {"%tid.x", "%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z", "%laneid", "%warpid"}
 _SPECIAL = _LANES | {
@@ -103,7 +104,7 @@ class Emitter:
             wanted = numpy_name(kind)
             return f"S.special({name!r}).astype(d_{wanted})"
         if name == "WARP_SZ":
-            return self._integer(32, kind)
+            return self._integer(WARP, kind)
         raise Untranslatable(f"the special register {name}")
 
     def local(self, name: str) -> str:
@@ -131,7 +132,7 @@ class Emitter:
 
     def _symbol(self, name: str, offset: int, kind: str) -> str:
         if name == "WARP_SZ":
-            return self._integer(32, kind)
+            return self._integer(WARP, kind)
         variable = self.kernel.variables.get(name)
         wanted = numpy_name(kind)
         if name in self.kernel.params:

@@ -19,10 +19,11 @@ from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.services import Services
 from cuda_lsp.dynamic.emulator.waits import Threads
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 
 _AFTER = 1.0  # seconds
 _LARGEST = 64 << 20  # bytes of memory
-_OUTSIDE = ("mbarrier", "cp")  # what they wait for is not in the memory that is compared
+_OUTSIDE = (Role.MBARRIER, Role.COPY, Role.COPY_WAIT)  # what they wait for is not in the memory compared
 
 
 @define(eq=False, slots=False)
@@ -39,8 +40,8 @@ class Endless:
 
     def __attrs_post_init__(self) -> None:
         program, size = self.services.program, len(self.services.memory.data)
-        small = size <= _LARGEST
-        self.possible = small and all(f.code.base not in _OUTSIDE for f in program.kernel.instructions)
+        roles = {row_of(flat.code).role for flat in program.kernel.instructions}
+        self.possible = size <= _LARGEST and roles.isdisjoint(_OUTSIDE)
 
     def seen_before(self, place: tuple[int, int | None]) -> bool:
         """Whether all is as it was. ``place``: where the schedule stands, and where all threads are."""

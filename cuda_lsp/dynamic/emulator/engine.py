@@ -17,17 +17,20 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
 from cuda_lsp.dynamic.emulator.order import Order, Unfollowed
+from cuda_lsp.dynamic.emulator.program import Program
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.translate import Program, translate
+from cuda_lsp.dynamic.emulator.translate import translate
 from cuda_lsp.dynamic.emulator.waits import Waiting
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable, access_bytes
 from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named, row_of
 from cuda_lsp.dynamic.ptx.reader import PtxSyntaxError, read_module
 from cuda_lsp.dynamic.runs import (
+    WARP,
     Detail,
     EngineUnavailable,
     KernelRun,
@@ -39,6 +42,7 @@ from cuda_lsp.dynamic.runs import (
     SiteKind,
     Stuck,
 )
+from cuda_lsp.model import Mode
 from cuda_lsp.wavefronts import warp_wavefronts
 
 Array = Any
@@ -57,6 +61,7 @@ class EmulatorEngine:
 
     @property
     def device(self) -> str:
+        """What runs the kernels, for people."""
         return DEVICE
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
@@ -138,6 +143,7 @@ class Launch:
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
 
     def outcome(self) -> RunOutcome:
+        """What the launch that ``run`` executed has shown."""
         machine, services = self.machine, self.services
         detector, pairs = services.detector, self.request.detail is Detail.PAIRS
         return RunOutcome(
@@ -185,7 +191,7 @@ class Launch:
         """Racing words and the warps of one example each; no statements."""
         seen: dict[int, SeenFlag] = {}
         for f in found:
-            warps = tuple(int(self.lanes.thread[t]) // 32 for t in f.threads)
+            warps = tuple(int(self.lanes.thread[t]) // WARP for t in f.threads)
             block = self.blocks[int(self.lanes.block[f.threads[0]])]
             for word in f.seen_words:
                 seen.setdefault(word, SeenFlag(self.memory.place(word * 4), (warps[0], warps[1]), block))
@@ -198,7 +204,8 @@ class Launch:
             if site is None:
                 continue
             code = self.program.kernel.instructions[number].code
-            size = _bank_bytes(code)
+            size, row = _bank_bytes(code), row_of(code)
+            loads = row.role is Role.ACCESS and row.mode is Mode.READ
             rows: list[tuple[Array, Array]] = []
             for address, mask in executions[:_MAX_EXECUTIONS]:
                 active = (address >= low) & (address < high)
@@ -209,7 +216,7 @@ class Launch:
                         self.lanes.rows(active, False),
                     ))  # fmt: skip
             if rows:
-                yield _cost(site, rows, size, code.base in ("ld", "ldu"))
+                yield _cost(site, rows, size, loads)
 
     def _faults(self) -> Iterable[SeenFault]:
         for fault in self.services.faults.values():
@@ -245,7 +252,7 @@ class Launch:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
         for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
-        if self.request.banks and any(s.opcode.startswith("wmma") for s in self.request.sites):
+        if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
         others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
         for name in dict.fromkeys(s.opcode for s in others):
@@ -264,9 +271,10 @@ def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
 
 def _bank_bytes(code: Instruction) -> int:
     """Bytes that each lane names."""
-    if code.base in ("ldmatrix", "stmatrix"):
+    role = row_of(code).role
+    if role is Role.MATRIX:
         return 16  # one row of a matrix
-    return int(code.arguments[2], 0) if code.base == "cp" else access_bytes(code)
+    return int(code.arguments[2], 0) if role is Role.COPY else access_bytes(code)
 
 
 def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:

@@ -104,21 +104,6 @@ def to_tf32(x: Array, mode: str) -> Array:
     return np.where(np.isnan(x), np.uint32(0x7FFFFFFF), kept)
 
 
-def halves(x: Array) -> tuple[Array, Array]:
-    """u32 → the f16 values in its low and high half."""
-    bits = np.asarray(x)
-    return (
-        (bits & np.uint32(0xFFFF)).astype(np.uint16).view(np.float16),
-        (bits >> np.uint32(16)).astype(np.uint16).view(np.float16),
-    )
-
-
-def packed(low: Array, high: Array) -> Array:
-    """Two f16 values → u32."""
-    a, b = (np.asarray(v).astype(np.float16).view(np.uint16).astype(np.uint32) for v in (low, high))
-    return a | b << np.uint32(16)
-
-
 def approximate(name: str, x: Array) -> Array:
     """``ex2``, ``lg2``, ``sin``, ``cos``, ``rcp``, ``rsqrt``, ``sqrt``, ``tanh`` in double precision."""
     value = np.asarray(x).astype(np.float64)

@@ -20,14 +20,12 @@ import numpy as np
 from attrs import frozen
 
 from cuda_lsp.dynamic.emulator import floats
+from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS
+from cuda_lsp.dynamic.runs import WARP
 
 Array = Any
 
-BITS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
-    "b1": 1, "e4m3": 8, "e5m2": 8,
-}  # fmt: skip
-_GROUP, _IN_GROUP = np.arange(32) >> 2, np.arange(32) & 3
+_GROUP, _IN_GROUP = np.arange(WARP) >> 2, np.arange(WARP) & 3
 
 
 @frozen(eq=False)
@@ -49,7 +47,7 @@ class Fragment:
     @property
     def packed(self) -> int:
         """Elements of one register."""
-        return max(1, 32 // BITS[self.kind])
+        return max(1, 32 // ELEMENT_BITS[self.kind])
 
     @property
     def registers(self) -> int:
@@ -65,15 +63,15 @@ class Fragment:
 @cache
 def fragment(role: str, kind: str, m: int, n: int, k: int) -> Fragment:
     """The layout of operand ``a``, ``b``, ``c`` or ``d`` of an m × n × k product."""
-    run = max(1, 32 // BITS[kind])
+    run = max(1, 32 // ELEMENT_BITS[kind])
     if role == "a":
         row, column = _joined(_multiplicand(m, k, run, 16 if m > 8 else 8))
-        return Fragment(kind, (m, k), row, column, True, np.zeros(32, np.int64))
+        return Fragment(kind, (m, k), row, column, True, np.zeros(WARP, np.int64))
     if role == "b":
         column, row = _joined(_multiplicand(n, k, run, 8))
-        return Fragment(kind, (k, n), row, column, False, np.zeros(32, np.int64))
+        return Fragment(kind, (k, n), row, column, False, np.zeros(WARP, np.int64))
     row, column = _joined(_accumulator(m, n))
-    return Fragment(kind, (m, n), row, column, True, np.zeros(32, np.int64))
+    return Fragment(kind, (m, n), row, column, True, np.zeros(WARP, np.int64))
 
 
 def _joined(elements: Iterator[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -105,7 +103,7 @@ def quad_pair(role: str, kind: str, along_depth: bool) -> Fragment:
 
     ``along_depth``: A is row-major, or B column-major.
     """
-    lane = np.arange(32)
+    lane = np.arange(WARP)
     matrix, low, high = lane >> 2 & 3, lane & 3, lane >> 4
     i = np.arange(4)[None, :]
     if role in ("a", "b"):
@@ -200,3 +198,15 @@ def _byte_floats(kind: str) -> Array:
 def stacked(rows: Sequence[Array]) -> Array:
     """Registers of a warp side by side: ``(warps, 32)`` each → ``(warps, 32, registers)``."""
     return np.stack(rows, axis=2)
+
+
+@frozen(eq=False)
+class Product:
+    """Operands of one multiplication. ``bitwise``: of single bits."""
+
+    a: Fragment
+    b: Fragment
+    c: Fragment
+    d: Fragment
+    saturate: bool
+    bitwise: str | None

@@ -163,13 +163,6 @@ class Heap:
             if variable.initialiser:
                 initialise(self.data, addresses, variable, addresses[variable.name])
 
-    def redeclare(self, module: PtxModule) -> None:
-        """Another module takes the place of all that were declared: its variables begin anew."""
-        for region in self._variables.values():
-            self.release(region.start)
-        self._variables.clear()
-        self.declare(module)
-
     def variable(self, name: str) -> Region | None:
         """Where a variable of some module lies."""
         return self._variables.get(name)

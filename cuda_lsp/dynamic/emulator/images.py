@@ -13,27 +13,18 @@ own launch wrote before, not even behind a barrier ("Texture and surface memory"
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
 
-from cuda_lsp.dynamic.emulator.emitter import Emitter
+from cuda_lsp.dynamic.emulator.accesses import Accesses
 from cuda_lsp.dynamic.emulator.lanes import distinct
-from cuda_lsp.dynamic.ptx.module import Instruction
-from cuda_lsp.dynamic.ptx.operands import split_operands
-
-if TYPE_CHECKING:
-    from cuda_lsp.dynamic.emulator.services import Services
 
 Array = Any
 Mask = Any
 
-BASES = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
-_SIDES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
-_PLACE = re.compile(r"\[\s*(%[\w$.]+)\s*,\s*\{(.*)\}\s*\]")
 _MARK = 0x70736C2D61647563
 _WRAP, _CLAMP, _MIRROR, _BORDER = range(4)  # cudaTextureAddressMode
 _SIGNED, _UNSIGNED, _FLOAT = range(3)  # cudaChannelFormatKind
@@ -62,83 +53,15 @@ class Image:
 
     @property
     def size(self) -> int:
+        """Bytes of an element, all channels together."""
         return self.channels * self.bits // 8
-
-
-# ------------------------------------------------------------------------------------- translation
-
-
-def emit(e: Emitter, code: Instruction, number: int) -> None:
-    """Every instruction on textures and surfaces."""
-    words = code.modifiers
-    shape = next((w for w in words if w in _SIDES), None)
-    place = _PLACE.fullmatch(code.arguments[0 if code.base in ("sust", "sured") else 1].strip())
-    plain = not {"grad", "e"} & set(words) and shape is not None and place is not None
-    if code.base == "tex" and plain:
-        return _fetch(e, code, number, shape or "", place)  # type: ignore[arg-type]
-    if code.base in ("suld", "sust") and plain and "b" in words:
-        return _surface(e, code, number, shape or "", place)  # type: ignore[arg-type]
-    _unbound(e, code)
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.strip("{} ").split(",")]
-
-
-def _coordinates(e: Emitter, shape: str, place: re.Match[str], kind: str) -> str:
-    """The handle, the layer and the coordinates as arguments of a call."""
-    names = [n.strip() for n in split_operands(place[2])]
-    layer = e.read(names.pop(0), "u32") if shape[0] == "a" else "None"
-    given = "".join(f"{e.read(n, kind)}, " for n in names[: _SIDES[shape]])
-    return f"{e.read(place[1], 'u64')}, {layer}, ({given})"
-
-
-def _fetch(e: Emitter, code: Instruction, number: int, shape: str, place: re.Match[str]) -> None:
-    kind, index = code.modifiers[-2:]
-    values = e.fresh(f"S.images.fetch({number}, {_coordinates(e, shape, place, index)}, {kind!r}, {e.mask})")
-    given = "b16" if kind == "f16" else "b32" if kind == "f16x2" else kind
-    for k, target in enumerate(_listed(code.arguments[0].partition("|")[0])):
-        if target != "_":
-            e.write(target, f"{values}[{k}]", given)
-
-
-def _surface(e: Emitter, code: Instruction, number: int, shape: str, place: re.Match[str]) -> None:
-    words = code.modifiers
-    kind = next(w for w in words if w[0] == "b" and w[1:].isdigit())
-    outside = words[-1]  # trap, clamp or zero
-    where = f"{number}, {_coordinates(e, shape, place, 's32')}, {int(kind[1:]) // 8}, {outside!r}, {e.mask}"
-    if code.base == "suld":
-        targets = _listed(code.arguments[0])
-        values = e.fresh(f"S.images.read({where}, {len(targets)})")
-        for k, target in enumerate(targets):
-            e.write(target, f"{values}[{k}]", kind)
-    else:
-        values = "".join(f"{e.read(v, kind)}, " for v in _listed(code.arguments[1]))
-        e.lines.append(f"S.images.write({where}, ({values}))")
-
-
-def _unbound(e: Emitter, code: Instruction) -> None:
-    e.lines.append(f"S.unbound({code.base!r})")
-    if code.base in ("sust", "sured"):
-        return
-    words = code.modifiers
-    kind = words[-2] if code.base in ("tex", "tld4") else words[-1]
-    if code.base == "suld":
-        kind = next(w for w in words if w[0] == "b" and w[1:].isdigit())
-    if kind == "f16" or kind == "f16x2":
-        kind = "b16" if kind == "f16" else "b32"
-    for target in _listed(code.arguments[0].partition("|")[0]):
-        e.write(target, e.read("0", kind), kind)
-
-
-# --------------------------------------------------------------------------------------- execution
 
 
 @define(eq=False)
 class Images:
     """Textures and surfaces of one launch."""
 
-    services: Services
+    accesses: Accesses
     known: dict[int, Image | None] = field(factory=dict[int, Any])
 
     def image(self, handle: int) -> Image | None:
@@ -148,7 +71,7 @@ class Images:
         return self.known[handle]
 
     def _described(self, handle: int) -> Image | None:
-        memory = self.services.memory
+        memory = self.accesses.memory
         end = handle + _DESCRIPTION.itemsize
         if handle % 8 or end > len(memory.data) or not memory.valid[8][handle // 8 : end // 8].all():
             return None
@@ -164,17 +87,17 @@ class Images:
 
     def _groups(self, handle: Array, mask: Mask, what: str) -> Iterator[tuple[Image, Array]]:
         """The active threads by the image that they name."""
-        handle = np.broadcast_to(np.asarray(handle), (self.services.threads,))
-        lanes = np.arange(self.services.threads) if mask is None else np.flatnonzero(mask)
+        handle = np.broadcast_to(np.asarray(handle), (self.accesses.threads,))
+        lanes = np.arange(self.accesses.threads) if mask is None else np.flatnonzero(mask)
         for one in distinct(handle[lanes]).tolist():
             image = self.image(one)
             if image is None:
-                self.services.unbound(what)
+                self.accesses.unbound(what)
             else:
                 yield image, lanes[handle[lanes] == one]
 
     def _of(self, values: Sequence[Array], lanes: Array) -> list[Array]:
-        return [np.broadcast_to(np.asarray(v), (self.services.threads,))[lanes] for v in values]
+        return [np.broadcast_to(np.asarray(v), (self.accesses.threads,))[lanes] for v in values]
 
     # ---------------------------------------------------------------------------------- textures
 
@@ -182,7 +105,7 @@ class Images:
         self, number: int, handle: Array, layer: Array, coordinates: Sequence[Array], kind: str, mask: Mask
     ) -> list[Array]:
         """The four channels of a texel, as registers of a PTX type."""
-        found = [np.zeros(self.services.threads, np.float64) for _ in range(4)]
+        found = [np.zeros(self.accesses.threads, np.float64) for _ in range(4)]
         for image, lanes in self._groups(handle, mask, "textures"):
             at = self._of(coordinates, lanes)
             top = (
@@ -192,7 +115,7 @@ class Images:
             )
             touched: list[tuple[Array, Array]] = []
             top = np.clip(top, 0, image.sides[2] - 1)
-            values = _texels(self.services.memory.data, image, at, top, touched)
+            values = _texels(self.accesses.memory.data, image, at, top, touched)
             for where, inside in touched:
                 self._log(number, where, lanes[inside], inside, image.size, fetched=True)
             for k in range(image.channels):
@@ -210,11 +133,11 @@ class Images:
         mask: Mask, count: int,
     ) -> list[Array]:  # fmt: skip
         """``suld.b``: ``count`` values of ``size`` bytes; x counts bytes."""
-        found = [np.zeros(self.services.threads, f"u{size}") for _ in range(count)]
+        found = [np.zeros(self.accesses.threads, f"u{size}") for _ in range(count)]
         for image, lanes in self._groups(handle, mask, "surfaces"):
             where, inside = self._place(number, image, layer, coordinates, lanes, size * count, outside)
             self._log(number, where, lanes[inside], inside, size * count)
-            view = self.services.memory.views[f"u{size}"]
+            view = self.accesses.memory.views[f"u{size}"]
             for k in range(count):
                 found[k][lanes] = np.where(inside, view.take(where // size + k, mode="clip"), 0)
         return found
@@ -227,7 +150,7 @@ class Images:
         for image, lanes in self._groups(handle, mask, "surfaces"):
             where, inside = self._place(number, image, layer, coordinates, lanes, size * len(values), outside)
             self._log(number, where, lanes[inside], inside, size * len(values), write=True)
-            view = self.services.memory.views[f"u{size}"]
+            view = self.accesses.memory.views[f"u{size}"]
             for k, value in enumerate(self._of(values, lanes)):
                 view[where[inside] // size + k] = value[inside]
 
@@ -236,9 +159,9 @@ class Images:
         fetched: bool = False,
     ) -> None:  # fmt: skip
         """Tell the detector: ``lanes`` touch ``size`` bytes at those of ``where`` that are ``inside``."""
-        address, mask = np.zeros(self.services.threads, np.int64), np.zeros(self.services.threads, bool)
+        address, mask = np.zeros(self.accesses.threads, np.int64), np.zeros(self.accesses.threads, bool)
         address[lanes], mask[lanes] = where[inside], True
-        services = self.services
+        services = self.accesses
         services.executed[number] = True
         if services.detector is not None and services.watched[number]:
             services.detector.access(number, address, mask, size, int(write))
@@ -261,9 +184,9 @@ class Images:
         for value, limit in zip(given, limits, strict=True):
             inside &= (value >= 0) & (value <= limit)
         if outside == "trap" and not inside.all():
-            stopped = np.zeros(self.services.threads, bool)
+            stopped = np.zeros(self.accesses.threads, bool)
             stopped[lanes[~inside]] = True
-            self.services.trap(number, stopped, "an access outside a surface")
+            self.accesses.trap(number, stopped, "an access outside a surface")
         x, y, z = (np.clip(v, 0, limit) for v, limit in zip(given, limits, strict=True))
         where = image.data + (z * image.sides[1] + y) * image.pitch + x
         return where, inside if outside == "zero" else np.ones(len(lanes), bool)

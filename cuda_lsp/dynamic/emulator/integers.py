@@ -74,6 +74,7 @@ def with_carry(x: Array, y: Array, carry: Array, minus: bool) -> tuple[Array, Ar
 
 
 def mulwide(x: Array, y: Array) -> Array:
+    """The whole product, in an integer of twice the width."""
     wide = np.dtype(f"{x.dtype.kind}{x.dtype.itemsize * 2}")
     return np.multiply(x.astype(wide), y.astype(wide))
 
@@ -89,6 +90,7 @@ def mul24(x: Array, y: Array, high: bool) -> Array:
 
 
 def sad(x: Array, y: Array, z: Array) -> Array:
+    """``z`` and the distance of ``x`` and ``y``."""
     return z + np.where(x > y, x - y, y - x).astype(z.dtype)
 
 
@@ -112,6 +114,7 @@ def bfind(x: Array) -> Array:
 
 
 def clz(x: Array) -> Array:
+    """Number of zeros above the highest set bit, u32."""
     return (np.uint32(x.dtype.itemsize * 8 - 1) - bfind(x)).astype(np.uint32)
 
 
@@ -219,6 +222,7 @@ def dot2_lo(a: Array, b: Array, c: Array, signed: tuple[bool, bool]) -> Array:
 
 
 def dot2_hi(a: Array, b: Array, c: Array, signed: tuple[bool, bool]) -> Array:
+    """As ``dot2_lo``, with the high two bytes."""
     return _dot(zip(_parts(a, 16, signed[0]), _parts(b, 8, signed[1])[2:], strict=True), c)
 
 

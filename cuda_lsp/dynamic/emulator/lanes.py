@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from cuda_lsp.dynamic.runs import WARP
 from cuda_lsp.model import Dim3
 
 Array = Any
-_POWERS = np.uint32(1) << np.arange(32, dtype=np.uint32)
+_POWERS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
 
 
 def distinct(values: Array) -> Array:
@@ -49,8 +50,8 @@ def _shape(block: Dim3, blocks: int) -> _Shape:
     per_block = int(np.prod(block))
     numbers = np.arange(per_block * blocks)
     thread, home = numbers % per_block, numbers // per_block
-    block_warps = -(-per_block // 32)
-    warp, lane = home * block_warps + thread // 32, (thread % 32).astype(np.uint32)
+    block_warps = -(-per_block // WARP)
+    warp, lane = home * block_warps + thread // WARP, (thread % WARP).astype(np.uint32)
     one, local = np.uint32(1), thread
     registers: dict[str, Array] = {}
     for axis, extent in zip("xyz", block, strict=True):
@@ -59,7 +60,7 @@ def _shape(block: Dim3, blocks: int) -> _Shape:
         local = local // extent
     registers |= {
         "%laneid": lane,
-        "%warpid": (thread // 32).astype(np.uint32),
+        "%warpid": (thread // WARP).astype(np.uint32),
         "%nwarpid": np.uint32(block_warps),
         "%lanemask_eq": one << lane,
         "%lanemask_lt": (one << lane) - one,
@@ -71,7 +72,7 @@ def _shape(block: Dim3, blocks: int) -> _Shape:
             "%reserved_smem_offset_1", "%is_explicit_cluster", "%cluster_ctarank")  # fmt: skip
     registers |= dict.fromkeys(zero, np.uint32(0))
     registers |= {"%nsmid": np.uint32(1), "%cluster_nctarank": np.uint32(1)}
-    return _Shape(numbers, thread, home, warp, lane, block_warps * blocks, warp * 32 + lane, registers)
+    return _Shape(numbers, thread, home, warp, lane, block_warps * blocks, warp * WARP + lane, registers)
 
 
 class Lanes:
@@ -97,9 +98,9 @@ class Lanes:
 
     def rows(self, values: Array, filler: Any) -> Array:
         """Lane values as ``(warps, 32)``; ``filler`` where there is no thread."""
-        padded = np.full(self.warps * 32, filler, np.asarray(values).dtype)
+        padded = np.full(self.warps * WARP, filler, np.asarray(values).dtype)
         padded[self.slot] = values
-        return padded.reshape(self.warps, 32)
+        return padded.reshape(self.warps, WARP)
 
     def mask(self, active: Array) -> Array:
         """``(n,)`` flags (None: all) → the bit mask of each warp, ``(warps,)`` u32."""
@@ -133,7 +134,7 @@ class Lanes:
             inside = source <= highest
         source = np.where(inside, source, own)
         padded = self.rows(value, 0).ravel()
-        return padded[self.warp * 32 + source], np.broadcast_to(inside, (self.count,))
+        return padded[self.warp * WARP + source], np.broadcast_to(inside, (self.count,))
 
     def members(self, active: Array, named: Array | None) -> Array:
         """For each lane the bits of the lanes it acts with: active, and named by it (None: its warp)."""
@@ -141,6 +142,7 @@ class Lanes:
         return there if named is None else there & np.asarray(named, np.uint32)
 
     def vote(self, mode: str, predicate: Array, active: Array, named: Array | None = None) -> Array:
+        """A vote of the lanes that act together, ``(n,)``: ``ballot`` gives u32 bits, the others flags."""
         everyone = self.members(active, named)
         predicate = np.broadcast_to(np.asarray(predicate), (self.count,))
         yes = self.mask(predicate if active is None else predicate & active)[self.warp] & everyone
@@ -162,6 +164,10 @@ class Lanes:
         return np.where(found == full, full, np.uint32(0)), found == full
 
     def reduce(self, operation: str, value: Array, active: Array, named: Array | None = None) -> Array:
+        """``redux``: one value for all lanes that act together, ``(n,)`` in the type of ``value``.
+
+        ``operation``: ``add``, ``min``, ``max``, ``and``, ``or``, ``xor``.
+        """
         value = np.broadcast_to(np.asarray(value), (self.count,))
         function: Any = {
             "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,

@@ -18,8 +18,8 @@ import numpy as np
 from attrs import define
 
 from cuda_lsp.dynamic.emulator.endless import Endless
+from cuda_lsp.dynamic.emulator.program import Block
 from cuda_lsp.dynamic.emulator.services import Services, Stopped
-from cuda_lsp.dynamic.emulator.translate import Block
 from cuda_lsp.dynamic.emulator.waits import Threads, Waits
 
 Array = Any  # (threads,) values or a NumPy scalar

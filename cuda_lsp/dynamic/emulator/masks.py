@@ -25,6 +25,7 @@ def both(mask: Array, condition: Array, services: Any) -> Array:
 
 
 def select(condition: Array, x: Array, y: Array) -> Array:
+    """``x`` where the condition holds, ``y`` elsewhere; a scalar where all three are."""
     return np.where(condition, x, y)
 
 
@@ -39,6 +40,7 @@ def half_f16(function: Any, *bits: Array) -> Array:
 
 
 def half_bf16(function: Any, *bits: Array) -> Array:
+    """A function of bf16 values (u16 bits), rounded once from f32, or from f64 by way of an odd f32."""
     result = np.asarray(function(*map(floats.from_bf16, bits)))
     return floats.to_bf16(rounding.odd_single(result) if result.dtype == np.float64 else result)
 
@@ -50,10 +52,12 @@ def _split(function: Any, single: Any, bits: tuple[Array, ...]) -> Array:
 
 
 def half_f16x2(function: Any, *bits: Array) -> Array:
+    """``half_f16`` of the two halves of each word, u32."""
     return _split(function, half_f16, bits)
 
 
 def half_bf16x2(function: Any, *bits: Array) -> Array:
+    """``half_bf16`` of the two halves of each word, u32."""
     return _split(function, half_bf16, bits)
 
 
@@ -69,10 +73,12 @@ def words_16(function: Any, kind: Any, *words: Array) -> Array:
 
 
 def to_f16x2(low: Array, high: Array, mode: str) -> Array:
+    """Two f32 values rounded to f16, in one word. ``mode``: ``rn`` or ``rz``."""
     return pack(np.dtype(np.uint32), *(rounding.narrow(v, "f2", mode).view(np.uint16) for v in (low, high)))
 
 
 def to_bf16x2(low: Array, high: Array, mode: str) -> Array:
+    """As ``to_f16x2``, to bf16."""
     return pack(np.dtype(np.uint32), *(floats.to_bf16(v, mode) for v in (low, high)))
 
 

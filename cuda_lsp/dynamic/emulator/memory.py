@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field, frozen
 
-from cuda_lsp.dynamic.emulator.flatten import function_address
+from cuda_lsp.dynamic.ptx.flatten import function_address
 from cuda_lsp.dynamic.ptx.module import PtxVariable, type_size
 from cuda_lsp.dynamic.ptx.operands import FloatOperand, IntegerOperand, parse_operand, split_operands
 from cuda_lsp.dynamic.runs import Argument, Place

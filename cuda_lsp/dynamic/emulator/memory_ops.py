@@ -9,61 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.dynamic.emulator import async_ops, images, matrix_ops
+from cuda_lsp.dynamic.emulator import async_ops, image_ops, matrix_ops
+from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.emulator.flatten import TOO_DEEP, Untranslatable, element_types
+from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, Untranslatable, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
-from cuda_lsp.dynamic.ptx.operands import RegisterOperand, SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx.opcodes import STRONG, fences_blocks, is_fence, results_of
+from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
 
 Emit = Callable[[Emitter, Instruction, int], None]
 
 OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec")
 
 
-def space_of(code: Instruction) -> str:
-    """The state space an access names; ``generic`` when it names none."""
-    for word in code.modifiers[1:]:
-        space = word.partition("__")[0]
-        if space in ("shared", "global", "local", "const", "param"):
-            return space
-    return "generic"
-
-
-def address(e: Emitter, text: str, space: str) -> str:
-    """An int64 expression for the generic address of ``[…]``."""
-    place = parse_address(text)
-    offset = place.offset
-    match place.base:
-        case RegisterOperand(name):
-            wide = e.kernel.registers[name] in ("b64", "u64", "s64")
-            base = e.local(name)
-            expression = f"{base}.view(d_i8)" if wide else f"{base}.astype(d_i8)"
-            if offset:
-                expression = f"{expression} + {e.read(str(offset), 's64')}"
-        case SymbolOperand(name, more):
-            if name in e.kernel.params:
-                return f"S.param_address({name!r}, {offset + more})"
-            variable = e.kernel.variables.get(name)
-            if variable is not None and variable.space == "param":
-                raise Untranslatable(f"the argument {name} used as memory")
-            expression = f"S.symbol({name!r}, {offset + more})"
-        case _:
-            expression = e.read(str(offset), "s64")
-    if space == "shared":
-        return f"{expression} + S.shared_base"
-    return f"{expression} + S.local_base" if space == "local" else expression
-
-
 def strength(code: Instruction) -> str:
     """Arguments of a load or store that say how strong it is; "" for a plain one."""
     words = set(code.modifiers)
-    if not words & {"relaxed", "acquire", "release"}:
+    if not words & STRONG:
         return ""
     return f", {3 if 'cta' in words else 2}, {'release' in words}"
-
-
-def _registers(text: str) -> list[str]:
-    return [part.strip() for part in text.strip("{} ").split(",")]
 
 
 def _load(e: Emitter, code: Instruction, number: int) -> None:
@@ -72,7 +36,7 @@ def _load(e: Emitter, code: Instruction, number: int) -> None:
     place = parse_address(code.arguments[1])
     name = numpy_name(kind)
     if space == "param" and isinstance(place.base, SymbolOperand) and place.base.name in e.kernel.params:
-        targets = _registers(code.arguments[0])
+        targets = listed(code.arguments[0])
         for k, target in enumerate(targets):
             at = place.offset + place.base.offset + k * int(name[1:])
             e.write(target, f"S.argument({place.base.name!r}, {at}, d_{name})", kind)
@@ -83,7 +47,7 @@ def _load(e: Emitter, code: Instruction, number: int) -> None:
             code.arguments[0], f"S.load({number}, {where}, {name!r}, {e.mask}{strength(code)})", kind
         )
     values = e.fresh(f"S.load_vector({number}, {where}, {name!r}, {count}, {e.mask})")
-    for k, target in enumerate(_registers(code.arguments[0])):
+    for k, target in enumerate(listed(code.arguments[0])):
         if target != "_":
             e.write(target, f"{values}[{k}]", kind)
 
@@ -92,7 +56,7 @@ def _store(e: Emitter, code: Instruction, number: int) -> None:
     kind, count = element_types(code)
     where = address(e, code.arguments[0], space_of(code))
     values = [e.read(part, kind if kind[0] != "f" or kind == "f32" or kind == "f64" else "b16")
-              for part in _registers(code.arguments[1])]  # fmt: skip
+              for part in listed(code.arguments[1])]  # fmt: skip
     name = numpy_name(kind)
     if count == 1:
         e.lines.append(f"S.store({number}, {where}, {name!r}, {e.mask}, {values[0]}{strength(code)})")
@@ -107,7 +71,7 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     vector = any(w in ("v2", "v4", "v8") for w in words)
     if operation is None or vector or kind in ("f16", "bf16", "f16x2", "bf16x2", "b128"):
         raise Untranslatable(code.opcode)
-    returns = code.base == "atom"
+    returns = bool(results_of(code))
     arguments = code.arguments[1:] if returns else code.arguments
     where = address(e, arguments[0], space_of(code))
     values = [e.read(a, kind) for a in arguments[1:3]]
@@ -137,18 +101,14 @@ def _isspacep(e: Emitter, code: Instruction, number: int) -> None:
     e.write(code.arguments[0], f"S.in_space({code.modifiers[1].partition('__')[0]!r}, {value})", "pred")
 
 
-def _asynchronous(e: Emitter, code: Instruction, number: int) -> None:
-    async_ops.TABLE[code.base](e, code, number, address)
-
-
-def _matrix(e: Emitter, code: Instruction, number: int) -> None:
-    matrix_ops.emit(e, code, number, space_of(code), address)
+def _policy(e: Emitter, code: Instruction, number: int) -> None:
+    """How long a cache is to keep what an access touches: a number that means nothing else."""
+    e.write(code.arguments[0], e.read("0", "b64"), "b64")
 
 
 def _fence(e: Emitter, code: Instruction, number: int) -> None:
-    words = set(code.modifiers)
-    if words & {"cta", "gl", "sys", "gpu"}:
-        e.lines.append(f"S.fence({e.mask}, {not words & {'cta'}})")
+    if is_fence(code):
+        e.lines.append(f"S.fence({e.mask}, {fences_blocks(code)})")
 
 
 def _sleep(e: Emitter, code: Instruction, number: int) -> None:
@@ -185,10 +145,6 @@ def _call(e: Emitter, code: Instruction, number: int) -> None:
         raise Untranslatable(f"call of {name}")
 
 
-def _image(e: Emitter, code: Instruction, number: int) -> None:
-    images.emit(e, code, number)
-
-
 def _trap(e: Emitter, code: Instruction, number: int) -> None:
     why = "the kernel executed trap"
     if code.opcode == TOO_DEEP:
@@ -199,9 +155,10 @@ def _trap(e: Emitter, code: Instruction, number: int) -> None:
 
 TABLE: Mapping[str, Emit] = {
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "cp": _asynchronous, "mbarrier": _asynchronous,
+    "isspacep": _isspacep, "createpolicy": _policy, **async_ops.TABLE,
     "membar": _fence, "fence": _fence, "nanosleep": _sleep,
     "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
     "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
-    "setmaxnreg": _nothing, **dict.fromkeys(images.BASES, _image), **dict.fromkeys(matrix_ops.BASES, _matrix),
+    "setmaxnreg": _nothing, **dict.fromkeys(image_ops.BASES, image_ops.emit),
+    **dict.fromkeys(matrix_ops.BASES, matrix_ops.emit),
 }  # fmt: skip

@@ -69,6 +69,7 @@ class Meetings:
         return _NEVER
 
     def forget(self, sequence: int) -> None:
+        """Drop the meetings before ``sequence``."""
         count = bisect_left(self.times, sequence)
         del self.times[:count], self.who[:count]
 
@@ -137,6 +138,7 @@ class Order:
         self.events.append(Event(self.sequence, before, arrived[before], np.flatnonzero(after).tolist()))
 
     def block_barrier(self, lanes: Array | None) -> None:
+        """Whole blocks pass a barrier. ``lanes``: their threads, None: all."""
         self.sequence += 1
         self.blocks.add(self.sequence, np.ones(self.lanes.count, bool) if lanes is None else lanes)
 
@@ -235,22 +237,22 @@ class Unfollowed(Order):
     """Of a launch that is not watched for races: nobody will ask what orders what."""
 
     def warp_sync(self, lanes: Array | None, mask: Array | int, alive: Array | None) -> None:
-        pass
+        """Nothing."""
 
     def meet(self, arrived: Array, after: Array) -> None:
-        pass
+        """Nothing."""
 
     def block_barrier(self, lanes: Array | None) -> None:
-        pass
+        """Nothing."""
 
     def fence(self, lanes: Array | None, wide: bool) -> None:
-        pass
+        """Nothing."""
 
     def synchronise(
         self, address: Array, lanes: Array | None, *, reads: bool, writes: Array | bool, release: bool,
         wide: bool = True,
     ) -> None:  # fmt: skip
-        pass
+        """Nothing."""
 
 
 def _sequence(event: Event) -> int:

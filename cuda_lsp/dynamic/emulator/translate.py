@@ -7,95 +7,37 @@ wait for one another. Translation happens once per kernel; a launch only supplie
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, rounding, warp_ops
-from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name, stored_name
-from cuda_lsp.dynamic.emulator.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
-from cuda_lsp.dynamic.emulator.matrix_ops import BASES as MATRIX_OPERATIONS
+from cuda_lsp.dynamic.emulator.emitter import Emitter, stored_name
+from cuda_lsp.dynamic.emulator.program import BarrierOp, Block, Program, Wait
+from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxModule
+from cuda_lsp.dynamic.ptx.opcodes import Role, meets_lanes, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, RegisterOperand, parse_operand
 
-Run = Callable[[Any, list[Any], Any], Any]
+
+def _without_number(emit: arithmetic.Emit) -> memory_ops.Emit:
+    """Of an instruction that asks the machine for nothing: it need not say which one it is."""
+    return lambda e, code, number: emit(e, code)
+
+
+SEMANTICS: Mapping[str, memory_ops.Emit] = {
+    **{base: _without_number(emit) for base, emit in arithmetic.TABLE.items()},
+    **memory_ops.TABLE, **warp_ops.TABLE,
+}  # fmt: skip
+"""What an instruction computes, by the first word of its opcode; what the rest is, its row tells."""
 
 _WHOLE_WARP = 0xFFFFFFFF
 _CLUSTER = 16  # beyond the numbers of a block's barriers
 _REGISTER = re.compile(r"%[\w$.]+")
-_EXCHANGES = ("shfl", "vote", "match", "redux", "elect")
 _POLLS = {"cas", "exch", "volatile", "acquire"}
-_JUMPS = ("bra", "brx", "ret", "exit")
-_NO_RESULT = frozenset({
-    "st", "red", "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "trap", "call",
-    "nanosleep", "prefetch", "prefetchu", "pmevent", "brkpt", "discard", "applypriority", "stmatrix",
-})  # fmt: skip
-
-
-@frozen
-class Wait:
-    """Lanes wait at the start of a block: ``mask`` names them (constant, or a register's number).
-
-    ``anywhere``: any other such wait of the warp will do (``bar.warp.sync``), not only this one.
-    """
-
-    mask: int | None
-    register: int = -1
-    anywhere: bool = False
-
-
-@frozen
-class BarrierOp:
-    """A block barrier: operands as PTX texts of constants or register numbers. ``arrive``: does not wait.
-
-    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``.
-    """
-
-    id: int | str
-    count: int | str | None
-    arrive: bool = False
-    reduce: str | None = None
-    predicate: str | None = None
-    result: str | None = None
-
-
-@frozen
-class Block:
-    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
-
-    ``leads_back``: to itself or to an earlier block.
-    """
-
-    run: Run
-    kind: str
-    targets: tuple[int, ...] = ()
-    wait: Wait | None = None
-    barrier: BarrierOp | None = None
-    last: int = 0
-    leads_back: bool = False
-
-
-@define
-class Program:
-    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
-
-    ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
-    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures.
-    """
-
-    kernel: FlatKernel
-    module: PtxModule
-    blocks: list[Block]
-    registers: list[str]  # how each register that outlives its block is stored
-    numbers: Mapping[str, int]
-    sites: list[tuple[str, int, tuple[tuple[str, int], ...]]] = field(
-        factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
-    )
-    grid_wide: bool = False
-    polls: bool = False
-    fetches: bool = False
+_JUMPS = (Role.JUMP, Role.LEAVE)
+_ENDS = (*_JUMPS, Role.WARP_BARRIER)  # lanes may leave one from elsewhere: nothing else is in its block
 
 
 def translate(module: PtxModule, entry: str) -> Program:
@@ -147,48 +89,30 @@ def _starts(kernel: FlatKernel) -> list[int]:
     """Where blocks begin."""
     starts = {0, *kernel.labels.values()}
     for k, flat in enumerate(kernel.instructions):
-        code = flat.code
-        if code.base in _JUMPS or _is_barrier(code):
+        row, barrier = row_of(flat.code), _is_barrier(flat.code)
+        if barrier or meets_lanes(flat.code):
+            starts.add(k)
+        if barrier or row.role in _ENDS:
             starts.add(k + 1)
-        if _is_barrier(code):
-            starts.add(k)
-        if _waits(code):
-            starts.add(k)
-            if code.base in (
-                "bar",
-                "barrier",
-            ):  # lanes may leave it from elsewhere: nothing else in its block
-                starts.add(k + 1)
     return sorted(s for s in starts if s < len(kernel.instructions))
 
 
 def _is_barrier(code: Instruction) -> bool:
-    words = code.modifiers
-    if "cluster" in words:  # of one block: it has arrived when its threads wait
-        return "wait" in words
-    return code.base in ("bar", "barrier") and "warp" not in words
-
-
-def _waits(code: Instruction) -> bool:
-    if code.base in ("bar", "barrier"):
-        return "warp" in code.modifiers
-    return code.base in (*_EXCHANGES, *MATRIX_OPERATIONS) and "sync" in code.modifiers
+    role = row_of(code).role
+    if role is Role.CLUSTER:  # of one block: it has arrived when its threads wait
+        return "wait" in code.modifiers
+    return role is Role.BARRIER
 
 
 def _mentioned(code: Instruction) -> tuple[set[str], set[str]]:
     """Register names that are read and written."""
-    arguments = list(code.arguments)
-    writes: set[str] = set()
-    sources = code.operands
-    if code.base not in _NO_RESULT and "store" not in code.modifiers and arguments:
-        half = len(arguments) // 2 if code.base == "mov" and len(arguments) > 2 else 1
-        writes = set(_REGISTER.findall(" ".join(arguments[:half])))
-        sources = " ".join(arguments[half:])
-    if code.base in ("bar", "barrier") and "red" in code.modifiers:
-        writes, sources = set(_REGISTER.findall(arguments[0])), " ".join(arguments[1:])
-    if code.base == "call":
-        writes = {f"%{name.strip('() ')}.0" for name in arguments[:1] if name.startswith("(")}
-    reads = set(_REGISTER.findall(sources))
+    results = results_of(code)
+    reads = set(_REGISTER.findall(" ".join(code.arguments[len(results) :])))
+    if row_of(code).role is Role.CALL:
+        reads = set(_REGISTER.findall(code.operands))
+        writes = {f"%{name.strip('() ')}.0" for name in results}
+    else:
+        writes = set(_REGISTER.findall(" ".join(results)))
     if code.guard:
         reads |= {code.guard.lstrip("!")} | writes
     return reads, writes
@@ -209,7 +133,7 @@ def _outliving(kernel: FlatKernel, pieces: list[list[FlatInstruction]]) -> dict[
                 if name in kernel.registers:
                     shared[name] = None
             defined |= writes
-            if _waits(flat.code) or _is_barrier(flat.code):
+            if meets_lanes(flat.code) or _is_barrier(flat.code):
                 shared |= dict.fromkeys(n for n in reads | writes if n in kernel.registers)
     if "%cc" in kernel.registers:  # not among the operands
         shared["%cc"] = None
@@ -230,18 +154,16 @@ def _block(
     barrier: BarrierOp | None = None
     kind, targets, result = "next", (number + 1,), "None"
     for offset, flat in enumerate(piece):
-        code = flat.code
-        if _waits(code):
+        code, row = flat.code, row_of(flat.code)
+        if meets_lanes(code):
             wait = _wait(code, numbers)
         e.under(flat)
-        if code.base in _JUMPS:
+        if row.role in _JUMPS:
             kind, targets, result = _jump(kernel, e, code, number, at)
         elif _is_barrier(code):
             kind, barrier = "barrier", _barrier(code, numbers)
             result = e.guard or "None"
-        elif code.base in ("bar", "barrier"):
-            pass  # the wait itself
-        else:
+        elif row.role not in (Role.CLUSTER, Role.WARP_BARRIER):  # those are the wait itself
             _emit(e, code, start + offset)
     body = [*e.finish(), f"return {result}"]
     text = f"def b{number}(S, R, m):\n" + "\n".join(f"    {line}" for line in body)
@@ -249,20 +171,15 @@ def _block(
 
 
 def _emit(e: Emitter, code: Instruction, number: int) -> None:
-    if code.base in arithmetic.TABLE:
-        arithmetic.TABLE[code.base](e, code)
-    elif code.base in memory_ops.TABLE:
-        memory_ops.TABLE[code.base](e, code, number)
-    elif code.base in warp_ops.TABLE and (code.base in ("activemask",) or "sync" in code.modifiers):
-        warp_ops.TABLE[code.base](e, code, number)
-    else:
+    if not row_of(code).executed:
         raise Untranslatable(code.opcode)
+    SEMANTICS[code.base](e, code, number)
 
 
 def _jump(
     kernel: FlatKernel, e: Emitter, code: Instruction, number: int, at: Mapping[int, int]
 ) -> tuple[str, tuple[int, ...], str]:
-    if code.base in ("ret", "exit"):
+    if row_of(code).role is Role.LEAVE:
         return "exit", (number + 1,), e.guard or "None"
 
     def target(name: str) -> int:
@@ -276,11 +193,10 @@ def _jump(
 
 
 def _wait(code: Instruction, numbers: Mapping[str, int]) -> Wait:
-    if code.base in MATRIX_OPERATIONS:
+    row = row_of(code)
+    if row.role in (Role.PRODUCT, Role.MATRIX):
         return Wait(_WHOLE_WARP)
-    text = code.arguments[-1]
-    operand = parse_operand(text)
-    anywhere = code.base in ("bar", "barrier")
+    operand, anywhere = parse_operand(code.arguments[-1]), row.role is Role.WARP_BARRIER
     if isinstance(operand, IntegerOperand):
         return Wait(operand.value & _WHOLE_WARP, anywhere=anywhere)
     assert isinstance(operand, RegisterOperand)
@@ -304,6 +220,3 @@ def _value(text: str | None) -> Any:
         return None
     operand = parse_operand(text)
     return operand.value if isinstance(operand, IntegerOperand) else text
-
-
-__all__ = ["BarrierOp", "Block", "Program", "Wait", "numpy_name", "translate"]

@@ -15,8 +15,9 @@ import numpy as np
 from attrs import define, field
 
 from cuda_lsp.dynamic.emulator.lanes import distinct
+from cuda_lsp.dynamic.emulator.program import BarrierOp, Block
 from cuda_lsp.dynamic.emulator.services import Services
-from cuda_lsp.dynamic.emulator.translate import BarrierOp, Block
+from cuda_lsp.dynamic.runs import WARP
 
 Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
@@ -76,6 +77,7 @@ class Waits:
         self.threads = self.services.threads
 
     def lane_mask(self, block: Block) -> Array | int:
+        """The lane mask that a wait names: a constant, or ``(threads,)`` u32 out of a register."""
         wait = block.wait
         assert wait is not None
         return wait.mask if wait.mask is not None else self.at.registers[wait.register].astype(np.uint32)
@@ -121,6 +123,10 @@ class Waits:
         return here | parked, named
 
     def arrive(self, block: Block, number: int, group: Array, out: Mask) -> None:
+        """The threads of ``group`` come to the block barrier that ends ``block``; with the last it opens.
+
+        ``out``: whom the instruction's predicate lets take part; None: all.
+        """
         op = block.barrier
         assert op is not None
         if out is not None:  # a predicated barrier: the others pass by
@@ -169,7 +175,7 @@ class Waits:
         # Whole warps count: a warp that has arrived counts with its missing lanes (PTX ISA 9.7.13.1).
         warps = distinct(self.lanes.warp[both])
         missing = self.at.alive & ~both & (self.at.parked == 0) & np.isin(self.lanes.warp, warps)
-        enough = len(warps) * 32 >= expected and (last or not missing.any())
+        enough = len(warps) * WARP >= expected and (last or not missing.any())
         if not both.any() or (not enough and int(both.sum()) < expected):
             self.counted[key] = op
             return False

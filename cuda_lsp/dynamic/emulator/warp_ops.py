@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.emulator.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import Untranslatable
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, PairOperand, parse_operand
 

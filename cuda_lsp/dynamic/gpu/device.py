@@ -1,6 +1,6 @@
 """What a checked launch asks of the device that runs it: memory, code, a launch with a deadline.
 
-``gpu_pycuda.py`` is the one for a real GPU. Anything else that executes PTX can stand in its place, so that
+``pycuda.py`` is the one for a real GPU. Anything else that executes PTX can stand in its place, so that
 the instrumented kernel and what surrounds it are the same wherever they run.
 """
 
@@ -69,7 +69,9 @@ class Device(Protocol):
     """Its memory is addressed by integers; every call may raise ``error``."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """For people (``NVIDIA H200``)."""
+        ...
 
     @property
     def architecture(self) -> int:
@@ -82,26 +84,38 @@ class Device(Protocol):
         ...
 
     @property
-    def multiprocessors(self) -> int: ...
+    def multiprocessors(self) -> int:
+        """How many it has."""
+        ...
 
     @property
-    def error(self) -> type[Exception]: ...
+    def error(self) -> type[Exception]:
+        """What its calls raise when a kernel failed or the driver refuses; the context may be lost then."""
+        ...
 
-    def free_bytes(self) -> int: ...
+    def free_bytes(self) -> int:
+        """Device memory that is not in use."""
+        ...
 
     def allocate(self, size: int) -> SupportsInt:
         """The start of new memory, freed with the object that is returned."""
         ...
 
-    def clear(self, start: int, size: int) -> None: ...
+    def clear(self, start: int, size: int) -> None:
+        """Zeros in ``size`` bytes."""
+        ...
 
-    def upload(self, start: int, data: Records) -> None: ...
+    def upload(self, start: int, data: Records) -> None:
+        """Copy an array of the host to ``start``, byte by byte."""
+        ...
 
     def download(self, start: int, target: Records) -> None:
         """Fill ``target``."""
         ...
 
-    def copy(self, target: int, source: int, size: int) -> None: ...
+    def copy(self, target: int, source: int, size: int) -> None:
+        """Bytes from one place of the device to another."""
+        ...
 
     def load(self, ptx: str, architecture: str, together: bool) -> Code:
         """``architecture``: ``sm_90``. ``together``: all blocks of a launch must run at once.

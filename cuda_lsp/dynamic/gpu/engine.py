@@ -117,9 +117,11 @@ class GpuEngine:
 
     @property
     def device(self) -> str:
+        """The GPU's name."""
         return self.card.name
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
+        """Execute one launch, instrumented. Failures are in the outcome; ``usable``: others may follow."""
         module = read_module(request.ptx)
         launch = Launch(self.card, self._toolkit, request, module)
         if not self.usable:

@@ -49,9 +49,11 @@ class DeviceMemory:
         return int(memory)
 
     def start(self, name: str) -> int:
+        """The address of an allocation. Raises KeyError when nothing of that name was allocated."""
         return int(self.allocations[name])
 
     def download(self, name: str, dtype: Any, count: int) -> records.Records:
+        """The first ``count`` records of an allocation, ``(count,)`` of a NumPy type."""
         result = np.empty(max(count, 1), dtype)
         self.device.download(int(self.allocations[name]), result)
         return result[:count]
@@ -70,6 +72,7 @@ class DeviceMemory:
                 self.extents.append(Extent(buffer.name, start, start + size))
 
     def place_variables(self) -> None:
+        """The module's global variables become places that the kernel may touch."""
         for variable in self.module.variables.values():
             if variable.space == "global" and variable.size and (found := self.code.variable(variable.name)):
                 start, size = found
@@ -97,6 +100,7 @@ class DeviceMemory:
         return results
 
     def empty_shadows(self) -> None:
+        """Zeros in all shadows: an earlier launch on the same memory is forgotten."""
         for start, size in self.shadows:
             self.device.clear(start, size)
 
@@ -115,6 +119,7 @@ class DeviceMemory:
         return max(0, len(host.allocations) - room)
 
     def return_variables(self, host: HostMemory) -> None:
+        """Copy what our module's variables hold to the program's."""
         for variable, copy, size, original in self._variable_pairs(host):
             if variable.space == "global":
                 self.device.copy(original, copy, size)

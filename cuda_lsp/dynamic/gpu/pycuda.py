@@ -41,27 +41,35 @@ class PycudaDevice:
 
     @property
     def error(self) -> type[Exception]:
+        """PyCUDA's base class of errors."""
         return self.driver.Error
 
     def free_bytes(self) -> int:
+        """As the driver tells it."""
         return int(self.driver.mem_get_info()[0])
 
     def allocate(self, size: int) -> Any:
+        """PyCUDA's ``DeviceAllocation``, an integer that frees its memory when it is dropped."""
         return self.driver.mem_alloc(size)
 
     def clear(self, start: int, size: int) -> None:
+        """Zeros, and does not wait for them."""
         self.driver.memset_d8(start, 0, size)
 
     def upload(self, start: int, data: Records) -> None:
+        """Copy, and wait until the array may be changed."""
         self.driver.memcpy_htod(start, np.ascontiguousarray(data))
 
     def download(self, start: int, target: Records) -> None:
+        """Copy, after all that was started before."""
         self.driver.memcpy_dtoh(target, start)
 
     def copy(self, target: int, source: int, size: int) -> None:
+        """Copy on the device."""
         self.driver.memcpy_dtod(target, source, size)
 
     def load(self, ptx: str, architecture: str, together: bool) -> PycudaCode:
+        """Assemble and load; a cooperative kernel through the driver itself. Raises AssemblyError."""
         cubin = assembled(ptx, self.toolkit, architecture)
         if together:
             return PycudaCode(self, _CooperativeModule.load(self.driver, cubin))
@@ -74,11 +82,14 @@ class PycudaDevice:
 
 @define
 class PycudaCode:
+    """A module in the device's context."""
+
     device: PycudaDevice
     module: Any
     kept: list[Any] = field(factory=list[Any])  # what a launch uses, while it may still run
 
     def variable(self, name: str) -> tuple[int, int] | None:
+        """As ``Code.variable``; None also for what the assembler dropped because nothing uses it."""
         try:
             start, size = self.module.get_global(name)
         except self.device.driver.LogicError:
@@ -86,6 +97,7 @@ class PycudaCode:
         return int(start), int(size)
 
     def launch(self, start: Start) -> Ended:
+        """As ``Code.launch``. What the launch uses is kept, for a kernel that hangs goes on using it."""
         driver, function = self.device.driver, self.module.get_function(start.entry)
         if start.shared:  # what may be had without asking depends on the kernel's own static part
             function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, start.shared)

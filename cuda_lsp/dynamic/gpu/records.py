@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.dynamic.emulator.lanes import distinct
-from cuda_lsp.dynamic.runs import Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
+from cuda_lsp.dynamic.runs import WARP, Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
 from cuda_lsp.model import Mode, Space
 
 Records = np.ndarray[Any, Any]
@@ -74,7 +73,7 @@ def control_offsets() -> dict[str, int]:
 
 def clocks_bytes(threads: int) -> int:
     """What the threads of a block know of each other where locks and flags order them (``detector.cu``)."""
-    warps = -(-threads // 32)
+    warps = -(-threads // WARP)
     return threads * THREAD_BYTES + CLOCK_BYTES * (warps * (threads + warps) + PLACES * (warps + 1))
 
 
@@ -95,6 +94,7 @@ class AddressBook:
     device: tuple[Extent, ...]
 
     def place(self, in_global: bool, address: int) -> Place:
+        """What an address is, for people. ``in_global``: it is of global memory, else of shared."""
         space = Space.GLOBAL if in_global else Space.SHARED
         extents = self.device if in_global else self.shared
         for extent in extents:
@@ -199,10 +199,10 @@ def stuck_blocks(where: Records, blocks: Sequence[int]) -> tuple[Stuck, ...]:
             continue
         newest = (alive >> 16).max()
         waits = alive[alive >> 16 == newest]
-        if len(waits) == len(alive) and len(distinct(waits & 0xFFFF)) == 1 and not left.any():
+        if len(waits) == len(alive) and len(np.unique(waits & 0xFFFF)) == 1 and not left.any():
             continue  # all have come: the block was past it
         waiting: list[tuple[int, int, int]] = []
-        for site in distinct(waits & 0xFFFF).tolist():
+        for site in np.unique(waits & 0xFFFF).tolist():
             here = np.flatnonzero(~left & (row == (int(newest) << 16 | site)))
             waiting.append((site, len(here), int(here[0])))
         missing = len(alive) > len(waits)

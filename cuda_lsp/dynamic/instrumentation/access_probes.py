@@ -6,17 +6,21 @@ from attrs import frozen
 
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess, value_hash
-from cuda_lsp.dynamic.instrumentation.probes import SharedProbe
+from cuda_lsp.dynamic.instrumentation.shared_probe import SharedProbe
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import Mode, Scope, Space
 
 _KINDS = {Mode.READ: 0, Mode.WRITE: 1, Mode.ATOMIC: 2, Mode.ATOMIC_READ: 2}
 _BLOCK_ATOMIC = 3
+_LOADS = (Mode.READ, Mode.ATOMIC_READ)
 
 
 @frozen
 class AccessProbes:
+    """Probes of ``ld``, ``st``, ``atom``, ``red`` and of copies into shared memory."""
+
     watch: Watch
     labels: Labels
 
@@ -64,7 +68,7 @@ class AccessProbes:
         number, site = access.number, access.site
         parts: list[str] = []
         if self.watch.banks:
-            parts.append(probes.bank_probe(number, site.bytes, site.mode is Mode.READ))
+            parts.append(probes.bank_probe(number, site.bytes, site.mode in _LOADS))
         if self.watch.races:
             probe = SharedProbe(self.watch.layout, number, site.bytes)
             label = self.labels.new("s")
@@ -73,7 +77,7 @@ class AccessProbes:
             elif site.atomic:
                 parts.append(probe.atomic(label, Space.SHARED in self.watch.widths))
             else:
-                copies = access.instruction.base == "cp"
+                copies = row_of(access.instruction).role is Role.COPY
                 value = probes.copy_value() if copies else value_hash(access.instruction, access.types)
                 parts += [value, probe.write(label, copies)]
         return "\n".join(parts)

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.instrumentation import probes
+from cuda_lsp.dynamic.instrumentation import probes, shadow
 from cuda_lsp.dynamic.instrumentation.access_probes import AccessProbes
-from cuda_lsp.dynamic.instrumentation.functions import callees, pointed_to, with_names
-from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes, narrowest_part
+from cuda_lsp.dynamic.instrumentation.matrix_probes import MatrixProbes
 from cuda_lsp.dynamic.instrumentation.order_probes import OrderProbes
+from cuda_lsp.dynamic.instrumentation.preparation import alone, hoisted
 from cuda_lsp.dynamic.instrumentation.probe_operands import (
     ProbedAccess,
     address_of,
@@ -31,6 +31,7 @@ from cuda_lsp.dynamic.instrumentation.synchronisation import (
     participants,
 )
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
+from cuda_lsp.dynamic.ptx.functions import callees, pointed_to, with_names
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
@@ -44,6 +45,7 @@ from cuda_lsp.dynamic.ptx.module import (
     Statement,
     Verbatim,
 )
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_of
 from cuda_lsp.dynamic.ptx.writer import write_module
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Space
@@ -65,7 +67,7 @@ class Instrumented:
 
 def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, detector: str) -> Instrumented:
     """The module with probes for one entry, the detector's PTX in front. Raises KeyError: no such entry."""
-    module = _hoisted(_alone(module, watch.entry))
+    module = hoisted(alone(module, watch.entry))
     rewriter = _Rewriter(module, watch, _by_place(sites), _told_apart(module, sites))
     entry = rewriter.entry(module.entries[watch.entry])
     rewriter.want_pointed(v for v in module.variables.values() if v.initialiser)
@@ -82,62 +84,6 @@ def instrument(module: PtxModule, sites: tuple[PtxSite, ...], watch: Watch, dete
             items.append(item)
     text = write_module(evolve(module, items=tuple(items)))
     return Instrumented(text, tuple(rewriter.marks), tuple(rewriter.not_covered), rewriter.probed)
-
-
-def _alone(module: PtxModule, entry: str) -> PtxModule:
-    """The module without the other kernels, which would only take the assembler's time.
-
-    One that something else names stays: it may be launched from the device.
-    """
-    kept = [item for item in module.items if not _is_other_entry(item, entry)]
-    functions = (item for item in kept if isinstance(item, PtxFunction))
-    words = {word for f in functions for i in f.instructions() for word in re.findall(r"[\w$]+", i.operands)}
-    words |= {word for v in kept if isinstance(v, PtxVariable) for word in re.findall(r"[\w$]+", v.text)}
-    items = (i for i in module.items if not _is_other_entry(i, entry) or getattr(i, "name", "") in words)
-    return evolve(module, items=tuple(items))
-
-
-def _is_other_entry(item: PtxFunction | PtxVariable | Verbatim, entry: str) -> bool:
-    return isinstance(item, PtxFunction) and item.entry and item.name != entry
-
-
-def _hoisted(module: PtxModule) -> PtxModule:
-    """The module with all its shared variables, and what functions keep in global memory, in front."""
-    front: list[PtxFunction | PtxVariable | Verbatim] = []
-    items: list[PtxFunction | PtxVariable | Verbatim] = []
-    for item in module.items:
-        if isinstance(item, PtxVariable) and item.space == "shared":
-            front.append(item)
-            continue
-        if (
-            isinstance(item, PtxVariable) and item.space == "global" and not item.linkage
-        ):  # ranges are asked for
-            item = evolve(item, linkage="visible", text=f".visible {item.text}")
-        if isinstance(item, PtxFunction) and item.body is not None:
-            moved = [*item.variables("shared"), *item.variables("global")]
-            front.extend(moved)
-            kept = (s for s in item.body if not (isinstance(s, Declaration) and s.variable in moved))
-            item = item.with_body(tuple(kept))
-        items.append(item)
-    return evolve(module, items=(*front, *items))
-
-
-def finest_granule(sites: tuple[PtxSite, ...], spaces: tuple[Space | None, ...]) -> int:
-    """log2 of the narrowest access to these spaces (at most 16 bytes): no access covers part of a granule."""
-    widths = [s.bytes for s in sites if s.kind is SiteKind.ACCESS and s.space in spaces and s.bytes]
-    tiles = [narrowest_part(s) for s in sites if s.kind is SiteKind.MATRIX and s.space in (*spaces, None)]
-    narrowest = min(widths + tiles, default=4)
-    return min(4, max(0, narrowest.bit_length() - 1))
-
-
-def shared_variables(module: PtxModule, entry: str) -> tuple[PtxVariable, ...]:
-    """Those with a size that the entry or a function it may call names."""
-    functions = [module.functions[entry], *(f for f in module.functions.values() if not f.entry)]
-    text = " ".join(i.operands for f in functions for i in f.instructions())
-    named = set(re.findall(r"[\w$]+", text))
-    own = [v for f in functions for v in f.variables("shared")]
-    shared = [v for v in module.variables.values() if v.space == "shared"]
-    return tuple(v for v in (*own, *shared) if v.name in named and v.size)
 
 
 def _body_of(ptx: str) -> str:
@@ -195,10 +141,10 @@ class _Rewriter:
     def entry(self, function: PtxFunction) -> PtxFunction:
         layout, control = self.watch.layout, self.watch.control
         body = function.body or ()
-        declared = Verbatim(probes.function_registers(layout))
+        declared = Verbatim(shadow.function_registers(layout))
         statements: list[Statement] = [declared]
         if self.watch.names or layout.user_dynamic:
-            statements.append(Verbatim(probes.clear_shared(layout, self.watch.names)))
+            statements.append(Verbatim(shadow.clear_shared(layout, self.watch.names)))
         if self.watch.sampled:
             statements.append(Verbatim(self._sampled_test()))
             statements.extend(
@@ -208,10 +154,10 @@ class _Rewriter:
         watched = self._watched(function, body)
         names = self.watch.names
         if self._keeps_state:
-            statements.append(Verbatim(probes.entry_prologue(layout, control, names)))
+            statements.append(Verbatim(shadow.entry_prologue(layout, control, names)))
         elif self.watch.banks:
-            statements.append(Verbatim(probes.bounds_prologue(layout, names)))
-        statements.append(Verbatim(probes.tell_addresses(control["names"], self.watch.names)))
+            statements.append(Verbatim(shadow.bounds_prologue(layout, names)))
+        statements.append(Verbatim(shadow.tell_addresses(control["names"], self.watch.names)))
         statements.extend((ScopeOpen(), *watched, ScopeClose()))
         x, y, z = layout.block
         kept = tuple(
@@ -264,12 +210,12 @@ class _Rewriter:
     def _called(self, function: PtxFunction) -> PtxFunction:
         layout = self.watch.layout
         self.in_entry = False
-        statements: list[Statement] = [Verbatim(probes.function_registers(layout))]
+        statements: list[Statement] = [Verbatim(shadow.function_registers(layout))]
         if self._keeps_state:
-            prologue = probes.function_prologue(layout, self.watch.control, self.watch.names)
+            prologue = shadow.function_prologue(layout, self.watch.control, self.watch.names)
             statements.append(Verbatim(prologue))
         elif self.watch.banks:
-            statements.append(Verbatim(probes.bounds_prologue(layout, self.watch.names)))
+            statements.append(Verbatim(shadow.bounds_prologue(layout, self.watch.names)))
         statements.extend(self._watched(function, function.body or ()))
         return evolve(function, body=tuple(statements))
 
@@ -326,11 +272,11 @@ class _Rewriter:
                     own_mark.append(self._own_mark(place[0]))
                 elif position >= _first_after_declarations(body):
                     pending.append(place[0])
-            if statement.base == "call":
+            if row_of(statement).role is Role.CALL:
                 result.extend(self._call(statement, function.name))
             else:
                 result.extend(self._instruction(statement, place, types, constants, own_mark))
-            if statement.base in ("bra", "brx", "ret", "exit", "trap"):
+            if row_of(statement).ends_block:
                 close_block()
         close_block()
         return tuple(result)
@@ -350,7 +296,8 @@ class _Rewriter:
         mark: list[Statement],
     ) -> Iterator[Statement]:
         mask = participants(instruction, constants)
-        if mask is not None or (instruction.base == "barrier" and "wait" in instruction.modifiers):
+        row = row_of(instruction)
+        if mask is not None or (row.role is Role.CLUSTER and "wait" in instruction.modifiers):
             around = self.order.synchronisation(instruction, place[0] if place else None, mask)
             yield from self._guarded(instruction, (*mark, *around))
             return
@@ -396,7 +343,7 @@ class _Rewriter:
             self.not_covered.append(sentence)
         yield evolve(instruction, operands=", ".join(parts))
         if self.watch.races:
-            yield Verbatim("\t" + probes.reload_stamp())
+            yield Verbatim("\t" + shadow.reload_stamp())
 
     # --------------------------------------------------------------------------------- accesses
 

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from cuda_lsp.dynamic.emulator.fragments import BITS
 from cuda_lsp.dynamic.instrumentation import probes
 from cuda_lsp.dynamic.instrumentation.probe_operands import ProbedAccess
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
-from cuda_lsp.dynamic.ptx.module import Instruction
+from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS, Instruction
+from cuda_lsp.dynamic.ptx.opcodes import row_named, row_of
 from cuda_lsp.dynamic.runs import PtxSite, SiteKind
 from cuda_lsp.model import Mode, Space
 
@@ -26,12 +26,13 @@ _IN_SHARED, _IN_GLOBAL = 1 << 25, 1 << 26  # of what the detector is told: races
 
 def narrowest_part(site: PtxSite) -> int:
     """Bytes of the narrowest piece of memory that the detector judges at a matrix access."""
-    words = site.opcode.split(".")
-    return 2 if words[0] != "wmma" and "trans" in words else 4
+    return 2 if ".trans" in site.opcode and row_named(site.opcode).base != "wmma" else 4
 
 
 @frozen
 class MatrixProbes:
+    """Probes of ``ldmatrix``, ``stmatrix``, ``wmma.load`` and ``wmma.store``."""
+
     watch: Watch
     labels: Labels
 
@@ -41,7 +42,7 @@ class MatrixProbes:
         if site.kind is not SiteKind.MATRIX or not (watched or site.space is not Space.SHARED):
             return None
         lines = ["setp.eq.u32 %clsp_ok, 0, 0; { .reg .b64 %A, %g; .reg .b32 %a, %p, %r;"]
-        if site.opcode.startswith("wmma"):
+        if row_of(access.instruction).base == "wmma":
             lines += self._tile(access) if self.watch.races else ()
         elif watched:
             lines += self._rows(access)
@@ -83,7 +84,7 @@ class MatrixProbes:
     def _tile(self, access: ProbedAccess) -> Iterator[str]:
         instruction, number, site = access.instruction, access.number, access.site
         rows, columns = _tile_shape(instruction)
-        bits = BITS[instruction.modifiers[-1]]
+        bits = ELEMENT_BITS[instruction.modifiers[-1]]
         yield access.generic_address.strip()
         if site.space is Space.SHARED:
             yield "cvta.shared.u64 %A, %A;"

@@ -16,11 +16,11 @@ from cuda_lsp.dynamic.instrumentation.probe_operands import (
     generic_address,
     shared_address,
 )
-from cuda_lsp.dynamic.instrumentation.synchronisation import fences_blocks, is_fence
 from cuda_lsp.dynamic.instrumentation.watch import Labels, Watch
 from cuda_lsp.dynamic.ptx.module import Instruction, Label, Statement, Verbatim
+from cuda_lsp.dynamic.ptx.opcodes import Role, fences_blocks, is_fence, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import AddressOperand
-from cuda_lsp.model import Scope, Space
+from cuda_lsp.model import Mode, Scope, Space
 
 
 @frozen
@@ -37,14 +37,14 @@ class OrderProbes:
         """An instruction that orders others, with what tells the detector; empty: it does not."""
         words = {word.partition("__")[0] for word in instruction.modifiers}
         plain = evolve(instruction, guard=None)
-        match instruction.base:
-            case "ret" | "exit" if in_entry:
+        match row_of(instruction).role:
+            case Role.LEAVE if in_entry:
                 return Verbatim(probes.leaves()), plain
-            case "membar" | "fence" if fenced := self._fenced(instruction):
+            case Role.FENCE if fenced := self._fenced(instruction):
                 return *fenced, plain
-            case "cp" if "async" in words and "bulk" not in words:
+            case Role.COPY_WAIT:
                 return self._awaited(plain, words, types)
-            case "mbarrier":
+            case Role.MBARRIER:
                 return self._met(plain, words, types)
             case _:
                 return ()
@@ -111,8 +111,7 @@ class OrderProbes:
             yield from self._together(instruction, mask)
             yield plain
             return
-        block_barrier = instruction.base in ("bar", "barrier") and "warp" not in words
-        if not block_barrier:
+        if row_of(instruction).role not in (Role.BARRIER, Role.CLUSTER):
             yield plain
             yield from self.warp_met(mask)
             return
@@ -137,7 +136,8 @@ class OrderProbes:
 
         What ptxas 13.0 makes of it lets lanes that come apart through too early (seen on an H200).
         """
-        if mask == "all" and barrier.base == "barrier" and not {"aligned", "warp"} & {*barrier.modifiers}:
+        one_by_one = row_of(barrier).name == "barrier" and "aligned" not in barrier.modifiers
+        if mask == "all" and one_by_one:
             yield Verbatim("\tbar.warp.sync -1;")
 
     def warp_met(self, mask: str | None) -> Iterator[Statement]:
@@ -167,10 +167,10 @@ class OrderProbes:
         tells, learns = (Verbatim(_tells(releases)),), (Verbatim(_learns()),)
         if blocks:
             learns = (Verbatim(probes.with_address("clsp_learn", "%clsp_held")), *learns)
-        if instruction.base == "ld":
+        if site.mode is Mode.ATOMIC_READ:
             return (where, *(Verbatim(_NOT_HELD),) * blocks), learns
         quiet = Label("$" + self.labels.new("quiet"))
-        updates = instruction.base not in ("st", "red")
+        updates = bool(results_of(instruction))  # and learns something of others
         peeked = without_change(access, quiet.name) if updates else ()
         behind = (*((quiet,) if peeked else ()), *learns) if updates else ()
         if not blocks:

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.dynamic.ptx.module import Instruction, split_operands, type_size
+from cuda_lsp.dynamic.ptx.opcodes import results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import AddressOperand, RegisterOperand, SymbolOperand, parse_address
 from cuda_lsp.dynamic.runs import PtxSite
+from cuda_lsp.model import Mode
 
 
 @frozen
@@ -34,6 +36,7 @@ class ProbedAccess:
 
 
 def address_of(instruction: Instruction) -> AddressOperand | None:
+    """Its first operand in brackets; None: it has none."""
     for part in instruction.arguments:
         if part.startswith("["):
             return parse_address(part)
@@ -50,6 +53,7 @@ def _offset_text(address: AddressOperand) -> tuple[str, int]:
 
 
 def shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    """``%a`` (b32): the address in shared memory. ``types``: of the registers there."""
     name, offset = _offset_text(address)
     wide = type_size(types.get(name, "b32")) == 8
     move = f"cvt.u32.u64 %a, {name};" if wide else f"mov.u32 %a, {name};"
@@ -57,6 +61,7 @@ def shared_address(address: AddressOperand, types: Mapping[str, str]) -> str:
 
 
 def generic_address(address: AddressOperand, types: Mapping[str, str]) -> str:
+    """``%A`` (b64): the address, as the instruction names it."""
     name, offset = _offset_text(address)
     narrow = name in types and type_size(types[name]) == 4
     move = f"cvt.u64.u32 %A, {name};" if narrow else f"mov.u64 %A, {name};"
@@ -65,7 +70,7 @@ def generic_address(address: AddressOperand, types: Mapping[str, str]) -> str:
 
 def value_hash(instruction: Instruction, types: Mapping[str, str]) -> str:
     """``%v``: 10 bits of what a store stores."""
-    value = instruction.arguments[-1] if instruction.base == "st" else ""
+    value = instruction.arguments[1] if row_of(instruction).mode is Mode.WRITE else ""
     elements = split_operands(value[1:-1]) if value.startswith("{") else (value,)
     lines: list[str] = ["mov.b32 %v, 0;"]
     for element in elements:
@@ -88,10 +93,8 @@ _ZERO = {"f32": "0f00000000", "f64": "0d0000000000000000"}
 
 def zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...]:
     """Moves of zero into what a load that was not carried out would have filled."""
-    if instruction.base not in ("ld", "ldu", "atom", "ldmatrix", "wmma"):
-        return ()
-    target = instruction.arguments[0]
-    names = split_operands(target[1:-1]) if target.startswith("{") else (target,)
+    results = "".join(results_of(instruction))
+    names = split_operands(results.strip("{}"))
     return tuple(
         f"mov.{types[name] if types[name] in _ZERO else f'b{type_size(types[name]) * 8}'} {name},"
         f" {_ZERO.get(types[name], '0')};"
@@ -101,4 +104,5 @@ def zeroed(instruction: Instruction, types: Mapping[str, str]) -> tuple[str, ...
 
 
 def predicated(moves: tuple[str, ...]) -> str:
+    """Moves that are made where ``%clsp_ok`` is false."""
     return "\t" + " ".join(f"@!%clsp_ok {move}" for move in moves)

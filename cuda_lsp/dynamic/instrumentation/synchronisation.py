@@ -9,8 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cuda_lsp.dynamic.instrumentation.functions import reached_from
+from cuda_lsp.dynamic.ptx.functions import reached_from
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxFunction, PtxModule
+from cuda_lsp.dynamic.ptx.opcodes import (
+    ORDERED,
+    STRONG,
+    Role,
+    fences_blocks,
+    is_fence,
+    results_of,
+    row_of,
+)
+from cuda_lsp.model import Mode
+
+_REGISTER = re.compile(r"%[\w$]+")
 
 
 def has_partial_order(module: PtxModule, entry: str) -> bool:
@@ -19,28 +31,26 @@ def has_partial_order(module: PtxModule, entry: str) -> bool:
         constants = literal_registers(function)
         for instruction in function.instructions():
             mask = participants(instruction, constants)
-            if (mask is not None and mask != "all") or instruction.base == "mbarrier":
+            if (mask is not None and mask != "all") or row_of(instruction).role is Role.MBARRIER:
                 return True
     return False
 
 
-_WRITE_NO_REGISTER = frozenset({"st", "red", "bar", "barrier", "bra", "ret", "exit", "membar", "fence"})
-
-
 def literal_registers(function: PtxFunction) -> dict[str, str]:
-    """Registers that are written once, with a literal."""
+    """Registers that are written once, with a literal: name → the literal."""
     values: dict[str, str] = {}
     seen: set[str] = set()
     for instruction in function.instructions():
-        if instruction.base in _WRITE_NO_REGISTER:
-            continue
-        target = instruction.operands.partition(",")[0].strip()
-        if target in seen:
-            values.pop(target, None)
-        seen.add(target)
-        if instruction.base == "mov" and re.fullmatch(r"\S+, (-?\d+|0x[0-9a-fA-F]+)", instruction.operands):
-            values[target] = instruction.arguments[1]
+        for register in _REGISTER.findall(" ".join(results_of(instruction))):
+            if register in seen:
+                values.pop(register, None)
+            elif instruction.base == "mov" and _LITERAL.fullmatch(instruction.arguments[-1]):
+                values[register] = instruction.arguments[-1]
+            seen.add(register)
     return values
+
+
+_LITERAL = re.compile(r"-?\d+|0x[0-9a-fA-F]+")
 
 
 def _is_full_mask(text: str) -> bool:
@@ -48,69 +58,61 @@ def _is_full_mask(text: str) -> bool:
 
 
 def participants(instruction: Instruction, constants: Mapping[str, str]) -> str | None:
-    """``"all"``, or the operand that says who takes part; None: synchronises nobody."""
-    words, base = instruction.modifiers, instruction.base
-    if base in ("bar", "barrier") and "warp" in words:
-        mask = instruction.arguments[0]
-    elif base in ("shfl", "vote", "match", "redux") and "sync" in words:
-        mask = instruction.arguments[-1]
-    elif base in ("bar", "barrier") and "cluster" not in words:
-        return "all" if _is_block_barrier(instruction) else "count"
-    elif base in ("mma", "movmatrix") or (base == "wmma" and "mma" in words):
-        return "all"  # products of registers; lanes of ``ldmatrix`` and the like meet before they access
-    else:
-        return None
-    mask = constants.get(mask, mask)
-    return "all" if _is_full_mask(mask) else mask
+    """``"all"``, or the operand that says who takes part; None: synchronises nobody.
+
+    ``constants``: registers that hold a literal. Lanes of ``ldmatrix`` and the like meet before they access:
+    who puts probes there sees to it.
+    """
+    match row_of(instruction).role:
+        case Role.EXCHANGE | Role.WARP_BARRIER:
+            mask = instruction.arguments[-1]
+            mask = constants.get(mask, mask)
+            return "all" if _is_full_mask(mask) else mask
+        case Role.BARRIER:
+            return "all" if _is_block_barrier(instruction) else "count"
+        case Role.PRODUCT:
+            return "all"
+        case _:
+            return None
 
 
 def _is_block_barrier(instruction: Instruction) -> bool:
     """Waits for every thread of the block: no count is given."""
     if "arrive" in instruction.modifiers:
         return False
-    values = 3 if "popc" in instruction.modifiers else 3 if "red" in instruction.modifiers else 1
-    return len(instruction.arguments) <= values and (values == 1 or len(instruction.arguments) == 3)
-
-
-_WIDE = frozenset({"gl", "sys", "gpu", "cluster"})  # scopes that other blocks are in
-
-
-def is_fence(instruction: Instruction) -> bool:
-    """Whether it orders memory accesses of its thread: not those of other proxies."""
-    return instruction.base in ("membar", "fence") and not (_WIDE | {"cta"}).isdisjoint(instruction.modifiers)
-
-
-def fences_blocks(instruction: Instruction) -> bool:
-    """Whether it is a fence that other blocks may see."""
-    return is_fence(instruction) and "cta" not in instruction.modifiers
+    count = len(instruction.arguments)  # with a result, and a predicate to reduce
+    return count == 3 if "red" in instruction.modifiers else count <= 1
 
 
 def has_order_of_blocks(module: PtxModule, entry: str) -> bool:
-    """Whether fences or ordered atomics that the entry may reach order what blocks do."""
-    for function in reached_from(module, entry):
-        for instruction in function.instructions():
-            words = set(instruction.modifiers)
-            ordered = words & {"acquire", "release", "acq_rel"} and words & {"gpu", "sys"}
-            if ordered or fences_blocks(instruction):
-                return True
-    return False
+    """Whether fences or ordered accesses that the entry may reach order what blocks do."""
+    return any(
+        fences_blocks(i) or (_is_ordered(i) and "cta" not in i.modifiers)
+        for function in reached_from(module, entry)
+        for i in function.instructions()
+    )
+
+
+def _is_ordered(instruction: Instruction) -> bool:
+    return row_of(instruction).role is Role.ACCESS and not ORDERED.isdisjoint(instruction.modifiers)
 
 
 def has_order_of_threads(module: PtxModule, entry: str) -> bool:
     """Whether fences with atomics, accesses that order, or mbarriers may order single threads."""
     code = [i for f in reached_from(module, entry) for i in f.instructions()]
-    if any(i.base == "mbarrier" for i in code):
+    if any(row_of(i).role is Role.MBARRIER for i in code):
         return True
-    updates = any(i.base in ("atom", "red") for i in code)
-    strong = updates or any(i.base in ("ld", "st") and _STRONG & set(i.modifiers) for i in code)
-    return strong and any(is_fence(i) or _ORDERED & set(i.modifiers) for i in code)
+    strong = any(_is_strong(i) for i in code)
+    return strong and any(is_fence(i) or _is_ordered(i) for i in code)
 
 
-_ORDERED = frozenset({"acquire", "release", "acq_rel"})
-_STRONG = _ORDERED | {"relaxed"}
+def _is_strong(instruction: Instruction) -> bool:
+    row = row_of(instruction)
+    atomic = row.mode is Mode.ATOMIC or not STRONG.isdisjoint(instruction.modifiers)
+    return row.role is Role.ACCESS and atomic
 
 
 def meets_in_clusters(module: PtxModule, entry: str) -> bool:
     """Whether blocks of a cluster wait for one another."""
     code = (i for f in reached_from(module, entry) for i in f.instructions())
-    return any(i.base == "barrier" and "cluster" in i.modifiers for i in code)
+    return any(row_of(i).role is Role.CLUSTER for i in code)

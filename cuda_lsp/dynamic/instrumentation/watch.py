@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from attrs import define, frozen
 
-from cuda_lsp.dynamic.instrumentation.probes import ShadowLayout
+from cuda_lsp.dynamic.instrumentation.shadow import ShadowLayout
 from cuda_lsp.model import Space
 
 MAX_SITES = 1 << 14  # what a stamp can name
@@ -38,6 +38,7 @@ class Watch:
     widths: frozenset[Space] = frozenset()
 
     def watches(self, site: int) -> bool:
+        """Whether races are looked for at a site. Sites beyond ``MAX_SITES`` fit into no stamp."""
         return site < MAX_SITES and (self.sites is None or site in self.sites)
 
 
@@ -48,5 +49,6 @@ class Labels:
     made: int = 0
 
     def new(self, stem: str) -> str:
+        """A name that no other label has."""
         self.made += 1
         return f"clsp_{stem}_{self.made}"

@@ -1,7 +1,7 @@
 """Building a program so that its launches can be checked.
 
 For the emulator its objects are linked with the stand-in runtime; for a GPU they become a shared object with
-hooks in front of the real one, which the process of ``gpu.program`` loads.
+hooks in front of the real one, which the process of ``gpu_process`` loads.
 
 The text may be an unsaved buffer, compiled as ``compile.py`` does. What is made is kept by content, the
 headers that the compiler names included. Functions of CUDA libraries that the stand-in lacks become stubs

@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Callable
 
-from cuda_lsp.dynamic.emulator.hosting import Call, Host
+from cuda_lsp.dynamic.programs.on_emulator import Call, Host
 
 ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = range(1, 7)
 _HEAD = struct.Struct("<II")

@@ -3,7 +3,7 @@
 The words follow the PTX ISA manual (chapters 4 "Syntax", 5 "State spaces, types and variables" and
 11 "Directives").  Instructions keep their operands as text and split them on demand, so that reading a
 large module is cheap and writing it back loses nothing; ``operands`` takes an operand apart.
-``ptx_reader.read_module`` makes a module, ``ptx_writer.write_module`` prints it.  Nothing here knows what
+``reader.read_module`` makes a module, ``writer.write_module`` prints it.  Nothing here knows what
 an instruction does.
 """
 
@@ -62,6 +62,7 @@ class PtxVariable:
 
     @property
     def alignment(self) -> int:
+        """Bytes; what the declaration says, else that of the type."""
         return self.align or max(1, type_size(self.type))
 
 
@@ -74,6 +75,13 @@ def type_size(name: str) -> int:
         return _SIZES[name]
     digits = name.lstrip("busf")
     return int(digits) // 8 if digits.isdigit() else 8
+
+
+ELEMENT_BITS: Mapping[str, int] = {
+    "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "s32": 32, "s8": 8, "u8": 8, "s4": 4, "u4": 4,
+    "b1": 1, "e4m3": 8, "e5m2": 8,
+}  # fmt: skip
+"""Bits of one element of a matrix, by type; several elements share a register."""
 
 
 # ------------------------------------------------------------------------------- body statements
@@ -96,6 +104,7 @@ class Instruction:
 
     @property
     def modifiers(self) -> tuple[str, ...]:
+        """The opcode's words, itself the first; ``::`` reads ``__`` (``shared__cta``)."""
         return tuple(self.opcode.replace("::", "__").split("."))
 
     @property
@@ -111,6 +120,8 @@ class Instruction:
 
 @frozen
 class Label:
+    """``name:`` in front of a statement."""
+
     name: str
 
 
@@ -208,6 +219,7 @@ class PtxFunction:
     body: tuple[Statement, ...] | None = None
 
     def instructions(self) -> Iterator[Instruction]:
+        """The body's instructions, in order."""
         return (s for s in self.body or () if isinstance(s, Instruction))
 
     def variables(self, space: str) -> Iterator[PtxVariable]:
@@ -217,6 +229,7 @@ class PtxFunction:
         )
 
     def with_body(self, body: tuple[Statement, ...]) -> PtxFunction:
+        """The function with other statements."""
         return evolve(self, body=body)
 
 
@@ -241,27 +254,17 @@ class PtxModule:
 
     @cached_property
     def entries(self) -> Mapping[str, PtxFunction]:
+        """The kernels, by mangled name."""
         return {name: f for name, f in self.functions.items() if f.entry}
 
     @cached_property
     def variables(self) -> Mapping[str, PtxVariable]:
+        """Module-scope variables by name; a definition wins over an ``extern`` declaration."""
         table: dict[str, PtxVariable] = {}
         for item in self.items:
             if isinstance(item, PtxVariable) and (item.linkage != "extern" or item.name not in table):
                 table[item.name] = item
         return table
-
-    def replacing(self, functions: Mapping[str, PtxFunction]) -> PtxModule:
-        """The module with some function definitions exchanged, by name."""
-        return evolve(
-            self,
-            items=tuple(
-                functions.get(item.name, item)
-                if isinstance(item, PtxFunction) and item.body is not None
-                else item
-                for item in self.items
-            ),
-        )
 
 
 def split_operands(text: str) -> tuple[str, ...]:

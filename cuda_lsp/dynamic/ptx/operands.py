@@ -22,6 +22,8 @@ class RegisterOperand:
 
 @frozen
 class IntegerOperand:
+    """A literal, its sign included."""
+
     value: int
 
 
@@ -51,6 +53,8 @@ class AddressOperand:
 
 @frozen
 class VectorOperand:
+    """``{%r1, %r2}``."""
+
     elements: tuple[Operand, ...]
 
 
@@ -158,3 +162,8 @@ def _address(text: str) -> AddressOperand:
     if not isinstance(operand, RegisterOperand | SymbolOperand):
         raise ValueError(f"not a PTX address: [{text}]")
     return AddressOperand(operand, offset)
+
+
+def listed(text: str) -> list[str]:
+    """The parts of a list of registers or arguments, in braces, in parentheses or bare: ``{%r1, %r2}``."""
+    return [part.strip() for part in text.strip("{}() ").split(",") if part.strip()]

@@ -13,8 +13,9 @@ from attrs import frozen
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
@@ -61,7 +62,6 @@ class Assembly:
     template: str
     constraints: tuple[str, ...]
     outputs: int
-    clobbers: tuple[str, ...]
 
 
 def parse(text: str) -> Assembly:
@@ -91,10 +91,10 @@ def parse(text: str) -> Assembly:
             at += colons
             continue
         at += 1
-    sections += [[] for _ in range(4 - len(sections))]
+    sections += [[] for _ in range(3 - len(sections))]
     template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
     outputs = sections[1]
-    return Assembly(template, (*outputs, *sections[2]), len(outputs), tuple(sections[3]))
+    return Assembly(template, (*outputs, *sections[2]), len(outputs))
 
 
 def lower(low: Lowering, node: Node) -> None:
@@ -115,7 +115,7 @@ def lower(low: Lowering, node: Node) -> None:
         line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
         match = _INSTRUCTION.match(line)
         if match is not None:
-            _instruction(low, node, match.group(1), match.group(2), assembly, outputs, values, given)
+            _instruction(low, node, match.group(1), match.group(2), assembly, values, given)
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
@@ -178,7 +178,6 @@ def _instruction(
     name: str,
     rest: str,
     assembly: Assembly,
-    outputs: list[Place],
     values: list[Value],
     given: dict[int, Expr],
 ) -> None:

@@ -22,6 +22,7 @@ from cuda_lsp.frontend.lowering.places import (
     is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import is_default
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import groups
@@ -42,6 +43,7 @@ from cuda_lsp.ir.atomics import ATOMICS
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.program import (
     FALSE,
+    AddressOf,
     Assign,
     Assume,
     AwaitCopies,
@@ -59,7 +61,7 @@ from cuda_lsp.ir.program import (
     Var,
 )
 from cuda_lsp.ir.types import INT32, UINT32, Int, Pointer
-from cuda_lsp.model import Scope
+from cuda_lsp.model import Scope, Space
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
 
@@ -89,8 +91,8 @@ def _named_barrier(call: Call) -> Value:
 
 def _warp_barrier(call: Call) -> Value:
     mask = call.scalar(0) if call.arguments else FULL_MASK
-    if isinstance(mask, Unknown):
-        mask = FULL_MASK if "clang cannot evaluate" in mask.reason else mask
+    if isinstance(mask, Unknown) and is_default(call.arguments[0]):
+        mask = FULL_MASK
     call.low.emit(Barrier(BarrierScope.WARP, call.low.site(call.node), mask=cast(mask, UINT32)))
     return call.nothing()
 
@@ -217,9 +219,6 @@ def _pointer_integer(call: Call) -> Value:
 
 
 def _malloc(call: Call) -> Value:
-    from cuda_lsp.ir.program import AddressOf
-    from cuda_lsp.model import Space
-
     call.values()
     low = call.low
     array = low.array(

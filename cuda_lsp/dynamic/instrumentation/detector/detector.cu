@@ -1,4 +1,4 @@
-// The detector's slow paths: what an instrumented kernel calls when a probe (`probes.py`) cannot decide alone.
+// The detector's slow paths: what an instrumented kernel calls when a probe (`shared_probe.py`) cannot decide alone.
 // Here stand what it keeps and what a stamp says; each part that is included below has one idea.
 //
 // Theory: a shadow cell a granule of memory holds the last writer, two readers and one atomic of the current

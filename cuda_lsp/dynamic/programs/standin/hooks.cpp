@@ -1,6 +1,6 @@
 // Linked into a program whose kernels are checked on a GPU, in front of the real runtime (ld's --wrap).
 //
-// The program is a shared object in a process of ours (`gpu_program.py`). Each launch asks a callback first,
+// The program is a shared object in a process of ours (`gpu_process.py`). Each launch asks a callback first,
 // which runs the instrumented kernel in its place and answers 1, or answers 0: then the launch goes on as it
 // is. Allocations are remembered, so that the detector knows which memory there is.
 

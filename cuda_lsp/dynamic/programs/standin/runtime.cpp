@@ -5,7 +5,7 @@
 // plain copies and managed or pinned memory needs nothing. Everything happens in the order of the calls;
 // streams and events only keep time. Launches go to the emulator over a socket and return when it is done.
 //
-// Protocol (see `program_channel.py`): request u32 kind, u32 length, body; answer the same. One at a time.
+// Protocol (see `channel.py`): request u32 kind, u32 length, body; answer the same. One at a time.
 
 #include <cuda_runtime_api.h>
 #include <errno.h>

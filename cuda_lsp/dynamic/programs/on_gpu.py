@@ -1,4 +1,4 @@
-"""Starts the process that is a program on the GPU (``program``) and collects what it says.
+"""Starts the process that is a program on the GPU (``gpu_process``) and collects what it says.
 
 The program's output goes to a file of ours; messages come over a pipe, each a pickle behind its length, so
 that all that was seen before a crash is kept.
@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import pickle
 import select
-import struct
 import subprocess
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from attrs import define, field, frozen
 
@@ -24,8 +23,9 @@ from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
+from cuda_lsp.dynamic.messages import complete
 from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
-from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of
+from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods
 from cuda_lsp.dynamic.runs import PtxSite
 
 Progress = Callable[[str], None]
@@ -104,11 +104,11 @@ def run_on_gpu(
         given.write(task)
         given.seek(0)
         child = subprocess.Popen(
-            python_command("cuda_lsp.dynamic.gpu.program", str(writes)), cwd=NEUTRAL_FOLDER,
+            python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
             stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
         )  # fmt: skip
         os.close(writes)
-        overdue = _listen(said, seen, child, time.monotonic() + job.deadline, progress)
+        stopped = _listen(said, seen, child, output, time.monotonic() + job.deadline, progress)
         child.wait()
         text = end_of(output)
     return ProgramResult(
@@ -117,38 +117,38 @@ def run_on_gpu(
         checks={name: seen.check(name) for name in seen.checked},
         launches=seen.launches,
         device=seen.device,
-        problem=_problem(child.returncode, overdue, seen),
+        problem=stopped or _problem(child.returncode, seen),
         notes=tuple(f"{name}: {why}" for name, why in seen.problems.items()),
     )
 
 
 def _listen(
-    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], deadline: float, progress: Progress
-) -> bool:
-    """Until the program hangs up; whether it had to be stopped."""
+    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], output: IO[bytes], deadline: float,
+    progress: Progress,
+) -> str | None:  # fmt: skip
+    """Until the program hangs up or ends; why it had to be stopped."""
     os.set_blocking(said.fileno(), False)
     buffer = bytearray()
     while True:
         ready, _, _ = select.select([said], [], [], 0.05)
-        if time.monotonic() > deadline:
+        late = time.monotonic() > deadline
+        if late or floods(output):
             child.kill()
-            return True
+            return OVERDUE if late else FLOOD
         if not ready:
+            if child.poll() is not None:
+                return None  # what it forked may hold the line
             continue
         part = os.read(said.fileno(), 1 << 16)
         if not part:
-            return False
+            return None
         buffer += part
-        while len(buffer) >= 8 and len(buffer) >= 8 + struct.unpack_from("<Q", buffer)[0]:
-            (length,) = struct.unpack_from("<Q", buffer)
-            seen.take(pickle.loads(buffer[8 : 8 + length]))
-            del buffer[: 8 + length]
+        for message in complete(buffer):
+            seen.take(message)
             progress(f"running ({seen.launches} launches)")
 
 
-def _problem(status: int, overdue: bool, seen: _Seen) -> str | None:
-    if overdue:
-        return OVERDUE
+def _problem(status: int, seen: _Seen) -> str | None:
     if status < 0:
         return crash(status)
     if status == FAULT and seen.problems:

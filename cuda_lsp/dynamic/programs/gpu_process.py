@@ -1,10 +1,10 @@
 """The process in which a whole program runs on the GPU, its kernels instrumented launch by launch.
 
-``python -m cuda_lsp.dynamic.gpu.program FD``: reads a ``Task`` from stdin, writes what it sees to the file
-descriptor, and becomes the program: its exit status is the program's. The program is a shared object; its
-launches come here first (``standin/hooks.cpp``). A launch that is checked runs the instrumented kernel on the
-program's own memory, in the same CUDA context; all others run as they are. Kernels must not have side effects
-twice, so races are looked for in one launch and bank conflicts in another.
+Started by ``on_gpu``: reads a ``Task`` from stdin, writes what it sees to a file descriptor, and becomes the
+program: its exit status is the program's. The program is a shared object; its launches come here first
+(``standin/hooks.cpp``). A launch that is checked runs the instrumented kernel on the program's own memory, in
+the same CUDA context; all others run as they are. Kernels must not have side effects twice, so races are
+looked for in one launch and bank conflicts in another.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.gpu.device import GridTooLarge
 from cuda_lsp.dynamic.gpu.engine import open_primary
-from cuda_lsp.dynamic.gpu.hosting import FAULT, Said, Task
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.memory import HostMemory
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
-from cuda_lsp.dynamic.instrumentation.functions import calls_stored_pointers, keeps_functions
+from cuda_lsp.dynamic.messages import send
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
+from cuda_lsp.dynamic.programs.on_gpu import FAULT, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
+from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sampling import spread_blocks
-from cuda_lsp.dynamic.worker import send
 from cuda_lsp.model import LaunchConfig
 
 _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
@@ -68,6 +68,7 @@ class Hosted:
                     self.wanted[entry] = kernel, plain, optimised
 
     def say(self, message: Said) -> None:
+        """Send a message to the parent."""
         send(self.answers, message)
 
     def end(self, unused: object) -> None:

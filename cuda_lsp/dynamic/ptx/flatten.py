@@ -12,10 +12,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.dynamic.ptx.functions import pointed_to
 from cuda_lsp.dynamic.ptx.module import (
     Declaration,
     Instruction,
@@ -30,7 +31,7 @@ from cuda_lsp.dynamic.ptx.module import (
     TargetList,
     type_size,
 )
-from cuda_lsp.dynamic.ptx.operands import SymbolOperand, parse_address
+from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
 
 _MAX_NESTING = 100
 MAX_DEPTH = 12  # calls of one function inside one another
@@ -231,9 +232,9 @@ class _Inliner:
         arguments = list(code.arguments)
         returns: list[str] = []
         if arguments and arguments[0].startswith("("):
-            returns = _listed(arguments.pop(0))
+            returns = listed(arguments.pop(0))
         callee_name = arguments[0]
-        given = _listed(arguments[1]) if len(arguments) > 1 and arguments[1].startswith("(") else []
+        given = listed(arguments[1]) if len(arguments) > 1 and arguments[1].startswith("(") else []
         callee = self.module.functions.get(callee_name)
         if callee_name in EXTERNAL:
             return False
@@ -287,7 +288,8 @@ class _Inliner:
             self.kernel.instructions.append(FlatInstruction(made, function, index, outside))
 
         if self.pointed is None:
-            self.pointed = tuple(_pointed_to(self.module))
+            taken = pointed_to(self.module)
+            self.pointed = tuple(f for name, f in self.module.functions.items() if name in taken)
         for number, callee in enumerate(self.pointed):
             if [p.size for p in callee.returns] != sizes[0] or [p.size for p in callee.params] != sizes[1]:
                 continue
@@ -314,18 +316,6 @@ def _passed(
 def function_address(name: str) -> int:
     """The emulator's address of a function: the same in every build, where no memory is."""
     return 1 << 40 | zlib.crc32(name.encode()) << 3
-
-
-def _pointed_to(module: PtxModule) -> Iterator[PtxFunction]:
-    """Functions whose address is taken."""
-    texts = [v.initialiser or "" for v in module.variables.values()]
-    texts += [
-        i.operands for f in module.functions.values() for i in f.instructions() if i.base in ("mov", "cvta")
-    ]
-    taken = {name for text in texts for name in _NAME.findall(text)}
-    for name, function in module.functions.items():
-        if name in taken and function.body is not None and not function.entry:
-            yield function
 
 
 def distinct_labels(body: Sequence[Statement]) -> Sequence[Statement]:
@@ -364,10 +354,6 @@ def distinct_labels(body: Sequence[Statement]) -> Sequence[Statement]:
     return [renamed(statement, at) for statement, at in zip(body, inside, strict=True)]
 
 
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.strip("() ").split(",") if part.strip()]
-
-
 def element_types(code: Instruction) -> tuple[str, int]:
     """The element type and vector length of a memory instruction (``ld.v2.f32`` → ``f32``, 2)."""
     words = code.modifiers
@@ -376,5 +362,6 @@ def element_types(code: Instruction) -> tuple[str, int]:
 
 
 def access_bytes(code: Instruction) -> int:
+    """Bytes that one thread touches: all elements of a vector together."""
     kind, count = element_types(code)
     return type_size(kind) * count

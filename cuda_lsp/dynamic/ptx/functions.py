@@ -23,6 +23,7 @@ def reached_from(module: PtxModule, entry: str) -> list[PtxFunction]:
 
 
 def callees(function: PtxFunction) -> Iterator[str]:
+    """What its calls name: functions, and their arguments among them."""
     for instruction in function.instructions():
         if instruction.base == "call":
             yield from instruction.arguments

@@ -1,0 +1,79 @@
+"""A translated kernel: basic blocks as Python functions, and what threads wait for between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import define, field, frozen
+
+from cuda_lsp.dynamic.ptx.flatten import FlatKernel
+from cuda_lsp.dynamic.ptx.module import PtxModule
+
+Run = Callable[[Any, list[Any], Any], Any]
+"""A block: (the services, the registers that outlive it, the threads that execute it or None for all) → its
+condition, the number of its target in a table, or None."""
+
+
+@frozen
+class Wait:
+    """Lanes wait at the start of a block: ``mask`` names them (constant, or a register's number).
+
+    ``anywhere``: any other such wait of the warp will do (``bar.warp.sync``), not only this one.
+    """
+
+    mask: int | None
+    register: int = -1
+    anywhere: bool = False
+
+
+@frozen
+class BarrierOp:
+    """A block barrier: operands as PTX texts of constants or register numbers. ``arrive``: does not wait.
+
+    ``reduce``: ``popc``, ``and`` or ``or`` over a predicate, its result register in ``result``.
+    """
+
+    id: int | str
+    count: int | str | None
+    arrive: bool = False
+    reduce: str | None = None
+    predicate: str | None = None
+    result: str | None = None
+
+
+@frozen
+class Block:
+    """``kind``: how it ends: next, jump, branch, table, exit, barrier. ``last``: its last instruction.
+
+    ``leads_back``: to itself or to an earlier block.
+    """
+
+    run: Run
+    kind: str
+    targets: tuple[int, ...] = ()
+    wait: Wait | None = None
+    barrier: BarrierOp | None = None
+    last: int = 0
+    leads_back: bool = False
+
+
+@define
+class Program:
+    """A translated kernel. ``sites``: instruction number → (function, index) of the module, and its calls.
+
+    ``grid_wide``: it asks for the workspace of a cooperative launch: all its blocks must run together.
+    ``polls``: threads may wait for one another in a loop. ``fetches``: it reads textures.
+    """
+
+    kernel: FlatKernel
+    module: PtxModule
+    blocks: list[Block]
+    registers: list[str]  # how each register that outlives its block is stored
+    numbers: Mapping[str, int]
+    sites: list[tuple[str, int, tuple[tuple[str, int], ...]]] = field(
+        factory=list[tuple[str, int, tuple[tuple[str, int], ...]]]
+    )
+    grid_wide: bool = False
+    polls: bool = False
+    fetches: bool = False

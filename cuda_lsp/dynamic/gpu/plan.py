@@ -1,0 +1,187 @@
+"""What is watched of a launch and how large its shadow gets: decided before anything lies on the device."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from attrs import define, evolve, field
+
+from cuda_lsp.dynamic.gpu import records
+from cuda_lsp.dynamic.gpu.device import Device
+from cuda_lsp.dynamic.instrumentation.preparation import finest_granule, shared_variables
+from cuda_lsp.dynamic.instrumentation.shadow import CELL_BYTES, ShadowLayout
+from cuda_lsp.dynamic.instrumentation.synchronisation import (
+    has_order_of_blocks,
+    has_order_of_threads,
+    has_partial_order,
+    meets_in_clusters,
+)
+from cuda_lsp.dynamic.instrumentation.watch import Watch
+from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
+from cuda_lsp.dynamic.ptx.functions import reached_from
+from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
+from cuda_lsp.dynamic.runs import WARP, KernelRun, PtxSite, SiteKind
+from cuda_lsp.model import Space
+
+_ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
+_KNOWLEDGE_WORDS = 1024 + 512
+_ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
+_WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
+_RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
+MEMORY_SHARE = 0.5  # of the free device memory, for shadows
+
+
+class Order(Enum):
+    """What orders accesses of different blocks: nothing, something, or something we lose sight of."""
+
+    NONE = 0
+    FOLLOWED = 1
+    UNKNOWN = 2
+
+
+@define(slots=False)
+class Plan:
+    """Of one launch. ``known``: allocations of its program. ``layout``: of each block's shadow.
+
+    ``dynamic``: bytes of dynamic shared memory that the launch gets; ``static_bound``: of static memory, at
+    most. ``blocks``: the linear numbers of those that are checked; ``total_blocks``: of the grid. ``names``:
+    the kernel's shared variables. ``partial``: some barrier leaves threads out. ``cooperative``: the kernel
+    asks for what only a cooperative launch has, a place where all blocks meet.
+    """
+
+    device: Device
+    request: KernelRun
+    module: PtxModule
+    known: int = 0
+    not_covered: list[str] = field(factory=list[str])
+
+    def __attrs_post_init__(self) -> None:
+        request, module = self.request, self.module
+        functions = reached_from(module, request.entry)
+        self.cooperative = any("%envreg" in i.operands for f in functions for i in f.instructions())
+        self.total_blocks = blocks_of(request)
+        self.partial = has_partial_order(module, request.entry)
+        self.layout = self._shadow_layout()
+        self.blocks = self._chosen_blocks()
+        self.order = self._order_of_blocks()
+        self.names = tuple(v.name for v in shared_variables(module, request.entry))
+
+    def watch(self) -> Watch:
+        """What the probes are to look at."""
+        request = self.request
+        global_races = request.races and any(
+            s.kind in _ACCESSES and s.space in (None, Space.GLOBAL) for s in request.sites
+        )
+        return Watch(
+            entry=request.entry,
+            layout=self.layout,
+            control=records.control_offsets(),
+            names=self.names,
+            sites=request.watch,
+            races=request.races and self._watches_anything(),
+            global_races=global_races,
+            banks=request.banks,
+            ranges=self._range_bound(),
+            sampled=len(self.blocks) < self.total_blocks,
+            order=self.order is Order.FOLLOWED,
+            resident=self._resident,
+            widths=spaces_of_widths(watched_sites(request)),
+        )
+
+    @property
+    def _resident(self) -> int:
+        """Blocks that a multiprocessor is to hold at once: of a grid that meets, all must find a place."""
+        threads, wanted = self.layout.threads, _WANTED_THREADS // self.layout.threads
+        if self.cooperative:
+            wanted = max(wanted, -(-self.total_blocks // self.device.multiprocessors))
+        return max(1, min(wanted, _MOST_THREADS // threads, _MOST_BLOCKS))
+
+    @property
+    def _shared_room(self) -> int:
+        """Bytes of shared memory that a block may take."""
+        if not self.cooperative:
+            return self.device.shared_limit
+        together = -(-self.total_blocks // self.device.multiprocessors)
+        return self.device.shared_limit // together - _RESERVED_SHARED
+
+    def _range_bound(self) -> int:
+        buffers = {id(buffer) for a in self.request.arguments for _, buffer in a.pointers}
+        variables = (v for v in self.module.variables.values() if v.space == "global" and v.size)
+        return min(len(buffers) + self.known + sum(1 for _ in variables) + 1, records.RANGES)
+
+    def _watches_anything(self) -> bool:
+        return self.request.watch is None or bool(self.request.watch)
+
+    def _shadow_layout(self) -> ShadowLayout:
+        request, sites = self.request, self.request.sites
+        atomics = any(s.atomic and s.space in (None, Space.SHARED) for s in sites)
+        variables = shared_variables(self.module, request.entry)
+        self.static_bound = sum(-(-v.size // 16) * 16 + v.alignment for v in variables)
+        layout = ShadowLayout(
+            block=request.launch.block,
+            user_dynamic=request.launch.dynamic_shared or 0,
+            granule_shift=finest_granule(watched_sites(request), (None, Space.SHARED)),
+            atomics=atomics,
+            copies=any(row_named(s.opcode).role is Role.COPY for s in sites),
+            clocks=request.races and has_order_of_threads(self.module, request.entry),
+        )
+        self.dynamic = layout.dynamic_bytes(self.static_bound)
+        if self.static_bound + self.dynamic > self._shared_room:
+            layout = evolve(layout, in_global=True)
+            self.dynamic = layout.dynamic_bytes(self.static_bound)
+        if not (request.races and self._watches_anything()):
+            self.dynamic = layout.user_dynamic
+        return layout
+
+    def _chosen_blocks(self) -> list[int]:
+        """Checked blocks, as many as their shadows fit into memory."""
+        chosen = range(self.total_blocks) if self.request.blocks is None else self.request.blocks
+        each = (4 + records.DEALINGS_BYTES + self.layout.copies * records.COPIES_BYTES) * self.layout.threads
+        if self.layout.in_global:
+            each += self.cells_stride
+        if self.layout.clocks:
+            each += records.clocks_bytes(self.layout.threads)
+        elif self.partial:
+            each += 4 * self.knowledge_stride
+        room = int(MEMORY_SHARE * self.device.free_bytes() / 2) // each
+        return [b for b in chosen if b < self.total_blocks][: max(1, room)]
+
+    @property
+    def cells_stride(self) -> int:
+        """Bytes of a block's cells, where they lie in global memory."""
+        user = self.static_bound + self.layout.stamps_offset
+        return ((user >> self.layout.granule_shift) + 16) * CELL_BYTES
+
+    @property
+    def knowledge_stride(self) -> int:
+        """Words of what the threads of a block know of barriers that leave some of them out."""
+        return _KNOWLEDGE_WORDS + 1024 * -(-self.layout.threads // WARP)
+
+    def _order_of_blocks(self) -> Order:
+        """Whether fences or ordered atomics reach other blocks, and whether there is room to follow them."""
+        if self.request.races and meets_in_clusters(self.module, self.request.entry):
+            self.not_covered.append("races between blocks: blocks of a cluster wait for one another")
+            return Order.UNKNOWN
+        if not (self.layout.clocks and has_order_of_blocks(self.module, self.request.entry)):
+            return Order.NONE
+        if len(self.blocks) <= _ORDERED_BLOCKS:
+            return Order.FOLLOWED
+        self.not_covered.append(
+            "races between blocks: what fences and atomics order is followed for at most"
+            f" {_ORDERED_BLOCKS:,} blocks"
+        )
+        return Order.UNKNOWN
+
+
+def blocks_of(request: KernelRun) -> int:
+    """Blocks of the grid."""
+    x, y, z = request.launch.grid or (1, 1, 1)
+    return x * y * z
+
+
+def watched_sites(request: KernelRun) -> tuple[PtxSite, ...]:
+    """The sites at which races are looked for."""
+    if request.watch is None:
+        return request.sites
+    return tuple(site for number, site in enumerate(request.sites) if number in request.watch)

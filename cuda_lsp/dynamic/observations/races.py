@@ -1,0 +1,211 @@
+"""Races that a run saw: which finding each one confirms, or the new finding that it is.
+
+Definitions: ``docs/semantics.md``. The instructions of one pair of source places are one race.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import evolve, frozen
+
+from cuda_lsp.dynamic.job import CheckResult, Shape, TrialResult
+from cuda_lsp.dynamic.observations.places import (
+    element_of,
+    missed,
+    observation_of,
+    overlap,
+    seen_words,
+    thread_words,
+    triple,
+)
+from cuda_lsp.dynamic.runs import WARP, PtxSite, SeenRace
+from cuda_lsp.model import (
+    Code,
+    Finding,
+    Mode,
+    Observation,
+    RaceKind,
+    Related,
+    SourceRange,
+    Space,
+    Status,
+    Witness,
+)
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
+_VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates", Mode.ATOMIC_READ: "reads"}
+
+
+@frozen
+class _Race:
+    """A race between two source places: the later one in the text second."""
+
+    early: PtxSite
+    late: PtxSite
+    kind: RaceKind
+    seen: SeenRace
+    swapped: bool  # the late site is the seen race's first
+    observation: Observation
+
+
+def races_of(result: CheckResult, trial: TrialResult) -> Iterator[_Race]:
+    """One per pair of source places and kind, with the numbers of all its instructions added up."""
+    found: dict[tuple[object, ...], _Race] = {}
+    for seen in trial.races.races:
+        first, second = (result.sites[k] for k in seen.sites)
+        if first.site is None or second.site is None:
+            continue
+        swapped = first.site.range.start > second.site.range.start
+        early, late = (second, first) if swapped else (first, second)
+        modes = seen.modes[::-1] if swapped else seen.modes
+        kind = _kind(*modes)
+        assert early.site is not None
+        assert late.site is not None
+        key = (early.site.range, late.site.range)
+        known = found.get(key)
+        pairs = seen.pairs + (known.observation.pairs if known else 0)
+        words = max(seen.words, known.observation.words if known else 0)
+        observation = observation_of(trial, result.device, pairs, words)
+        if known is not None and (known.kind is RaceKind.WAW or kind is not RaceKind.WAW):
+            found[key] = evolve(known, observation=observation)
+        else:
+            found[key] = _Race(early, late, kind, seen, swapped, observation)
+    yield from found.values()
+
+
+def _kind(early: Mode, late: Mode) -> RaceKind:
+    if not early.writes:
+        return RaceKind.WAR
+    return RaceKind.WAW if late.writes else RaceKind.RAW
+
+
+def confirm(
+    findings: list[Finding], race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: TrialResult
+) -> None:
+    """Change, in place, the finding that a race confirms, or add the one that it is."""
+    assert race.early.site is not None
+    assert race.late.site is not None
+    for k, finding in enumerate(findings):
+        if finding.code in RACES and same_pair(finding, race.early.site.range, race.late.site.range):
+            if finding.status is Status.POSSIBLE:
+                findings[k] = _certain_now(finding, _new_race(race, kernel, shapes, trial), trial)
+            elif finding.status is not Status.CONFIRMED:
+                findings[k] = _confirmed(finding, race.observation)
+            return
+    findings.append(missed(_new_race(race, kernel, shapes, trial)))
+
+
+def same_pair(finding: Finding, early: SourceRange, late: SourceRange) -> bool:
+    """Whether a finding is about these two places, in either order."""
+    ends = [finding.site.range, *(r.site.range for r in finding.related[:1])]
+    if len(ends) == 1:
+        ends *= 2
+    return (overlap(ends[0], late) and overlap(ends[1], early)) or (
+        overlap(ends[0], early) and overlap(ends[1], late)
+    )
+
+
+def _confirmed(finding: Finding, observation: Observation) -> Finding:
+    return evolve(
+        finding,
+        status=Status.CONFIRMED,
+        severity=None,
+        message=f"{finding.message}; {seen_words(observation)}",
+        observation=observation,
+        reason=None,
+    )
+
+
+def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding:
+    """A suspicion that was seen to be true: it says what was seen, not what might be.
+
+    With arguments and data of ours it may be what the program never does, so it says what it depends on.
+    """
+    ours = finding.reason is not None and not trial.trial.own_memory
+    doubt = f" with made-up inputs (depends on {finding.reason})" if ours else ""
+    return evolve(
+        finding,
+        code=seen.code,
+        status=Status.CONFIRMED,
+        severity=None,
+        message=f"{seen.message}{doubt}",
+        kind=seen.kind,
+        witness=seen.witness,
+        same_value=seen.same_value,
+        launch=seen.launch,
+        observation=seen.observation,
+        condition=None,
+        reason=None,
+    )
+
+
+def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: TrialResult) -> Finding:
+    assert race.early.site is not None
+    assert race.late.site is not None
+    seen, launch = race.seen, trial.trial.launch
+    order = (1, 0) if race.swapped else (0, 1)
+    threads = [triple(seen.threads[k], launch.block) for k in order]
+    grid = launch.grid or (1, 1, 1)
+    blocks = [triple(seen.blocks[k], grid) for k in order]
+    apart = seen.blocks[0] != seen.blocks[1]
+    array, index = element_of(seen.place, shapes, race.late.bytes)
+    shown = f"{array}[{']['.join(map(str, index))}]"
+    names = [thread_words(t, b if apart else None) for t, b in zip(threads, blocks, strict=True)]
+    modes = seen.modes[::-1] if race.swapped else seen.modes
+    actions = [f"{_VERBS[m]} {s.text}" for m, s in zip(modes, (race.early.site, race.late.site), strict=True)]
+    lanes = _between_lanes(seen, trial)
+    remedy = "no __syncwarp() orders the lanes of this warp; " if lanes else ""
+    message = (
+        f"{race.kind.value} race on {shown}: {names[1]} {actions[1]} while {names[0]} {actions[0]};"
+        f" {remedy}{seen_words(race.observation)}"
+    )
+    memory = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
+    code = Code.WARP_RACE if lanes else memory
+    own = {n: v for n, v in trial.trial.scalars.items() if n not in launch.arguments}
+    witness = Witness((threads[0], threads[1]), (blocks[0], blocks[1]) if apart else None, array, index, own)
+    return Finding(
+        code,
+        Status.CONFIRMED,
+        message,
+        kernel,
+        race.late.site,
+        (Related(race.early.site, f"the other access: {actions[0]}"),),
+        kind=race.kind,
+        witness=witness,
+        same_value=seen.same_value and race.kind is RaceKind.WAW,
+        launch=launch,
+        observation=race.observation,
+    )
+
+
+def _between_lanes(seen: SeenRace, trial: TrialResult) -> bool:
+    """Whether a ``__syncwarp`` is what is missing: the static side's rule for ``warp-race``.
+
+    Lanes of one warp of several raced, at different instructions, where no two warps raced with each other.
+    """
+    if trial.trial.launch.threads <= WARP or seen.blocks[0] != seen.blocks[1]:
+        return False
+    if seen.warp_only is not None:
+        return seen.warp_only
+
+    def within(race: SeenRace) -> bool:
+        return race.threads[0] // WARP == race.threads[1] // WARP
+
+    here = [race for race in trial.races.races if race.blocks[0] == race.blocks[1]]
+    return seen.sites[0] != seen.sites[1] and all(map(within, here))
+
+
+def judged(finding: Finding, executed: list[set[SourceRange]], device: str) -> Finding:
+    """A suspicion whose two places ran, in one run, without being seen to race."""
+    if finding.code not in RACES or finding.status not in (Status.POSSIBLE, Status.CONDITIONAL):
+        return finding
+    ends = [finding.site.range, *(r.site.range for r in finding.related[:1])]
+    if not any(all(any(overlap(end, place) for place in ran) for end in ends) for ran in executed):
+        return finding
+    return evolve(
+        finding,
+        status=Status.NOT_OBSERVED,
+        severity=None,
+        message=f"{finding.message}; not seen on {device}, which proves nothing",
+    )
