@@ -281,6 +281,7 @@ class Store:
 class Atomic:
     """An atomic operation on ``type.size`` bytes. ``var`` receives the old value.
 
+    ``releases``: it publishes what came before it (C++'s release order, or a stronger one).
     ``rewrites``: of a load that stores as well what no other statement looks at (a barrier object's state).
     """
 
@@ -291,7 +292,7 @@ class Atomic:
     type: Type
     scope: Scope
     site: Site
-    order: str = "relaxed"
+    releases: bool = False
     rewrites: bool = False
 
     @property

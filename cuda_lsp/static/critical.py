@@ -59,7 +59,6 @@ from cuda_lsp.static.execution.enumerate import facts_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
-_RELEASES = ("release", "acq_rel", "seq_cst")
 _TAKES = (AtomicOp.CAS, AtomicOp.EXCH, AtomicOp.ADD)
 
 
@@ -412,7 +411,7 @@ def _value(condition: Expr) -> int | None:
 def _scope(held: Sequence[Stmt]) -> Scope | None:
     """How far the fence before the lock is given back reaches; None: there is none."""
     release = held[-1]
-    if isinstance(release, Atomic) and release.order in _RELEASES:
+    if isinstance(release, Atomic) and release.releases:
         return release.scope
     for s in reversed(held[:-1]):
         if isinstance(s, Fence):
