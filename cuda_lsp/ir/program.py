@@ -56,6 +56,8 @@ class Axis(enum.Enum):
 
 
 class UnaryOp(enum.Enum):
+    """C semantics; NOT gives BOOL."""
+
     NEG = "-"
     NOT = "!"  # logical; result BOOL
     INV = "~"
@@ -116,12 +118,16 @@ class Var:
 
 @frozen
 class Builtin:
+    """What a built-in variable holds in the executing thread."""
+
     axis: Axis
     type: Type = UINT32
 
 
 @frozen
 class Unary:
+    """``type`` is that of the result."""
+
     op: UnaryOp
     operand: Expr
     type: Type
@@ -244,6 +250,8 @@ Expr = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unkn
 
 @frozen
 class Assign:
+    """``var = value``; both of one type."""
+
     var: Var
     value: Expr
     site: Site | None = None
@@ -297,6 +305,7 @@ class Atomic:
 
     @property
     def mode(self) -> Mode:
+        """What the access is to races."""
         return Mode.ATOMIC if self.row.writes or self.rewrites else Mode.ATOMIC_READ
 
     @property
@@ -369,6 +378,8 @@ class BarrierScope(enum.Enum):
 
 
 class BarrierPhase(enum.Enum):
+    """Which half of a barrier a statement is."""
+
     SYNC = "sync"  # arrive and wait
     ARRIVE = "arrive"
     WAIT = "wait"
@@ -403,6 +414,8 @@ class Barrier:
 
 @frozen
 class Fence:
+    """``__threadfence`` and its kin: what came before is seen first, by ``scope``."""
+
     scope: Scope
     site: Site
 
@@ -424,6 +437,8 @@ class AwaitCopies:
 
 @frozen
 class If:
+    """``if (condition) then else otherwise``; ``condition`` of type BOOL."""
+
     condition: Expr
     then: tuple[Stmt, ...]
     otherwise: tuple[Stmt, ...]
@@ -516,6 +531,8 @@ Stmt = (
 
 @frozen
 class LaunchBounds:
+    """``__launch_bounds__``: threads of a block, blocks of a multiprocessor."""
+
     max_threads: int
     min_blocks: int | None = None
 

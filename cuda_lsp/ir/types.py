@@ -19,14 +19,17 @@ class Int:
 
     @property
     def size(self) -> int:
+        """Bytes."""
         return self.bits // 8
 
     @property
     def minimum(self) -> int:
+        """The least number."""
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def maximum(self) -> int:
+        """The greatest number."""
         if self.boolean:
             return 1
         return (1 << (self.bits - self.signed)) - 1
