@@ -1,6 +1,6 @@
 """The launch-independent facts of a kernel: what matters of it, its locks, and flags that threads wait for.
 
-What such loops order is not followed (``critical`` and ``grid_barriers`` rewrite those that are understood);
+What such loops order is not followed (``rewrites`` reads those that are understood);
 accesses that they may order are not decided. A lock is taken by a compare-and-swap or exchange in a loop, and
 given back by any other store or atomic to its array. A thread waits in a loop that stores nothing, counts
 nothing, and ends when one place of memory that the kernel writes holds the right thing.

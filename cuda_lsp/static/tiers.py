@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Set
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
+from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, Dim3, Finding, KernelReport, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets
@@ -76,6 +77,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
+    for launch in kernel.launches:
+        if not accepts(settings.gpu, launch):  # told, never executed
+            _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
     unseen = looks[-1].unseen

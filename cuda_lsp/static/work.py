@@ -1,9 +1,9 @@
 """A clock that runs with the solver tier's work, not with time: a verdict must not depend on what else runs.
 
-Terms made, instructions of replays and schedules, and Z3's own count of its work (``rlimit``) are counted and told
-as *seconds*: those that the work took where the rates were measured (kernels of real code, a least-squares
-fit; for half of them it is within a fifth). The processor's time ends what the counts do not see, far beyond
-the budget.
+Terms made, instructions of replays and schedules, and Z3's own count of its work (``rlimit``) are counted and
+told as *seconds*: those that the work took where the rates were measured (kernels of real code, a
+least-squares fit; for half of them it is within a fifth). The processor's time ends what the counts do not
+see, far beyond the budget.
 
 One clock for the process, like Z3's context and the term table; ``solve`` has one thread at a time use it.
 """

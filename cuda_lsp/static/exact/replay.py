@@ -27,14 +27,6 @@ MAX_STEPS = 80_000
 _TURN = 256  # instructions between two looks at the clock
 
 
-class NeedsData(Exception):
-    """The run depends on what memory holds, or on a value nobody knows."""
-
-
-class TooLong(Exception):
-    """The run exceeds its budget of instructions."""
-
-
 Lock = tuple[Value, Scope | None]
 """Where it is, and whom its holders' fences order."""
 
@@ -84,6 +76,22 @@ class Run:
     barriers: list[PassedBarrier] = field(factory=list[PassedBarrier])
 
 
+class Cut(Exception):
+    """The thread did not come to its end; ``run``: what it did until then."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__()
+        self.run = run
+
+
+class NeedsData(Cut):
+    """The run depends on what memory holds, or on a value nobody knows."""
+
+
+class TooLong(Cut):
+    """The run exceeds its budget of instructions."""
+
+
 def replay(
     kernel: Kernel,
     thread: Thread,
@@ -109,9 +117,9 @@ def replay(
         done += steps
         work.DONE.instructions += steps
         if steps > _TURN and (done > MAX_STEPS or work.now() > until):
-            raise TooLong
+            raise TooLong(machine.run)
     if runner.status is not Status.DONE:
-        raise NeedsData
+        raise NeedsData(machine.run)
     return machine.run
 
 

@@ -62,6 +62,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
         size = min(rows, 64 if first == 0 else rows)
         stack = _stacked(machine, shape, start, steps, first, size, mask)
         machine.eval.env.update(stack)
+        machine.eval.executed_by(mask.may, mask.sure)  # no longer by the rounds of the stretch before
         condition = machine.eval.scalar(loop.condition)
         if isinstance(condition, Data):
             _data_rounds(machine, loop, shape, condition, stack, mask)
