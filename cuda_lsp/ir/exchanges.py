@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir.ops import Lanes, dtype_of
 from cuda_lsp.ir.types import Int
+from cuda_lsp.model import WARP_SIZE
 
 Flags = NDArray[np.bool_]
 Offers = Mapping[int, int]
 """What each participant offers, by lane (of a block-wide vote: by thread)."""
-
-WARP = 32
 
 
 class Reach(enum.Enum):
@@ -167,7 +166,7 @@ def source_lane(row: Exchange, lane: Any, by: Any, width: int) -> Any:
     if row.source is None or width not in (1, 2, 4, 8, 16, 32):
         return None
     first = lane & -width
-    at, within = row.source(lane, by & (WARP - 1), first, first + width - 1)
+    at, within = row.source(lane, by & (WARP_SIZE - 1), first, first + width - 1)
     return lane + (at - lane) * within
 
 
@@ -202,7 +201,7 @@ def values_of(
         return offered if isinstance(offered, int) else _shuffled(row, offered, operands, executing, threads)
     if row.numpy is None:
         return None
-    size = threads if row.reach is Reach.BLOCK else WARP
+    size = threads if row.reach is Reach.BLOCK else WARP_SIZE
     offers, part = (_groups(np.broadcast_to(x, executing.shape), threads, size) for x in (offered, executing))
     part = part[:, None, :]
     if row.masked:
@@ -220,7 +219,7 @@ def values_of(
 
 def _shuffle_operands(row: Exchange, operands: Sequence[Any]) -> tuple[Any, Any]:
     rest = operands[(row.offered or 0) + 1 :]
-    return rest[0], rest[1] if len(rest) > 1 else WARP
+    return rest[0], rest[1] if len(rest) > 1 else WARP_SIZE
 
 
 def _shuffled(
@@ -228,7 +227,7 @@ def _shuffled(
 ) -> Lanes | None:
     by, width = _shuffle_operands(row, operands)
     thread = np.arange(len(executing)) % threads
-    lane = thread % WARP
+    lane = thread % WARP_SIZE
     source = (
         source_lane(row, lane, np.asarray(by).astype(np.int64), width) if isinstance(width, int) else None
     )

@@ -13,33 +13,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
-from cuda_lsp.ir.ops import (
-    BINARY,
-    INTRINSICS,
-    UNARY,
-    convert,
-    dtype_of,
-    intrinsic_lanes,
-    may_be_undefined,
-)
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Axis,
-    Binary,
-    BinaryOp,
-    Builtin,
-    Cast,
-    Const,
-    Expr,
-    Intrinsic,
-    Offset,
-    Select,
-    Unary,
-    UnaryOp,
-    Unknown,
-    Var,
-)
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes, may_be_undefined
+from cuda_lsp.ir.program import Axis, BinaryOp, Expr, Var
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
@@ -96,7 +73,7 @@ class Evaluator:
 
     def value(self, e: Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
-        if isinstance(e, Const) and isinstance(e.value, int):
+        if isinstance(e, ir.Const) and isinstance(e.value, int):
             return e.value
         if isinstance(e, Var):
             return self._variable(e)
@@ -188,43 +165,43 @@ class Evaluator:
         return value
 
     def _compute(self, e: Expr) -> Value:
-        if isinstance(e, Binary):
+        if isinstance(e, ir.Binary):
             left = self._part(e.left)
             if not BINARY[e.op].logical:
                 return self.binary(e.op, left, self._part(e.right), e.left.type, e.type)
             right = self._where_it_counts(left, e.op is BinaryOp.AND, e.right)
             return self.binary(e.op, left, right, e.left.type, e.type)
-        if isinstance(e, Cast):
+        if isinstance(e, ir.Cast):
             return self.cast(self._part(e.operand), e.type)
-        if isinstance(e, Offset):
+        if isinstance(e, ir.Offset):
             return self.offset(self._part(e.pointer), self.as_scalar(self._part(e.bytes)))
-        if isinstance(e, Builtin):
+        if isinstance(e, ir.Builtin):
             return self._builtins[e.axis]
-        if isinstance(e, AddressOf):
+        if isinstance(e, ir.AddressOf):
             return self.address(e)
-        if isinstance(e, Select):
+        if isinstance(e, ir.Select):
             condition = self.as_scalar(self._part(e.condition))
             then, otherwise = (
                 self._where_it_counts(condition, outcome, arm)
                 for outcome, arm in ((True, e.then), (False, e.otherwise))
             )
             return self.select(condition, then, otherwise)
-        if isinstance(e, Unary):
+        if isinstance(e, ir.Unary):
             return self._unary(e)
-        if isinstance(e, Const):
+        if isinstance(e, ir.Const):
             if isinstance(e.value, int):
                 return e.value
             return self.data(("constant", e.value), f"the constant {e.value}", Spread.GRID)
-        if isinstance(e, Intrinsic):
+        if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
-        if isinstance(e, Unknown):
+        if isinstance(e, ir.Unknown):
             return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
         return self._variable(e)
 
     def _part(self, e: Expr) -> Value:
         return self._variable(e) if isinstance(e, Var) else self._compute(e)
 
-    def address(self, e: AddressOf) -> Address:
+    def address(self, e: ir.AddressOf) -> Address:
         key = ("address", e.array.id)
         known = self.remembered(key)
         if not isinstance(known, Address):
@@ -313,11 +290,11 @@ class Evaluator:
             return self.binary(op, a.offset, b.offset, operand, operand)
         return self._derived(("pointers", op), (a, b))
 
-    def _unary(self, e: Unary) -> Value:
+    def _unary(self, e: ir.Unary) -> Value:
         a = self.as_scalar(self._part(e.operand))
         operand = e.operand.type
         if isinstance(a, Data) or not isinstance(operand, Int):
-            if e.op is UnaryOp.NOT:
+            if e.op is ir.UnaryOp.NOT:
                 test = tickets.negated(a) if isinstance(a, Data) else None
                 low, high = truth_bounds(a)
                 return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
@@ -416,7 +393,7 @@ class Evaluator:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
         return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
 
-    def _intrinsic(self, e: Intrinsic) -> Value:
+    def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
         row = EXCHANGES.get(e.name)
         if row is not None:
@@ -433,7 +410,7 @@ class Evaluator:
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
 
-    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: Intrinsic) -> Value:
+    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: ir.Intrinsic) -> Value:
         """Known operands are exchanged where it is known who takes part (a shuffle does not ask)."""
         data = [o.reason for o in operands if isinstance(o, Data)]
         known = [o for o in operands if not isinstance(o, Data)]
