@@ -108,6 +108,7 @@ class Evaluator:
         return known[0]
 
     def remembered(self, key: object) -> Value | None:
+        """What was computed under this key; None: nothing."""
         known = self._memo.get(key)
         return None if known is None else known[0]
 
@@ -123,6 +124,7 @@ class Evaluator:
         return self.as_scalar(self.value(e))
 
     def as_scalar(self, value: Value) -> Scalar:
+        """The value as a number; that of a pointer is not known."""
         if isinstance(value, (Address, Choice)):
             return self.data(("number", identity(value)), "the numeric value of a pointer", Spread.GRID)
         return value
@@ -152,6 +154,7 @@ class Evaluator:
         return known
 
     def fresh(self, reason: str, spread: Spread = Spread.THREAD, **rest: Any) -> Data:
+        """A value that nothing is known of, unlike any other."""
         return self.data(("fresh", self._serial), reason, spread, **rest)
 
     def _derived(self, name: object, operands: tuple[Value, ...], **rest: Any) -> Data:
@@ -216,6 +219,7 @@ class Evaluator:
         return self._variable(e) if isinstance(e, Var) else self._compute(e)
 
     def address(self, e: AddressOf) -> Address:
+        """The array's first byte."""
         key = ("address", e.array.id)
         known = self.remembered(key)
         if not isinstance(known, Address):
@@ -224,6 +228,7 @@ class Evaluator:
         return known
 
     def binary(self, op: BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
+        """``a op b`` in every lane, with operands of type ``operand``."""
         if type(a) is int and type(b) is int and isinstance(operand, Int):
             exact = BINARY[op].exact(a, b, operand)
             return self._undefined(op, a, b) if exact is None else exact
@@ -310,6 +315,7 @@ class Evaluator:
         return UNARY[e.op].python(a, operand) if isinstance(a, int) else UNARY[e.op].numpy(a, operand)
 
     def cast(self, value: Value, type: Type) -> Value:
+        """The value converted to ``type``, in every lane."""
         if isinstance(type, Pointer) or isinstance(value, (Address, Choice)):
             return value
         if isinstance(type, Int) and type.bits <= 64:
@@ -330,6 +336,7 @@ class Evaluator:
         return self._derived(("cast", type), (value,))
 
     def offset(self, pointer: Value, by: Scalar) -> Value:
+        """The pointer moved by so many bytes."""
         if isinstance(pointer, Choice):
             moved = ((lanes, self.offset(a, by)) for lanes, a in pointer.options)
             return Choice(tuple((lanes, a) for lanes, a in moved if isinstance(a, Address)))
@@ -344,6 +351,7 @@ class Evaluator:
         return Address(pointer.array, self.as_scalar(total))
 
     def select(self, condition: Scalar, then: Value, otherwise: Value) -> Value:
+        """``condition ? then : otherwise`` in every lane."""
         if isinstance(condition, int):
             return then if condition else otherwise
         if identity(then) == identity(otherwise):

@@ -44,6 +44,7 @@ class Problem:
 
     @property
     def formula(self) -> Term:
+        """Satisfiable when the two threads race."""
         return t.and_(self.guards, self.overlap)
 
 

@@ -105,4 +105,5 @@ def replace(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Te
 
 
 def substitute(term: Term, mapping: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
+    """``term`` with the keys of ``mapping`` replaced, top down. ``memo``: of calls with one mapping."""
     return replace(term, mapping.get, memo) if mapping else term
