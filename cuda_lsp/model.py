@@ -96,6 +96,13 @@ class Scope(enum.Enum):
 # -------------------------------------------------------------------------------------- hardware
 
 
+WARP_SIZE = 32
+"""Lanes of a warp, on every GPU so far; languages and masks have it built in."""
+
+MAX_BLOCK_THREADS = 1024
+"""Threads of a block that every GPU allows."""
+
+
 @frozen
 class GpuModel:
     """Hardware facts of one architecture. Sizes in bytes."""
@@ -104,8 +111,8 @@ class GpuModel:
     compute_capability: tuple[int, int]
     banks: int = 32
     bank_bytes: int = 4
-    warp_size: int = 32
-    max_threads_per_block: int = 1024
+    warp_size: int = WARP_SIZE
+    max_threads_per_block: int = MAX_BLOCK_THREADS
     max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
     max_static_shared: int = 48 * 1024
     max_dynamic_shared: int = 99 * 1024

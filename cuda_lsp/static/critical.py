@@ -13,7 +13,7 @@ of one lock at once, and what one did there the next one sees, given a fence bef
 
 A lock is understood only when nothing else in the kernel sets its memory to another value than FREE, and no
 barrier and no way out stands inside the region. One without any fence orders nobody. Any other loop, and a
-lock whose fence stands too early, stays as it is and is what ``diagnostics.waiting`` makes of it: a doubt.
+lock whose fence stands too early, stays as it is and is what ``facts`` makes of it: a doubt.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from cuda_lsp.ir.program import (
 )  # fmt: skip
 from cuda_lsp.ir.walk import assigned, destinations, mapped, used, variables, walk
 from cuda_lsp.model import Scope
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
@@ -110,7 +110,7 @@ class _Rewriter:
         used = [s.label for s in self.facts.statements if isinstance(s, (Block, Loop))]
         used += [s.continue_label for s in self.facts.statements if isinstance(s, Loop)]
         self.labels = itertools.count(max(used, default=0) + 1)
-        self.once = assigned_once(self.facts)
+        self.once = assigned_once(self.facts.statements)
 
     # ------------------------------------------------------------------------------- rewriting
 

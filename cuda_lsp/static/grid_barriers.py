@@ -53,7 +53,7 @@ from cuda_lsp.ir.types import BOOL
 from cuda_lsp.ir.walk import pointers, stripped, used, variables, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.critical import substituted
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
@@ -66,7 +66,7 @@ def with_grid_barriers(kernel: Kernel) -> Kernel:
     facts = facts_of(kernel)
     if not facts.loops or not any(isinstance(s, Atomic) and s.op is AtomicOp.ADD for s in facts.statements):
         return kernel
-    body = _rewritten(kernel.body, facts, assigned_once(facts))
+    body = _rewritten(kernel.body, facts, assigned_once(facts.statements))
     return kernel if body is kernel.body else evolve(kernel, body=body)
 
 

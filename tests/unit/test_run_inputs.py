@@ -11,11 +11,11 @@ from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from cuda_lsp.batch import analysed_files
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.inputs import arguments, first_sizes
 from cuda_lsp.dynamic.job import CheckJob
-from cuda_lsp.static.analyze import analysed_files
-from cuda_lsp.static.run_inputs import contents_for
+from cuda_lsp.static.run_needs import contents_for
 
 
 def job(folder: Path, text: str) -> CheckJob:

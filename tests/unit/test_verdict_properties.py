@@ -20,7 +20,7 @@ from cuda_lsp.config import Settings
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
 from cuda_lsp.static.solver.witness import replay
 from cuda_lsp.static.tiers import enumerate_kernel, refined

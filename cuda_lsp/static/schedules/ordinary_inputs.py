@@ -14,8 +14,8 @@ from attrs import frozen
 from cuda_lsp.ir.program import Array, Const, Kernel
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
-from cuda_lsp.static.assumed import free_scalars, sample
 from cuda_lsp.static.data_flow import DataFlow
+from cuda_lsp.static.launches.arguments import free_scalars, sample
 
 _ROW = 2  # elements of a row
 _FEW = (16, 40)  # sizes that loops soon get over with

@@ -17,8 +17,8 @@ from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import free_scalars
 from cuda_lsp.static.data_flow import DataFlow, data_flow
+from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.schedules.code import Code, Touch, linear_code
 from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
 from cuda_lsp.static.schedules.real_memory import Memory

@@ -30,8 +30,8 @@ from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, accesses
+from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
-from cuda_lsp.static.symbolic.walk import memory_name
 
 Met = tuple[ThreadAccess, ThreadAccess]
 Memory = Callable[[Array, int], int | None]

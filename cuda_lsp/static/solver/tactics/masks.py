@@ -12,12 +12,24 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.ir.program import Var
+from cuda_lsp.static.solver.rows.stated import speaks_against_powers
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
+def powers_of_two(pair: OpenPair) -> Proved | None:
+    """Impossible for every power of two that a mask's size may be, which parameters are taken to be."""
+    p, query = pair.p, pair.query
+    masks = _mask_cases(p.formula, query.where.free)
+    if masks is None or not masks.text or speaks_against_powers(p, masks.size, query):
+        return None
+    possible = any(not query.ask_case(p, pair.facts, case) for case in masks.cases)
+    return None if possible else Proved((masks.text,))
+
+
 @frozen(eq=False)
-class Masks:
+class _Masks:
     """A formula case by case, for a ``size`` that is meant to be a power of two.
 
     ``text`` names the parameters involved; it is empty when there are none (a doubled or halved variable).
@@ -28,7 +40,7 @@ class Masks:
     text: str
 
 
-def mask_cases(formula: Term, free: Mapping[str, Var]) -> Masks | None:
+def _mask_cases(formula: Term, free: Mapping[str, Var]) -> _Masks | None:
     """``x & (size - 1)``: the size is meant to be a power of two. The formula case by case, if so.
 
     In each case the masked value is ``x mod size`` for one constant size, free of bit operators; sizes
@@ -49,7 +61,7 @@ def mask_cases(formula: Term, free: Mapping[str, Var]) -> Masks | None:
         if last:
             break
     named = dict.fromkeys(p.args[0] for p in t.subterms(size) if p.op is Op.SYMBOL and p.args[0] in free)
-    return Masks(size, cases, f"{' and '.join(f'`{n}`' for n in named)} a power of two" if named else "")
+    return _Masks(size, cases, f"{' and '.join(f'`{n}`' for n in named)} a power of two" if named else "")
 
 
 def _masked(part: Term) -> tuple[Term, Term] | None:

@@ -9,39 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Kernel, Var
-from cuda_lsp.ir.walk import expressions, subexpressions
-from cuda_lsp.static.execution.enumerate import facts_of
+from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel, Var
+from cuda_lsp.ir.walk import expressions, stripped, subexpressions, walk
+from cuda_lsp.model import MAX_BLOCK_THREADS
+from cuda_lsp.static import budgets
+from cuda_lsp.static.launches.coordinates import BLOCK_AXES, THREAD_AXES
 from cuda_lsp.static.slicing import assigned_once
 
-_AXES = {
-    Axis.BID_X: Axis.TID_X,
-    Axis.BID_Y: Axis.TID_Y,
-    Axis.BID_Z: Axis.TID_Z,
-}
-_MOST = 1024
-_DEPTH = 6
+_AXES = dict(zip(BLOCK_AXES, THREAD_AXES, strict=True))
 
 
 @lru_cache(maxsize=4)  # as ``facts_of``
 def block_strides(kernel: Kernel) -> Mapping[Axis, int]:
     """For axes of ``threadIdx``: how many threads of the block the kernel counts on."""
-    facts = facts_of(kernel)
-    values = assigned_once(facts)
+    values = assigned_once(walk(kernel.body))
     found: dict[Axis, int] = {}
     for e in subexpressions(expressions(kernel.body)):
-        for axis, extent in _in(e, values):
-            found[axis] = min(extent, found.get(axis, extent))
+        if isinstance(e, Binary) and e.op is BinaryOp.ADD:
+            terms = list(_terms(e, values, budgets.MOST_INDIRECTIONS))
+            threads = {t.axis for t in terms if isinstance(t, Builtin)}
+            for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
+                if axis in threads and 1 < extent <= MAX_BLOCK_THREADS:
+                    found[axis] = min(extent, found.get(axis, extent))
     return found
-
-
-def _in(e: Expr, values: Mapping[Var, Expr]) -> Iterator[tuple[Axis, int]]:
-    if isinstance(e, Binary) and e.op is BinaryOp.ADD:
-        terms = list(_terms(e, values, _DEPTH))
-        threads = {t.axis for t in terms if isinstance(t, Builtin)}
-        for axis, extent in filter(None, (_blocks(t, values) for t in terms)):
-            if axis in threads and 1 < extent <= _MOST:
-                yield axis, extent
 
 
 def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:
@@ -56,14 +46,12 @@ def _terms(e: Expr, values: Mapping[Var, Expr], depth: int) -> Iterator[Expr]:
 
 def _plain(e: Expr, values: Mapping[Var, Expr]) -> Expr:
     """Without casts, and variables that hold one value."""
-    for _ in range(_DEPTH):
+    for _ in range(budgets.MOST_INDIRECTIONS):
+        e = stripped(e)
         known = values.get(e) if isinstance(e, Var) else None
-        if isinstance(e, Cast):
-            e = e.operand
-        elif known is not None:
-            e = known
-        else:
+        if known is None:
             break
+        e = known
     return e
 
 
@@ -78,6 +66,3 @@ def _blocks(e: Expr, values: Mapping[Var, Expr]) -> tuple[Axis, int] | None:
         return None
     count = int(right.value)
     return _AXES[left.axis], count if e.op is BinaryOp.MUL else 1 << min(count, 20)
-
-
-__all__ = ["block_strides"]

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.rows import Columns, Pitch, unit_of
+from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, unit_of
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, shared_level
-from cuda_lsp.static.symbolic.digits import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _ANY = 1 << 20
@@ -99,7 +99,7 @@ class _Said:
     def reached(self, facts: Term, *cases: Term) -> bool:
         """The accesses may be reached in this case, for all that linear arithmetic shows."""
         formula = t.and_(facts, self.p.guards, *cases)
-        complete = self.query.complete(formula, self.p, shared_level(self.p.pair.relation))
+        complete = self.query.complete(formula, self.p)
         return not self.query.refutes_quickly(complete)
 
     def admits(self, case: Term) -> bool:

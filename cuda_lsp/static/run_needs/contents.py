@@ -1,9 +1,7 @@
-"""What a kernel asks of its buffers when it runs on its own: sizes, valid indices, contents for a condition.
+"""Contents of buffers that make a race's conditions true: one value for all elements of each array.
 
-Sizes come from an execution under the launch and its scalars (``enumerate``). Values that a kernel reads and
-uses as indices are followed through its assignments as linear terms. For a finding under conditions on data,
-one value for each array is searched that makes the conditions in front of both accesses true. All three are
-proposals: a run shows whether they fit.
+What the conditions in front of both accesses read is followed through assignments, and values near the
+numbers that they name are tried, the smallest first.
 """
 
 from __future__ import annotations
@@ -14,167 +12,24 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from attrs import define, field, frozen
 
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.ops import BINARY, UNARY
-from cuda_lsp.ir.program import (
-    Array,
-    Assign,
-    Atomic,
-    Axis,
-    Binary,
-    BinaryOp,
-    Block,
-    Builtin,
-    Cast,
-    Const,
-    Copy,
-    Expr,
-    If,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Offset,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    Var,
-)
+from cuda_lsp.ir.program import Array, BinaryOp, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Float, Int
-from cuda_lsp.ir.walk import operands, pointers, subexpressions, used, variables, walk
-from cuda_lsp.model import Dim3, Finding, GpuModel, LaunchConfig, Space
-from cuda_lsp.static.execution.enumerate import execute, facts_of
-from cuda_lsp.static.execution.trace import Budget, Trace, array_bytes, spread_out
-from cuda_lsp.static.execution.values import Data
+from cuda_lsp.ir.walk import operands, pointers, used, variables
+from cuda_lsp.model import Dim3, Finding
+from cuda_lsp.static import budgets
+from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.launches.coordinates import THREAD_AXES
 from cuda_lsp.static.slicing import Slice
 
-_BUDGET = Budget(milliseconds=60.0)
-_MOST_TRIED = 4000
-_MOST_VALUES = 16
-_ARITHMETIC: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
+_OF_FLOATS: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
     BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
     BinaryOp.LT: operator.lt, BinaryOp.LE: operator.le, BinaryOp.GT: operator.gt, BinaryOp.GE: operator.ge,
     BinaryOp.EQ: operator.eq, BinaryOp.NE: operator.ne, BinaryOp.MIN: min, BinaryOp.MAX: max,
 }  # fmt: skip
-
-_TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
-
-# ------------------------------------------------------------------------------------------ sizes
-
-
-def buffer_bytes(
-    kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], gpu: GpuModel
-) -> dict[str, int]:
-    """Bytes that accesses of the first and last block reach, by pointer parameter. The grid is known."""
-    x, y, z = launch.grid or (1, 1, 1)
-    blocks = tuple(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1)]))
-    needed: dict[str, int] = {}
-    for array, end in _ends(execute(kernel, launch, arguments, gpu, _BUDGET, blocks=blocks)):
-        if array.param is not None:
-            needed[array.param.name] = max(end, needed.get(array.param.name, 0))
-    return needed
-
-
-def _ends(trace: Trace) -> Iterator[tuple[Array, int]]:
-    for path in trace.paths:
-        for access in path.accesses:
-            yield access.array, _end(access.offset, access.size, access.may)
-        for load, array, offset, flags in path.reads.values():
-            yield array, _end(offset, load.type.size, flags)
-
-
-def _end(offset: Any, size: int, lanes: Any) -> int:
-    """The byte behind the furthest one of an access; 0: not known."""
-    if isinstance(offset, Data):
-        offset = offset.high
-    if offset is None:
-        return 0
-    flags = np.asarray(lanes)
-    reached = spread_out(offset, flags.shape)
-    reached = reached[np.broadcast_to(flags, reached.shape)]
-    return int(reached.max()) + size if reached.size else 0
-
-
-# --------------------------------------------------------------------------- values used as indices
-
-
-def index_limits(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
-    """Below what the elements of pointer parameters must stay to index arrays of known size, by parameter."""
-    facts = facts_of(kernel)
-    terms = _Terms(facts)
-    for _ in range(2):  # twice: a loop may carry a value round
-        for statement in walk(kernel.body):
-            terms.take(statement)
-    limits: dict[str, int] = {}
-    for statement in walk(kernel.body):
-        for pointer in pointers(statement):
-            sizes = [array_bytes(a, launch) for a in facts.roots(pointer) if a.space is Space.SHARED]
-            known = [size for size in sizes if size]
-            for array, factor in terms.of(pointer).items() if known else ():
-                if array.param is not None and factor:
-                    limit = _limit(min(known) // abs(factor), launch.threads, pointer)
-                    limits[array.param.name] = min(limit, limits.get(array.param.name, limit))
-    return limits
-
-
-def _limit(elements: int, threads: int, pointer: Expr) -> int:
-    """``elements`` less what a thread's own number may add."""
-    if any(isinstance(part, Builtin) for part in subexpressions((pointer,))):
-        elements = elements - threads + 1 if elements >= threads else elements // 2
-    return max(1, elements)
-
-
-@define
-class _Terms:
-    """For variables and expressions: the arrays whose elements they are linear in, with factors."""
-
-    facts: Slice
-    known: dict[int, dict[Array, int]] = field(factory=dict[int, dict[Array, int]])
-
-    def take(self, s: Stmt) -> None:
-        if isinstance(s, Load) and s.var is not None:
-            roots = self.facts.roots(s.pointer)
-            if len(roots) == 1:
-                self._add(s.var, dict.fromkeys(roots, 1))
-        elif isinstance(s, Assign):
-            self._add(s.var, self.of(s.value))
-
-    def _add(self, var: Var, terms: Mapping[Array, int]) -> None:
-        mine = self.known.setdefault(var.id, {})
-        for array, factor in terms.items():
-            mine[array] = max(factor, mine.get(array, factor), key=abs)
-
-    def of(self, e: Expr) -> Mapping[Array, int]:
-        if isinstance(e, Var):
-            return self.known.get(e.id, {})
-        if isinstance(e, Cast):
-            return self.of(e.operand)
-        if isinstance(e, Select):
-            return {**self.of(e.otherwise), **self.of(e.then)}
-        if isinstance(e, Offset):
-            return _sum(self.of(e.pointer), self.of(e.bytes), 1)
-        if not isinstance(e, Binary):
-            return {}
-        left, right = self.of(e.left), self.of(e.right)
-        if e.op in (BinaryOp.ADD, BinaryOp.SUB):
-            return _sum(left, right, 1 if e.op is BinaryOp.ADD else -1)
-        if e.op is BinaryOp.MUL and isinstance(e.right, Const):
-            return {array: factor * int(e.right.value) for array, factor in left.items()}
-        if e.op is BinaryOp.MUL and isinstance(e.left, Const):
-            return {array: factor * int(e.left.value) for array, factor in right.items()}
-        if e.op is BinaryOp.SHL and isinstance(e.right, Const):
-            return {array: factor << int(e.right.value) for array, factor in left.items()}
-        return {}  # masks and remainders keep the value small by themselves
-
-
-def _sum(a: Mapping[Array, int], b: Mapping[Array, int], sign: int) -> dict[Array, int]:
-    return {array: a.get(array, 0) + sign * b.get(array, 0) for array in {**a, **b}}
-
-
-# ------------------------------------------------------------------------ contents for a condition
 
 
 class _NotKnown(Exception):
@@ -187,7 +42,7 @@ def contents_for(kernel: Kernel, finding: Finding, arguments: Mapping[str, int])
     Empty: there are no such conditions, or none that a value for each array fulfils. Arrays that the accesses
     are indexed by are left out: equal indices would make a race of every scatter.
     """
-    search = _Search(kernel, facts_of(kernel), arguments)
+    search = _Search(kernel, data_flow(kernel).slice, arguments)
     witness = finding.witness
     early, late = witness.threads if witness else ((0, 0, 0), (0, 0, 0))
     places = [(finding.site.range, late), *((other.site.range, early) for other in finding.related[:1])]
@@ -225,19 +80,19 @@ def _placed(statements: Sequence[Stmt], held: tuple[_Guard, ...], orders: Iterat
     for s in statements:
         order = next(orders)
         yield _Placed(s, order, held)
-        if isinstance(s, If):
+        if isinstance(s, ir.If):
             yield from _placed(s.then, (*held, _Guard(s.condition, True, order)), orders)
             yield from _placed(s.otherwise, (*held, _Guard(s.condition, False, order)), orders)
             if _leaves(s.then) or _leaves(s.otherwise):
                 held = (*held, _Guard(s.condition, not _leaves(s.then), order))
-        elif isinstance(s, Loop):
+        elif isinstance(s, ir.Loop):
             yield from _placed((*s.test, *s.body, *s.step), (*held, _Guard(s.condition, True, order)), orders)
-        elif isinstance(s, Block):
+        elif isinstance(s, ir.Block):
             yield from _placed(s.body, held, orders)
 
 
 def _leaves(statements: Sequence[Stmt]) -> bool:
-    return bool(statements) and isinstance(statements[-1], Leave)
+    return bool(statements) and isinstance(statements[-1], ir.Leave)
 
 
 @define
@@ -253,9 +108,9 @@ class _Search:
     def __attrs_post_init__(self) -> None:
         for placed in _placed(self.kernel.body, (), itertools.count()):
             s = placed.statement
-            if isinstance(s, (Load, Store, Atomic, Copy)):
+            if isinstance(s, (ir.Load, ir.Store, ir.Atomic, ir.Copy)):
                 self.accesses.append(placed)
-            if isinstance(s, (Assign, Load)) and s.var is not None:
+            if isinstance(s, (ir.Assign, ir.Load)) and s.var is not None:
                 self.definitions.setdefault(s.var.id, []).append(placed)
 
     def arrays(self, e: Expr) -> set[Array]:
@@ -270,7 +125,7 @@ class _Search:
             seen.add(var.id)
             for placed in self.definitions.get(var.id, ()):
                 s = placed.statement
-                if isinstance(s, Load):
+                if isinstance(s, ir.Load):
                     found |= {a for a in self.facts.roots(s.pointer) if a.param is not None}
                 else:
                     pending += (v for part in used(s) for v in variables(part))
@@ -282,7 +137,7 @@ class _Search:
         choices = itertools.product(*(self._fitting(array, numbers) for array in arrays))
         found: dict[Array, float] = {}
         matters = False  # some choice is known to be wrong
-        for values in itertools.islice(choices, _MOST_TRIED):
+        for values in itertools.islice(choices, budgets.MOST_CONTENTS_TRIED):
             self.fill = dict(zip(arrays, values, strict=True))
             held = [self._holds(*one) for one in needed]
             if False in held:
@@ -307,13 +162,13 @@ class _Search:
             for part in self._named(e):
                 if math.isfinite(part):
                     found |= {part, part - 1, part + 1}
-        return sorted(found, key=abs)[:_MOST_VALUES]
+        return sorted(found, key=abs)[: budgets.MOST_CONTENTS_VALUES]
 
     def _named(self, e: Expr) -> Iterator[float]:
         pending, seen = [e], set[int]()
         while pending:
             part = pending.pop()
-            if isinstance(part, Const):
+            if isinstance(part, ir.Const):
                 yield part.value
             elif isinstance(part, Var):
                 if part.name in self.arguments:
@@ -321,7 +176,7 @@ class _Search:
                 if part.id not in seen:
                     seen.add(part.id)
                     known = (d.statement for d in self.definitions.get(part.id, ()))
-                    pending += (s.value for s in known if isinstance(s, Assign))
+                    pending += (s.value for s in known if isinstance(s, ir.Assign))
             pending += operands(part)
 
     def _holds(self, guard: _Guard, thread: Dim3) -> bool | None:
@@ -334,21 +189,21 @@ class _Search:
 
     def value(self, e: Expr, order: int) -> Any:
         """What an expression is where the statement ``order`` stands. Raises _NotKnown."""
-        if isinstance(e, Const):
+        if isinstance(e, ir.Const):
             return e.value
-        if isinstance(e, Builtin) and e.axis in _TID:
-            return self.thread[_TID.index(e.axis)]
+        if isinstance(e, ir.Builtin) and e.axis in THREAD_AXES:
+            return self.thread[THREAD_AXES.index(e.axis)]
         if isinstance(e, Var):
             return self._variable(e, order)
-        if isinstance(e, Cast):
+        if isinstance(e, ir.Cast):
             inner = self.value(e.operand, order)
             return e.type.wrap(int(inner)) if isinstance(e.type, Int) else inner
-        if isinstance(e, Unary):
+        if isinstance(e, ir.Unary):
             inner = self.value(e.operand, order)
             return UNARY[e.op].python(inner, e.type) if isinstance(e.type, Int) else -inner
-        if isinstance(e, Select):
+        if isinstance(e, ir.Select):
             return self.value(e.then if self.value(e.condition, order) else e.otherwise, order)
-        if isinstance(e, Binary):
+        if isinstance(e, ir.Binary):
             return self._binary(e, order)
         raise _NotKnown
 
@@ -361,7 +216,7 @@ class _Search:
             ):
                 continue
             s = placed.statement
-            if isinstance(s, Assign):
+            if isinstance(s, ir.Assign):
                 return self.value(s.value, placed.order)
             known = [array for array in self.facts.roots(s.pointer) if array in self.fill]
             if len(known) == 1:
@@ -369,7 +224,7 @@ class _Search:
             break
         raise _NotKnown
 
-    def _binary(self, e: Binary, order: int) -> Any:
+    def _binary(self, e: ir.Binary, order: int) -> Any:
         left = self.value(e.left, order)
         if e.op is BinaryOp.AND and not left:
             return 0
@@ -382,6 +237,6 @@ class _Search:
             if value is None:
                 raise _NotKnown
             return value
-        if e.op not in _ARITHMETIC:
+        if e.op not in _OF_FLOATS:
             raise _NotKnown
-        return _ARITHMETIC[e.op](left, right)
+        return _OF_FLOATS[e.op](left, right)

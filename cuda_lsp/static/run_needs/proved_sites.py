@@ -9,15 +9,15 @@ from __future__ import annotations
 from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
 from cuda_lsp.ir.walk import pointers
 from cuda_lsp.model import KernelReport, Mode, SourceRange, Verdict
+from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.findings.diagnosis import RACES
-from cuda_lsp.static.slicing import slice_kernel
 
 
 def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]:
     """Ranges of accesses to arrays on which nothing races, though something else in the kernel does."""
     if report.verdict is not Verdict.RACY or report.reasons or not report.refined:
         return frozenset()
-    facts = slice_kernel(kernel)
+    facts = facts_of(kernel)
     touched: dict[SourceRange, set[Array]] = {}
     accesses = (s for s in facts.statements if isinstance(s, Load | Store | Atomic | Copy))
     for statement in accesses:

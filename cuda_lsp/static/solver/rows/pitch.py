@@ -9,33 +9,19 @@ that is told to the user: "rows of `width` elements do not overlap".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from attrs import define, field, frozen
 
-from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.ir.program import Var
 from cuda_lsp.model import Mode, Space
+from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, Problem
-from cuda_lsp.static.symbolic.digits import certainly_at_most, side, upper_bounds
-from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-_AMPLE = 1 << 15
-FEW = 1 << 8
-"""What sizes are taken to be at most, beside pitches that are wide enough."""
-
-SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
-"""Of both, where the source allows no such numbers."""
+from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 _MAX_PITCHES, _MAX_READINGS = 4, 3
-_MANY = 4
-"""``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
-
-_GRID = {axis.value for axis in (*BDIM, Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)}
-_OUTER_AXES = (
-    frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
-    frozenset({"threadIdx.z", "blockIdx.z"}),
-)
 
 
 @frozen(eq=False)
@@ -91,7 +77,7 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
     if p.overlap.op is not Op.EQ and not in_global:
         return []
     a, b = p.offsets
-    starts = _symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
+    starts = division.symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
     readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
@@ -142,7 +128,7 @@ class _Reading:
         within = t.and_(t.lt(low, width), t.lt(high, width))
         self.rows.append(within)
         self.levels.append(Columns(width, (column_a, column_b), within, owed=known == len(self.names)))
-        if not _symbols(column_a, column_b, self.free, uniform=False):
+        if not division.symbols(column_a, column_b, self.free, uniform=False):
             self.equal.append(_overlapping(gap, sizes))
         else:
             outer, count = self.parameters[-1:], len(self.parameters)
@@ -157,15 +143,15 @@ class _Reading:
         """The width of rows, and both addresses as row and column."""
         first, second = self.p.pair.first, self.p.pair.second
         in_global = first.array.space is Space.GLOBAL
-        pitch = start or next(iter(_symbols(a, b, self.free, uniform=in_global)), None)
+        pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
         writes = first.mode is second.mode is Mode.WRITE
         if pitch is None and in_global and writes and self.components:
-            pitch = _component(a, b, self.free)
+            pitch = division.component(a, b, self.free)
         if pitch is not None:
-            (row_a, column_a), (row_b, column_b) = (_divide(x, pitch) for x in (a, b))
+            (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
             width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
             name = t.show(pitch)
-            one, two = _sheared(pitch, row_a, column_a), _sheared(pitch, row_b, column_b)
+            one, two = division.sheared(pitch, row_a, column_a), division.sheared(pitch, row_b, column_b)
             if one is not None and row_b is t.ZERO:
                 two = one[0], (row_b, column_b)
             elif two is not None and row_a is t.ZERO:
@@ -174,9 +160,9 @@ class _Reading:
                 (width, (row_a, column_a)), (_, (row_b, column_b)) = one, two
                 if t.monomials(width).get((pitch,), 0) < 0:
                     return width, (row_a, column_a), (row_b, column_b)
-                name = t.show(_reduced(width, t.content(width)))
+                name = t.show(division.reduced(width, t.content(width)))
             # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
-            level = _split(row_a, _varies)[1] is _split(row_b, _varies)[1]
+            level = division.split(row_a, division.varies)[1] is division.split(row_b, division.varies)[1]
             alike = level or _mirrored(column_a) == _mirrored(column_b)
             crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
             self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
@@ -184,7 +170,7 @@ class _Reading:
             self.parameters += [pitch] if pitch.args[0] in self.free else []
             self.names.append(f"`{name}`")
             return width, (row_a, column_a), (row_b, column_b)
-        split = None if self.grid_known else _constant(a, b)
+        split = None if self.grid_known else division.constant(a, b)
         if split is None:
             return None
         size, *parts = split
@@ -206,19 +192,15 @@ def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
     Rows and columns are equal; of columns counted from both ends, those that meet within a row.
     """
     a, b = p.offsets
-    pitch = next(iter(_symbols(a, b, free, uniform=True)), None)
+    pitch = next(iter(division.symbols(a, b, free, uniform=True)), None)
     if pitch is None:
         return
-    (row_a, column_a), (row_b, column_b) = _divide(a, pitch), _divide(b, pitch)
+    (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)
     yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
-    (own_a, common_a), (own_b, common_b) = _split(row_a, _varies), _split(row_b, _varies)
+    (own_a, common_a), (own_b, common_b) = (division.split(row, division.varies) for row in (row_a, row_b))
     if _mirrored(column_a) != _mirrored(column_b):
         rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
         yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
-
-
-def _varies(atoms: tuple[Term, ...]) -> bool:
-    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)
 
 
 def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
@@ -267,129 +249,4 @@ def _mirrored(column: Term) -> bool:
 
     Beside one that is counted from the start, columns of one row meet.
     """
-    return any(factor < 0 and _varies(atoms) for atoms, factor in t.monomials(column).items())
-
-
-def ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale: float = 1) -> Term:
-    """Rows far wider than everything that the pitch does not bound itself.
-
-    Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
-    not overlap is then no assumption to make.
-    """
-    known = math.prod(e.value for e in extents if e.is_const)
-    wide = int(scale * max(_AMPLE, 4 * known * FEW))  # no grid of so few blocks leaves its row
-    few = max(1, int(scale * FEW))
-    small = [
-        t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
-    ]
-    nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
-    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
-
-
-def _symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list[Term]:
-    """Parameters and launch extents that multiply something of each thread, alike in both addresses.
-
-    ``uniform``: in one of the two it may multiply something that all threads share.
-    """
-
-    def factors(term: Term, least: Level = Level.BLOCK) -> dict[Term, None]:
-        result: dict[Term, None] = {}
-        for atoms in t.monomials(term):
-            if len(atoms) > 1 and any(t.level_of(atom) >= least for atom in atoms):
-                named = (x for x in atoms if x.op is Op.SYMBOL)
-                result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
-        return result
-
-    common = [x for x in factors(a) if x in factors(b)]
-    if not common and uniform:
-        either = {**factors(a), **factors(b)}
-        common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
-    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
-    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]))
-
-
-def _component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
-    """A structure of arrays, ``i + c*count``: the parameter that tells two components apart."""
-    sums = t.monomials(t.sub(a, b))
-    named = (m[0] for m in sums if len(m) == 1 and m[0].op is Op.SYMBOL and m[0].args[0] in free)
-    return next(named, None)
-
-
-def _split(term: Term, in_row: Callable[[tuple[Term, ...]], bool]) -> tuple[Term, Term]:
-    """The monomials that are of the row, and the others."""
-    row = {m: c for m, c in t.monomials(term).items() if in_row(m)}
-    return t.from_monomials(row), t.sub(term, t.from_monomials(row))
-
-
-def _divide(term: Term, pitch: Term) -> tuple[Term, Term]:
-    """``(row, column)`` with ``term == pitch*row + column``."""
-    row: dict[tuple[Term, ...], int] = {}
-    column: dict[tuple[Term, ...], int] = {}
-    for atoms, factor in t.monomials(term).items():
-        if pitch in atoms:
-            rest = list(atoms)
-            rest.remove(pitch)
-            row[tuple(rest)] = factor
-        else:
-            column[atoms] = factor
-    return t.from_monomials(row), t.from_monomials(column)
-
-
-def _sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Term]] | None:
-    """Of ``(n + 1)*i + x`` and ``(256 - 2*n)*i + x``, where ``i`` is in the row and in the column.
-
-    The width of rows; row and column.
-    """
-    times = t.content(row)
-    factors = {_factor_of(m, c, times, column) for m, c in t.monomials(row).items() if _varies(m)}
-    inside = factors.pop() if len(factors) == 1 else None
-    if inside is None or inside is t.ZERO:
-        return None
-    if inside.is_const and inside.value <= -_MANY * times:  # a known width less a parameter
-        times, inside = -times, t.scale(inside, -1)
-    coordinate = _reduced(row, times)
-    rest = t.sub(column, t.mul(coordinate, inside))
-    return t.add(t.scale(pitch, times), inside), (coordinate, rest)
-
-
-def _factor_of(atoms: tuple[Term, ...], count: int, times: int, column: Term) -> Term | None:
-    """What the column has ``atoms`` multiplied with, where the row has them ``count / times`` times."""
-    found: dict[tuple[Term, ...], int] = {}
-    for monomial, factor in t.monomials(column).items():
-        rest = list(monomial)
-        for atom in atoms:
-            if atom not in rest:
-                break
-            rest.remove(atom)
-        else:
-            if not _varies(tuple(rest)):
-                found[tuple(rest)] = factor * times
-    if any(factor % count for factor in found.values()):
-        return None
-    return t.from_monomials({m: factor // count for m, factor in found.items()})
-
-
-def _constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Term]] | None:
-    """A constant pitch: the outer axes' coefficients are multiples of more than any column's."""
-    for outer in _OUTER_AXES:
-
-        def is_outer(atoms: tuple[Term, ...], outer: frozenset[str] = outer) -> bool:
-            return any(p.op is Op.SYMBOL and p.args[0].split("#")[0] in outer for p in t.subterms(*atoms))
-
-        (row_a, column_a), (row_b, column_b) = _split(a, is_outer), _split(b, is_outer)
-        size = math.gcd(t.content(row_a), t.content(row_b))
-        varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
-        if size > 1 and varying and max(abs(c) for c in varying) < size:
-            return size, _whole_rows(row_a, column_a, size), _whole_rows(row_b, column_b, size)
-    return None
-
-
-def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
-    """In units of rows; the constant of a column holds no whole rows: ``(y + 1)*size`` is a row."""
-    constant = t.monomials(column).get((), 0)
-    rows = (2 * constant + size) // (2 * size)
-    return t.add(_reduced(row, size), t.const(rows)), t.sub(column, t.const(rows * size))
-
-
-def _reduced(row: Term, size: int) -> Term:
-    return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
+    return any(factor < 0 and division.varies(atoms) for atoms, factor in t.monomials(column).items())
