@@ -185,6 +185,7 @@ class Code(enum.Enum):
     SHARED_OUT_OF_BOUNDS = "shared-out-of-bounds"
     GLOBAL_OUT_OF_BOUNDS = "global-out-of-bounds"
     SHARED_UNINITIALISED = "shared-uninitialised"
+    MISALIGNED_ACCESS = "misaligned-access"
     UNCOALESCED_ACCESS = "uncoalesced-access"
     LAUNCH_LIMIT = "launch-limit"
     ANALYSIS_INCOMPLETE = "analysis-incomplete"
@@ -244,6 +245,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds"),
         CodeInfo(Code.GLOBAL_OUT_OF_BOUNDS, "access outside the program's allocations"),
         CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
+        CodeInfo(Code.MISALIGNED_ACCESS, "access at an address that is no multiple of its size"),
         CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
         CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),
         CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),

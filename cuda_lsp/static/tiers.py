@@ -28,6 +28,7 @@ from cuda_lsp.model import (
     Verdict,
 )
 from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.alignment import alignment_findings
 from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import (
@@ -227,13 +228,9 @@ class _Executions:
         accusing = self._accusing(trace)
         if self.kernel.errors or self.late:
             return accusing
+        banks = bank_findings(trace, max(1, self.settings.min_bank_ways - 1))
         optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, self.settings) else ()
-        return (
-            *accusing,
-            *bank_findings(trace, max(1, self.settings.min_bank_ways - 1)),
-            *coalescing_findings(trace),
-            *optional,
-        )
+        return (*accusing, *banks, *coalescing_findings(trace), *optional)
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
         """What a launch shows to be wrong for every argument, ``wanted`` or not."""
@@ -245,7 +242,12 @@ class _Executions:
         order = (*race_findings(trace, limit), *barrier_findings(trace))
         if self.kernel.errors or self.late:  # what broken text does to addresses is no news to its author
             return order
-        return (*order, *bounds_findings(trace), *uninitialised_findings(trace))
+        return (
+            *order,
+            *bounds_findings(trace),
+            *uninitialised_findings(trace),
+            *alignment_findings(trace),
+        )
 
 
 def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
@@ -280,8 +282,7 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
     if launch.assumed:
         # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
         found = [f for f in found if f.code in _PERFORMANCE]
-    values = tuple((name, arguments[name]) for name in free_scalars(runs.kernel, launch))
-    example = Example(values, sampled=True)
+    example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example) for finding in found]
 
 
