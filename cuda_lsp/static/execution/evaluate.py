@@ -13,25 +13,10 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, defined, dtype_of, intrinsic_lanes
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Axis,
-    Binary,
-    BinaryOp,
-    Builtin,
-    Cast,
-    Const,
-    Expr,
-    Intrinsic,
-    Offset,
-    Select,
-    Unary,
-    UnaryOp,
-    Unknown,
-    Var,
-)
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes, may_be_undefined
+from cuda_lsp.ir.program import Axis, BinaryOp, Expr, Var
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
@@ -70,6 +55,7 @@ class Evaluator:
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
         self.sure = True  # they all execute it
         self._for_some = False  # what is being computed is undefined for other lanes
+        self._partial: dict[int, bool] = {}  # by id() of an expression: it may be undefined for some lanes
         self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
@@ -87,7 +73,7 @@ class Evaluator:
 
     def value(self, e: Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
-        if isinstance(e, Const) and isinstance(e.value, int):
+        if isinstance(e, ir.Const) and isinstance(e.value, int):
             return e.value
         if isinstance(e, Var):
             return self._variable(e)
@@ -179,43 +165,43 @@ class Evaluator:
         return value
 
     def _compute(self, e: Expr) -> Value:
-        if isinstance(e, Binary):
+        if isinstance(e, ir.Binary):
             left = self._part(e.left)
             if not BINARY[e.op].logical:
                 return self.binary(e.op, left, self._part(e.right), e.left.type, e.type)
             right = self._where_it_counts(left, e.op is BinaryOp.AND, e.right)
             return self.binary(e.op, left, right, e.left.type, e.type)
-        if isinstance(e, Cast):
+        if isinstance(e, ir.Cast):
             return self.cast(self._part(e.operand), e.type)
-        if isinstance(e, Offset):
+        if isinstance(e, ir.Offset):
             return self.offset(self._part(e.pointer), self.as_scalar(self._part(e.bytes)))
-        if isinstance(e, Builtin):
+        if isinstance(e, ir.Builtin):
             return self._builtins[e.axis]
-        if isinstance(e, AddressOf):
+        if isinstance(e, ir.AddressOf):
             return self.address(e)
-        if isinstance(e, Select):
+        if isinstance(e, ir.Select):
             condition = self.as_scalar(self._part(e.condition))
             then, otherwise = (
                 self._where_it_counts(condition, outcome, arm)
                 for outcome, arm in ((True, e.then), (False, e.otherwise))
             )
             return self.select(condition, then, otherwise)
-        if isinstance(e, Unary):
+        if isinstance(e, ir.Unary):
             return self._unary(e)
-        if isinstance(e, Const):
+        if isinstance(e, ir.Const):
             if isinstance(e.value, int):
                 return e.value
             return self.data(("constant", e.value), f"the constant {e.value}", Spread.GRID)
-        if isinstance(e, Intrinsic):
+        if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
-        if isinstance(e, Unknown):
+        if isinstance(e, ir.Unknown):
             return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
         return self._variable(e)
 
     def _part(self, e: Expr) -> Value:
         return self._variable(e) if isinstance(e, Var) else self._compute(e)
 
-    def address(self, e: AddressOf) -> Address:
+    def address(self, e: ir.AddressOf) -> Address:
         key = ("address", e.array.id)
         known = self.remembered(key)
         if not isinstance(known, Address):
@@ -233,12 +219,13 @@ class Evaluator:
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
             return self._derived(op, (a, b))
-        known = defined(op, b, operand)
+        row = BINARY[op]
+        known: Any = True if row.defined is None else row.defined(b, operand)
         if known is not True and not np.all(known):
-            if (self.executing & ~known).any():
+            if bool(np.any(self.executing & np.logical_not(known))):
                 return self._undefined(op, a, b)
             self._for_some = True
-        return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
+        return row.numpy(_widened(a, operand), _widened(b, operand), operand)
 
     def _undefined(self, op: BinaryOp, a: Scalar, b: Scalar) -> Data:
         """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
@@ -250,6 +237,11 @@ class Evaluator:
     def _where_it_counts(self, condition: Value, outcome: bool, e: Expr) -> Value:
         """``e``, which matters where the condition has that outcome: elsewhere it may be undefined."""
         if not isinstance(condition, np.ndarray):
+            return self._part(e)
+        partial = self._partial.get(id(e))
+        if partial is None:
+            partial = self._partial[id(e)] = may_be_undefined(e)
+        if not partial:
             return self._part(e)
         executing = self.executing
         self.executing = executing & (condition.astype(bool) == outcome)
@@ -298,11 +290,11 @@ class Evaluator:
             return self.binary(op, a.offset, b.offset, operand, operand)
         return self._derived(("pointers", op), (a, b))
 
-    def _unary(self, e: Unary) -> Value:
+    def _unary(self, e: ir.Unary) -> Value:
         a = self.as_scalar(self._part(e.operand))
         operand = e.operand.type
         if isinstance(a, Data) or not isinstance(operand, Int):
-            if e.op is UnaryOp.NOT:
+            if e.op is ir.UnaryOp.NOT:
                 test = tickets.negated(a) if isinstance(a, Data) else None
                 low, high = truth_bounds(a)
                 return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
@@ -401,7 +393,7 @@ class Evaluator:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
         return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
 
-    def _intrinsic(self, e: Intrinsic) -> Value:
+    def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
         row = EXCHANGES.get(e.name)
         if row is not None:
@@ -418,7 +410,7 @@ class Evaluator:
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
 
-    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: Intrinsic) -> Value:
+    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: ir.Intrinsic) -> Value:
         """Known operands are exchanged where it is known who takes part (a shuffle does not ask)."""
         data = [o.reason for o in operands if isinstance(o, Data)]
         known = [o for o in operands if not isinstance(o, Data)]

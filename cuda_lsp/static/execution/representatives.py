@@ -13,25 +13,8 @@ import itertools
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-from cuda_lsp.ir.program import (
-    Array,
-    Atomic,
-    Axis,
-    Barrier,
-    Block,
-    Builtin,
-    Copy,
-    Expr,
-    If,
-    Incomplete,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Stmt,
-    Store,
-    Var,
-)
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Axis, Expr, Kernel, Stmt
 from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static.slicing import Slice
@@ -91,7 +74,7 @@ class _Taint:
     def __init__(self, facts: Slice) -> None:
         self.facts = facts
         self.variables: set[int] = set()
-        self.contents: set[Array] = set()
+        self.contents: set[ir.Array] = set()
         self.labels: set[int] = set()  # left by some threads or blocks only: what is inside depends too
         self.reached = False
 
@@ -107,18 +90,18 @@ class _Taint:
 
     def depends(self, parts: Iterable[Expr]) -> bool:
         return any(
-            _is_block_index(e) or (isinstance(e, Var) and e.id in self.variables)
+            _is_block_index(e) or (isinstance(e, ir.Var) and e.id in self.variables)
             for e in subexpressions(parts)
         )
 
     def _visit(self, statements: tuple[Stmt, ...], inside: bool) -> None:
         for s in statements:
             within = inside
-            if isinstance(s, If | Loop):
+            if isinstance(s, ir.If | ir.Loop):
                 within = within or self.depends((s.condition,))
-            if isinstance(s, Loop):
+            if isinstance(s, ir.Loop):
                 within = within or s.continue_label in self.labels
-            if isinstance(s, Block | Loop):
+            if isinstance(s, ir.Block | ir.Loop):
                 within = within or s.label in self.labels
             self._note(s, inside)
             for inner in children(s):
@@ -131,18 +114,18 @@ class _Taint:
         roots = [self.facts.roots(p) for p in touched]
         if placed and any(not r or any(a.space is Space.SHARED for a in r) for r in roots):
             self.reached = True
-        if isinstance(s, Barrier | Incomplete) and (inside or self.depends(used(s))):
+        if isinstance(s, ir.Barrier | ir.Incomplete) and (inside or self.depends(used(s))):
             self.reached = True
-        if isinstance(s, Leave) and inside:
+        if isinstance(s, ir.Leave) and inside:
             self.labels.add(s.label)
-        if isinstance(s, Store | Atomic | Copy) and (placed or self.depends(used(s))):
+        if isinstance(s, ir.Store | ir.Atomic | ir.Copy) and (placed or self.depends(used(s))):
             self.contents |= roots[0]
         var = assigned(s)
         if var is not None:
-            held = isinstance(s, Load | Atomic) and bool(roots[0] & self.contents)
+            held = isinstance(s, ir.Load | ir.Atomic) and bool(roots[0] & self.contents)
             if held or placed or self.depends(used(s)):
                 self.variables.add(var.id)
 
 
 def _is_block_index(e: Expr) -> bool:
-    return isinstance(e, Builtin) and e.axis in _BLOCK_INDEX
+    return isinstance(e, ir.Builtin) and e.axis in _BLOCK_INDEX
