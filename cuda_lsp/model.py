@@ -244,9 +244,13 @@ CODES: Mapping[Code, CodeInfo] = {
 }
 
 
-def severity_of(code: Code, status: Status) -> Severity:
-    """The default severity of a finding: its status, capped by its code."""
-    return max(STATUS_SEVERITY[status], CODES[code].worst)
+def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
+    """The default severity of a finding: its status, capped by its code.
+
+    ``same_value``: one step lower, never below a hint.
+    """
+    severity = max(STATUS_SEVERITY[status], CODES[code].worst)
+    return Severity(min(severity + 1, Severity.HINT)) if same_value else severity
 
 
 class RaceKind(enum.Enum):
@@ -356,10 +360,7 @@ class Finding:
     def effective_severity(self) -> Severity:
         if self.severity is not None:
             return self.severity
-        severity = severity_of(self.code, self.status)
-        if self.same_value:  # one step lower, never below a hint
-            severity = Severity(min(severity + 1, Severity.HINT))
-        return severity
+        return severity_of(self.code, self.status, same_value=self.same_value)
 
 
 # --------------------------------------------------------------------------------------- verdicts

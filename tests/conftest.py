@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.ir.validate import violations
 
 # One set of generated kernels for a commit, so that whoever breaks a property is told of it, nobody else.
 # Search on: HYPOTHESIS_PROFILE=search
@@ -18,3 +24,18 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Detectors are built once for all tests of a run, in a cache of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "gpu"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _every_program_is_well_formed() -> Iterator[None]:
+    """Whatever a test lowers is validated."""
+    lower = Translation.lower
+
+    def validated(self: Translation, source: KernelSource) -> Kernel:
+        kernel = lower(self, source)
+        assert not (found := violations(kernel)), f"{kernel.name}: {found}"
+        return kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translation, "lower", validated)
+        yield

@@ -8,19 +8,18 @@ error would poison the next run.
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Generator
-from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
+from cuda_lsp.children.sweep import end
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
@@ -158,28 +157,13 @@ class Runner:
         child, self._child = self._child, None
         if child is None:
             return None
-        for process in (child.pid, *_started_by(child.pid)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        end(child.pid)
         status = child.wait()
         for stream in (child.stdin, child.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
         return status
-
-
-def _started_by(ancestor: int) -> list[int]:
-    """The processes below one: compilers and builds have sessions of their own (``/proc``, Linux)."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it ended in the meantime
-            parent = int(entry.read_text(errors="replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(entry.parent.name))
-    found = list(children.get(ancestor, ()))
-    for process in found:
-        found += children.get(process, ())
-    return found
 
 
 def _death(kernel: str, status: int | None) -> str:

@@ -11,6 +11,7 @@ import resource
 import sys
 from typing import Any, BinaryIO
 
+from cuda_lsp.children.sweep import adopt_orphans, end_descendants
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
@@ -23,6 +24,7 @@ def main(folder: str) -> None:
     """Serve jobs until stdin closes. ``folder``: what relative paths of jobs begin at."""
     with contextlib.suppress(OSError):  # it may be gone: then only absolute paths lead anywhere
         os.chdir(folder)
+    adopt_orphans()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
     from cuda_lsp.dynamic.check import Engines
@@ -35,10 +37,14 @@ def main(folder: str) -> None:
         except EOFError:
             return
         if isinstance(job, BuildJob):
-            send(answers, ("result", _build(job, answers)))
+            built = _build(job, answers)
+            end_descendants(os.getpid())  # what a build left running
+            send(answers, ("result", built))
             continue
         if isinstance(job, ProgramJob):
-            send(answers, ("result", _program(job, answers)))
+            checked = _program(job, answers)
+            end_descendants(os.getpid())
+            send(answers, ("result", checked))
             continue
         send(answers, ("result", _served(job, engines, answers)))
         if engines.spent:

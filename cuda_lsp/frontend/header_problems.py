@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.kernel_sources import callable_on_device
 from cuda_lsp.frontend.tree import Ast, RawCursor
 from cuda_lsp.model import Position, SourceRange
@@ -35,6 +36,7 @@ class HeaderProblem:
 
     @property
     def range(self) -> SourceRange:
+        """The character where it is reported."""
         start = Position(self.line, self.column)
         return SourceRange(Path(self.path), start, Position(self.line, self.column + 1))
 
@@ -78,7 +80,7 @@ class HeaderFunctions:
             words = frozenset(_WORD.findall(contents, start, end))
             self._functions.append(_Function(ast.spelling(child).encode(), path, start, end, words))
 
-    def reached(self, words: set[bytes]) -> list[tuple[SourceRange, str]]:
+    def reached(self, words: set[bytes]) -> list[CompileError]:
         """Errors inside functions that code with these ``words`` may call."""
         known = set(words)
         remaining = list(self._functions)
@@ -91,7 +93,7 @@ class HeaderFunctions:
             for function in called:
                 known |= function.words
                 found.update(dict.fromkeys(p for p in self._problems if _inside(p, function)))
-        return [(problem.range, problem.message) for problem in found]
+        return [CompileError(problem.range, problem.message) for problem in found]
 
 
 def _inside(problem: HeaderProblem, function: _Function) -> bool:

@@ -9,9 +9,13 @@ defaults. The arguments that were assumed are part of the kernel's name, so they
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
+from cuda_lsp.frontend.parse_problems import Problems
+from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.model import ToolError
 
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
@@ -37,6 +41,102 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"unroll|items|per_?thread|ipt|vec|stages?", "4"),
     (r"radius|halo", "3"),
 )
+
+_LAST_ATTEMPT = 1000  # no guess compiles: the first one stays, with its errors
+_MOST_TEMPLATES = 64
+
+
+class Guesses:
+    """What is asked for, for every template that needs it; kept from one text to the next."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
+
+    def clear(self) -> None:
+        """Ask for nothing."""
+        self._requests.clear()
+
+    @property
+    def text(self) -> str:
+        """The line for all of them."""
+        return _appended([request for _, request in self._requests.values() if request])
+
+    def text_for(self, templates: Sequence[KernelSource], source: SourceText) -> str:
+        """The line for these templates only; "" when the file itself says their arguments."""
+        return _appended([request for t in templates if (request := self._request(t, source))])
+
+    def asked_for(self, templates: Sequence[KernelSource], source: SourceText) -> bool:
+        """Whether any of the templates has arguments that were guessed."""
+        return any(self._request(template, source) for template in templates)
+
+    def _request(self, template: KernelSource, source: SourceText) -> str:
+        return self._requests.get(_header(template, source), (0, ""))[1]
+
+    def revise(self, ast: Ast, sources: KernelSources, problems: Problems, source: SourceText) -> bool:
+        """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
+        before = {key: asked for key, (_, asked) in self._requests.items()}
+        for template in sources.templates:
+            key = _header(template, source)
+            instances = [k for k in sources.kernels if k.offsets == template.offsets and not k.dependent]
+            attempt, asked = self._requests.get(key, (-1, ""))
+            broken = problems.within(*template.offsets)
+            if attempt < 0:
+                if not instances:
+                    self._ask(ast, key, template, source, 0, broken)
+            elif len(instances) > 1 and asked:
+                del self._requests[key]  # the file itself fixes the arguments now
+            elif asked and (not instances or broken):
+                self._ask(ast, key, template, source, attempt + 1, broken)
+        for key in list(self._requests)[:-_MOST_TEMPLATES]:
+            del self._requests[key]
+        return before != {key: asked for key, (_, asked) in self._requests.items()}
+
+    def _ask(
+        self, ast: Ast, key: str, template: KernelSource, source: SourceText, attempt: int, broken: bool
+    ) -> None:
+        asked = request(ast, template, source.data, attempt)
+        if asked is None and broken:
+            # No guess compiles. The first one at least gives the types names; its errors are shown.
+            asked, attempt = request(ast, template, source.data, 0), _LAST_ATTEMPT
+        if attempt <= _LAST_ATTEMPT:
+            self._requests[key] = (attempt, asked or "")
+
+
+def _header(template: KernelSource, source: SourceText) -> str:
+    """What tells a template from others while the text changes: its name and what stands before that."""
+    start, _ = template.offsets
+    name = template.name_range.start
+    line = source.line_starts[name.line - 1]
+    before = source.data[start : line + name.column - 1].decode("utf-8", "replace")
+    return f"{template.scope}{template.base_name}:{before}"
+
+
+def left_out(sources: KernelSources) -> list[ToolError]:
+    """What the user should know of templates with more instantiations than are looked at."""
+    told: list[ToolError] = []
+    for template, more in sources.skipped:
+        shown = sum(k.offsets == template.offsets for k in sources.kernels)
+        told.append(
+            ToolError(
+                f"kernel template '{template.base_name}' has {shown + more} instantiations;"
+                f" the first {shown} are analysed",
+                template.name_range,
+            )
+        )
+    return told
+
+
+def without_arguments(sources: KernelSources) -> list[ToolError]:
+    """What the user should know of templates that no arguments were found for."""
+    return [
+        ToolError(
+            f"kernel template '{kernel.base_name}' is never instantiated in this file and no guess of its"
+            " arguments compiles: instantiate it explicitly to have it analysed",
+            kernel.name_range,
+        )
+        for kernel in sources.kernels
+        if kernel.dependent
+    ]
 
 
 def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str | None:
@@ -67,7 +167,7 @@ def _type(name: str, otherwise: str, named: bool) -> str:
     return usual if usual is not None and named else otherwise
 
 
-def appended_text(requests: list[str]) -> str:
+def _appended(requests: list[str]) -> str:
     """The line that makes clang instantiate ``requests``; it goes behind the text of the file."""
     if not requests:
         return ""

@@ -14,21 +14,19 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header
 from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.model import SourceRange, ToolError
+from cuda_lsp.model import ToolError
 
-_MISSING = re.compile(r"'([^']+)' file not found")
 # Headers of the toolkit, of the C library and of systems that sources include in quotes as well.
 _TOOLKIT = re.compile(
     r"(?:^|/)(?:cuda|cu(?:blas|fft|rand|sparse|solver|dnn|complex|tensor|pti)|cub/|cooperative_groups|thrust/|nv|npp|"
     r"device_|driver_|vector_|math_|sm_\d|texture_|surface_|crt/|channel_desc|host_defines|builtin_types|mma|"
     r"curand|nccl|mpi|omp|sys/|std(?:io|lib|int|bool|def)|math\.h|string|assert|time|unistd)",
 )
-# What clang minds and nvcc does not; clang reads on as if the word were there.
-_FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _PER_KERNEL = 3
 
@@ -56,6 +54,10 @@ class Problems:
     missing: tuple[tuple[str, int], ...] = ()
     unfound: tuple[str, ...] = ()
 
+    def within(self, start: int, end: int) -> bool:
+        """Whether there are errors between two byte offsets of the main file."""
+        return any(start <= p.offset < end for p in self.main)
+
 
 def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
     """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's."""
@@ -68,16 +70,16 @@ def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
         if diagnostic.severity < 3 or location.file is None:
             continue
         name, message = location.file.name, diagnostic.spelling
-        if _FORGIVEN.match(message):
+        if complaint(message) is Complaint.FORGIVEN:
             continue
         here = name == path
-        absent = _MISSING.search(message)
-        if absent:
+        absent = missing_header(message)
+        if absent is not None:
             system = _in_angle_brackets(ast, location)
             if not system:
-                missing.append((absent[1], location.line if here else 0))
-            if not _TOOLKIT.search(absent[1]) and ("/" in absent[1] or not system):
-                unfound[absent[1]] = None
+                missing.append((absent, location.line if here else 0))
+            if not _TOOLKIT.search(absent) and ("/" in absent or not system):
+                unfound[absent] = None
         elif not here:
             headers.append(HeaderProblem(message, name, location.offset, location.line, location.column))
         elif location.offset < limit:
@@ -116,7 +118,7 @@ def errors_within(
     problems: Sequence[Problem],
     header_functions: HeaderFunctions | None,
     source: SourceText,
-) -> tuple[tuple[SourceRange, str], ...]:
+) -> tuple[CompileError, ...]:
     """Where clang reports errors inside a kernel, or inside functions that it may call."""
     if not problems and header_functions is None:
         return ()
@@ -124,7 +126,7 @@ def errors_within(
     found = dict.fromkeys(
         (p.offset, p.message) for p in problems if any(start <= p.offset < end for start, end in stretches)
     )
-    errors = [(source.range(offset, offset + 1), message) for offset, message in found]
+    errors = [CompileError(source.range(offset, offset + 1), message) for offset, message in found]
     if header_functions is not None:
         words = {word for start, end in stretches for word in _WORD.findall(source.data, start, end)}
         errors += header_functions.reached(words)

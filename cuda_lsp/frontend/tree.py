@@ -193,6 +193,7 @@ class Declaration:
 
     @property
     def name(self) -> str:
+        """As it is spelt; "" for what has no name."""
         if self.name_ is None:
             self.name_ = self.ast.spelling(self.cursor)
         return self.name_
@@ -206,6 +207,7 @@ class Declaration:
 
     @property
     def in_system_header(self) -> bool:
+        """Whether it is the toolkit's and not the user's."""
         if self.system_ is None:
             self.system_ = self.ast.is_provided(self.cursor)
         return self.system_
@@ -219,7 +221,7 @@ class Ast:
 
     def __init__(self, tu: Any) -> None:
         self.lib = library()
-        self.tu = tu
+        self.tu = tu  # its handle, and all that is found below, dies with it
         handle = getattr(tu, "obj", None) or getattr(tu, "_as_parameter_", None) or tu.from_param()
         self._tu_handle = ctypes.cast(handle, c_void_p)
         self._bodies: dict[int, Node] = {}
@@ -231,7 +233,6 @@ class Ast:
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
         self.destructors: dict[int, Declaration | None] = {}  # by the class
-        self.nodes = 0
 
     def forget(self) -> None:
         """Drop every snapshot and lookup; what is asked for again is made again."""
@@ -245,11 +246,8 @@ class Ast:
         """The whole subtree of ``cursor``."""
         root = Node(cursor, _key(cursor))
         stack: list[Node] = [root]
-        count = 0
 
         def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
-            nonlocal count
-            count += 1
             key = _key(parent)
             for depth in range(len(stack) - 1, -1, -1):
                 if stack[depth].key == key:
@@ -261,10 +259,10 @@ class Ast:
             return _RECURSE
 
         self.lib.clang_visitChildren(cursor, Visitor(visit), None)
-        self.nodes += count
         return root
 
     def children(self, cursor: RawCursor) -> list[RawCursor]:
+        """The direct children, in order of the text."""
         found: list[RawCursor] = []
 
         def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
@@ -282,6 +280,7 @@ class Ast:
         return node
 
     def declaration(self, cursor: RawCursor) -> Declaration | None:
+        """The entity of a cursor; None for none. One object an entity."""
         key = cursor.data[0]
         if not key or 70 <= cursor.kind <= 73:  # CXCursor_Invalid…
             return None
@@ -291,6 +290,7 @@ class Ast:
         return known
 
     def referenced(self, node: Node) -> Declaration | None:
+        """What a reference or a call names; None: nothing, or clang could not tell."""
         found = node.referenced_
         if found is False:
             found = node.referenced_ = self.declaration(self.lib.clang_getCursorReferenced(node.cursor))
@@ -309,9 +309,11 @@ class Ast:
         return node.operator_
 
     def definition(self, declaration: Declaration) -> Declaration | None:
+        """The one with a body; None: this parse has none. Of an instantiation it is the template."""
         return self.declaration(self.lib.clang_getCursorDefinition(declaration.cursor))
 
     def parent(self, declaration: Declaration) -> Declaration | None:
+        """The class or namespace that holds it."""
         return self.declaration(self.lib.clang_getCursorSemanticParent(declaration.cursor))
 
     def field_cursor(self, key: int) -> Declaration | None:
@@ -319,15 +321,18 @@ class Ast:
         return self._declarations.get(key)
 
     def arguments(self, node: Node) -> list[RawCursor]:
+        """The arguments of a call, default arguments included, in order."""
         count = self.lib.clang_Cursor_getNumArguments(node.cursor)
         return [self.lib.clang_Cursor_getArgument(node.cursor, i) for i in range(max(0, count))]
 
     # ------------------------------------------------------------------------------- properties
 
     def spelling(self, cursor: RawCursor) -> str:
+        """A cursor's name."""
         return self.string(self.lib.clang_getCursorSpelling(cursor))
 
     def string(self, raw: RawString) -> str:
+        """One of libclang's strings, which is disposed of."""
         text = self.lib.clang_getCString(raw)
         result = text.decode(errors="replace") if text else ""
         self.lib.clang_disposeString(raw)
@@ -373,12 +378,14 @@ class Ast:
         return file.value or 0, line.value, column.value, offset.value
 
     def path(self, file: int) -> Path:
+        """The file behind a handle; an empty path for none."""
         path = self._paths.get(file)
         if path is None:
             path = self._paths[file] = Path(self.string(self.lib.clang_getFileName(file)) if file else "")
         return path
 
     def contents(self, file: int) -> bytes:
+        """A file's bytes as clang read them."""
         data = self._files.get(file)
         if data is None:
             size = c_size_t()

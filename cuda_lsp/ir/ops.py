@@ -1,24 +1,20 @@
 """One table of operations: every operator of the kernel program, declared once with all its evaluators.
 
 Semantics are C's on fixed-width two's complement numbers: division truncates, ``>>`` is arithmetic on
-signed types.  Where C leaves the result undefined we follow the hardware (PTX ISA, integer
-instructions): a shift count beyond the width is clamped, division by zero gives all ones.
+signed types, sums and products wrap. What C++ leaves undefined otherwise (a division by zero, a shift count
+beyond the width) is not known: ``exact`` gives None, and who works with arrays asks ``defined`` first.
 
-Evaluators of one operation, all taking the *operand* type (for shifts: the left one's):
+Evaluators of one operation, taking the *operand* type (for shifts: the left one's); the result is defined:
 
 ``python``  Python integers in the type's range → Python integer in the result's range
 ``numpy``   arrays of the type's dtype (or in-range Python integers beside an array) → array
-``z3_int``  Z3 Ints, mathematical: no wraparound (the caller states that assumption)
-``z3_bits`` Z3 bit-vectors of ``type.bits``; comparisons give Z3 Bools
 
-Logical operations (``&& || !``) take Z3 Bools in both Z3 evaluators.  This module imports Z3 only when
-a Z3 evaluator runs: the keystroke path never pays for it.  Floating point is data, never evaluated.
+The solver's encoder works on terms (``static/symbolic``). Floating point is data, never evaluated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -46,14 +42,6 @@ from cuda_lsp.ir.types import Int
 Lanes = NDArray[Any]
 """Integers of one native dtype, one per lane (last axis: threads)."""
 
-Z3 = Any
-"""A Z3 expression; the library ships no types."""
-
-
-class NotExpressible(Exception):
-    """The operation has no meaning in this theory (bit operators over mathematical integers)."""
-
-
 # ------------------------------------------------------------------------------------------ types
 
 _DTYPES: Mapping[tuple[int, bool], np.dtype[Any]] = {
@@ -74,138 +62,38 @@ def convert(value: Lanes, type: Int) -> Lanes:
     return value != 0 if type.boolean else value.astype(dtype_of(type), copy=False)
 
 
-# -------------------------------------------------------------------------------- Python integers
+# ------------------------------------------------------------------------------------------ table
+
+
+def defined(op: BinaryOp, b: Any, type: Int) -> Any:
+    """Whether C++ says what comes out when ``b`` is on the right: a bool, for an array one each."""
+    if op in (BinaryOp.DIV, BinaryOp.REM):
+        return b != 0
+    return (b >= 0) & (b < type.bits) if op in (BinaryOp.SHL, BinaryOp.SHR) else True
 
 
 def _quotient(a: int, b: int) -> int:
-    if b == 0:
-        return -1
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _remainder(a: int, b: int) -> int:
-    return a if b == 0 else a - b * _quotient(a, b)
-
-
-def _count(b: int, type: Int) -> int:
-    """The shift count as the hardware reads it: unsigned, clamped to the width."""
-    return min(b, type.bits) if b >= 0 else type.bits
-
-
-# ------------------------------------------------------------------------------------------ NumPy
-
-
-def _np_rem(a: Lanes, b: Lanes, type: Int) -> Lanes:
-    with np.errstate(divide="ignore"):
-        remainder = np.fmod(a, b)  # truncates, as C does
-    return np.where(np.equal(b, 0), a, remainder)
 
 
 def _np_div(a: Lanes, b: Lanes, type: Int) -> Lanes:
     divisor = np.where(np.equal(b, 0), 1, b).astype(dtype_of(type))
     exact = a if not type.signed else np.subtract(a, np.fmod(a, divisor))
     with np.errstate(over="ignore"):  # INT_MIN / -1 wraps
-        quotient = np.floor_divide(exact, divisor)
-    return np.where(np.equal(b, 0), type.wrap(-1), quotient)
+        return np.floor_divide(exact, divisor)
 
 
-def _np_count(b: Lanes | int, type: Int) -> Lanes | int:
-    if isinstance(b, int):
-        return _count(b, type)
-    return np.where((b < 0) | (b > type.bits), type.bits, b)
+def _np_rem(a: Lanes, b: Lanes, type: Int) -> Lanes:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.fmod(a, b)  # truncates, as C does
 
 
-def _np_shl(a: Lanes, b: Lanes, type: Int) -> Lanes:
-    return np.left_shift(a, np.asarray(_np_count(b, type)).astype(dtype_of(type)))
+def _np_count(b: Lanes | int, type: Int) -> Lanes:
+    return np.asarray(b & (type.bits - 1)).astype(dtype_of(type))
 
-
-def _np_shr(a: Lanes, b: Lanes, type: Int) -> Lanes:
-    return np.right_shift(a, np.asarray(_np_count(b, type)).astype(dtype_of(type)))
-
-
-# --------------------------------------------------------------------------------------------- Z3
-
-
-def _z3() -> Any:
-    return import_module("z3")
-
-
-def _literal(value: Z3) -> int | None:
-    z3 = _z3()
-    if isinstance(value, int):
-        return value
-    return value.as_long() if z3.is_int_value(value) else None
-
-
-def _int_div(a: Z3, b: Z3, type: Int) -> Z3:
-    # Z3 divides with a remainder >= 0; C truncates. They agree on a >= 0.
-    return _z3().If(a >= 0, a / b, -((-a) / b)) if type.signed else a / b
-
-
-def _int_rem(a: Z3, b: Z3, type: Int) -> Z3:
-    return _z3().If(a >= 0, a % b, -((-a) % b)) if type.signed else a % b
-
-
-def _power_of_two(b: Z3, what: str) -> int:
-    count = _literal(b)
-    if count is None or not 0 <= count < 64:
-        raise NotExpressible(f"{what} by a variable amount")
-    return 1 << count
-
-
-def _int_shl(a: Z3, b: Z3, type: Int) -> Z3:
-    base = _literal(a)
-    if base is not None and _literal(b) is None:
-        z3 = _z3()  # 1 << b: a table over the width, exact for every defined count
-        result = z3.IntVal(0)
-        for count in range(type.bits - 1 if type.signed else type.bits):
-            result = z3.If(b == count, z3.IntVal(base << count), result)
-        return result
-    return a * _power_of_two(b, "shift")
-
-
-def _int_shr(a: Z3, b: Z3, type: Int) -> Z3:
-    return a / _power_of_two(b, "shift")  # divisor > 0: Z3's division is the floor
-
-
-def _int_band(a: Z3, b: Z3, type: Int) -> Z3:
-    for value, mask in ((a, _literal(b)), (b, _literal(a))):
-        if mask is None or mask < 0:
-            continue
-        low = (mask & -mask).bit_length() - 1 if mask else 0
-        run = mask >> low
-        if run & (run + 1) == 0:  # one run of ones: a bit field
-            return (value / (1 << low)) % (run + 1) * (1 << low)
-    raise NotExpressible("bitwise and of two variables")
-
-
-def _no_int(a: Z3, b: Z3, type: Int) -> Z3:
-    raise NotExpressible("bit operator over integers")
-
-
-def _by_sign(signed: Callable[[Any, Z3, Z3], Z3], unsigned: Callable[[Any, Z3, Z3], Z3]) -> BinaryZ3:
-    def build(a: Z3, b: Z3, type: Int) -> Z3:
-        return (signed if type.signed else unsigned)(_z3(), a, b)
-
-    return build
-
-
-def _bits_count(b: Z3, type: Int) -> Z3:
-    """A shift count as wide as the left operand (counts beyond it shift everything out anyway)."""
-    z3 = _z3()
-    if b.size() == type.bits:
-        return b
-    if b.size() < type.bits:
-        return z3.ZeroExt(type.bits - b.size(), b)
-    limit = z3.BitVecVal(type.bits, b.size())
-    return z3.Extract(type.bits - 1, 0, z3.If(z3.UGE(b, limit), limit, b))
-
-
-# ------------------------------------------------------------------------------------------ table
 
 BinaryPython = Callable[[int, int, Int], int]
 BinaryNumpy = Callable[[Any, Any, Int], Lanes]
-BinaryZ3 = Callable[[Z3, Z3, Int], Z3]
 
 
 @frozen
@@ -216,238 +104,55 @@ class BinaryOperation:
     precedence: int
     python: BinaryPython
     numpy: BinaryNumpy
-    z3_int: BinaryZ3
-    z3_bits: BinaryZ3
     comparison: bool = False
     logical: bool = False
 
-
-def _row(
-    op: BinaryOp,
-    precedence: int,
-    python: BinaryPython,
-    numpy: BinaryNumpy,
-    z3_int: BinaryZ3,
-    z3_bits: BinaryZ3 | None = None,
-    *,
-    comparison: bool = False,
-    logical: bool = False,
-) -> BinaryOperation:
-    return BinaryOperation(op, precedence, python, numpy, z3_int, z3_bits or z3_int, comparison, logical)
-
-
-# fmt: off  (one row an operation, read as a table)
-BINARY: Mapping[BinaryOp, BinaryOperation] = {
-    row.op: row
-    for row in (
-        _row(
-            BinaryOp.ADD,
-            9,
-            lambda a, b, t: t.wrap(a + b),
-            lambda a, b, t: np.add(a, b),
-            lambda a, b, t: a + b,
-        ),
-        _row(
-            BinaryOp.SUB,
-            9,
-            lambda a, b, t: t.wrap(a - b),
-            lambda a, b, t: np.subtract(a, b),
-            lambda a, b, t: a - b,
-        ),
-        _row(
-            BinaryOp.MUL,
-            10,
-            lambda a, b, t: t.wrap(a * b),
-            lambda a, b, t: np.multiply(a, b),
-            lambda a, b, t: a * b,
-        ),
-        _row(
-            BinaryOp.DIV,
-            10,
-            lambda a, b, t: t.wrap(_quotient(a, b)),
-            _np_div,
-            _int_div,
-            _by_sign(lambda z, a, b: a / b, lambda z, a, b: z.UDiv(a, b)),
-        ),
-        _row(
-            BinaryOp.REM,
-            10,
-            lambda a, b, t: _remainder(a, b),
-            _np_rem,
-            _int_rem,
-            _by_sign(lambda z, a, b: z.SRem(a, b), lambda z, a, b: z.URem(a, b)),
-        ),
-        _row(
-            BinaryOp.SHL,
-            8,
-            lambda a, b, t: t.wrap(a << _count(b, t)),
-            _np_shl,
-            _int_shl,
-            lambda a, b, t: a << _bits_count(b, t),
-        ),
-        _row(
-            BinaryOp.SHR,
-            8,
-            lambda a, b, t: a >> _count(b, t),
-            _np_shr,
-            _int_shr,
-            lambda a, b, t: a >> _bits_count(b, t) if t.signed else _z3().LShR(a, _bits_count(b, t)),
-        ),
-        _row(
-            BinaryOp.BAND,
-            5,
-            lambda a, b, t: a & b,
-            lambda a, b, t: np.bitwise_and(a, b),
-            _int_band,
-            lambda a, b, t: a & b,
-        ),
-        _row(
-            BinaryOp.BXOR,
-            4,
-            lambda a, b, t: a ^ b,
-            lambda a, b, t: np.bitwise_xor(a, b),
-            _no_int,
-            lambda a, b, t: a ^ b,
-        ),
-        _row(
-            BinaryOp.BOR,
-            3,
-            lambda a, b, t: a | b,
-            lambda a, b, t: np.bitwise_or(a, b),
-            _no_int,
-            lambda a, b, t: a | b,
-        ),
-        _row(
-            BinaryOp.AND,
-            2,
-            lambda a, b, t: int(bool(a) and bool(b)),
-            lambda a, b, t: np.not_equal(a, 0) & np.not_equal(b, 0),
-            lambda a, b, t: _z3().And(a, b),
-            logical=True,
-        ),
-        _row(
-            BinaryOp.OR,
-            1,
-            lambda a, b, t: int(bool(a) or bool(b)),
-            lambda a, b, t: np.not_equal(a, 0) | np.not_equal(b, 0),
-            lambda a, b, t: _z3().Or(a, b),
-            logical=True,
-        ),
-        _row(
-            BinaryOp.LT,
-            7,
-            lambda a, b, t: int(a < b),
-            lambda a, b, t: np.less(a, b),
-            lambda a, b, t: a < b,
-            _by_sign(lambda z, a, b: a < b, lambda z, a, b: z.ULT(a, b)),
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.LE,
-            7,
-            lambda a, b, t: int(a <= b),
-            lambda a, b, t: np.less_equal(a, b),
-            lambda a, b, t: a <= b,
-            _by_sign(lambda z, a, b: a <= b, lambda z, a, b: z.ULE(a, b)),
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.GT,
-            7,
-            lambda a, b, t: int(a > b),
-            lambda a, b, t: np.greater(a, b),
-            lambda a, b, t: a > b,
-            _by_sign(lambda z, a, b: a > b, lambda z, a, b: z.UGT(a, b)),
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.GE,
-            7,
-            lambda a, b, t: int(a >= b),
-            lambda a, b, t: np.greater_equal(a, b),
-            lambda a, b, t: a >= b,
-            _by_sign(lambda z, a, b: a >= b, lambda z, a, b: z.UGE(a, b)),
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.EQ,
-            6,
-            lambda a, b, t: int(a == b),
-            lambda a, b, t: np.equal(a, b),
-            lambda a, b, t: a == b,
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.NE,
-            6,
-            lambda a, b, t: int(a != b),
-            lambda a, b, t: np.not_equal(a, b),
-            lambda a, b, t: a != b,
-            comparison=True,
-        ),
-        _row(
-            BinaryOp.MIN,
-            0,
-            lambda a, b, t: min(a, b),
-            lambda a, b, t: np.minimum(a, b),
-            lambda a, b, t: _z3().If(a <= b, a, b),
-            _by_sign(
-                lambda z, a, b: z.If(a <= b, a, b),
-                lambda z, a, b: z.If(z.ULE(a, b), a, b),
-            ),
-        ),
-        _row(
-            BinaryOp.MAX,
-            0,
-            lambda a, b, t: max(a, b),
-            lambda a, b, t: np.maximum(a, b),
-            lambda a, b, t: _z3().If(a >= b, a, b),
-            _by_sign(
-                lambda z, a, b: z.If(a >= b, a, b),
-                lambda z, a, b: z.If(z.UGE(a, b), a, b),
-            ),
-        ),
-    )
-}
+    def exact(self, a: int, b: int, type: Int) -> int | None:
+        """The result, in its range; None where C++ does not define it."""
+        return self.python(a, b, type) if defined(self.op, b, type) else None
 
 
 @frozen
 class UnaryOperation:
+    """One unary operation."""
+
     op: UnaryOp
     python: Callable[[int, Int], int]
     numpy: Callable[[Lanes, Int], Lanes]
-    z3_int: Callable[[Z3, Int], Z3]
-    z3_bits: Callable[[Z3, Int], Z3]
 
 
-UNARY: Mapping[UnaryOp, UnaryOperation] = {
-    row.op: row
-    for row in (
-        UnaryOperation(
-            UnaryOp.NEG,
-            lambda a, t: t.wrap(-a),
-            lambda a, t: np.negative(a),
-            lambda a, t: -a,
-            lambda a, t: -a,
-        ),
-        UnaryOperation(
-            UnaryOp.NOT,
-            lambda a, t: int(not a),
-            lambda a, t: np.logical_not(a),
-            lambda a, t: _z3().Not(a),
-            lambda a, t: _z3().Not(a),
-        ),
-        UnaryOperation(
-            UnaryOp.INV,
-            lambda a, t: t.wrap(~a),
-            lambda a, t: np.invert(a),
-            lambda a, t: -a - 1 if t.signed else t.maximum - a,
-            lambda a, t: ~a,
-        ),
-    )
-}
+_Op, _Row = BinaryOp, BinaryOperation
+# fmt: off
+BINARY: Mapping[BinaryOp, BinaryOperation] = {row.op: row for row in (
+    _Row(_Op.ADD,  9,  lambda a, b, t: t.wrap(a + b),            lambda a, b, t: np.add(a, b)),
+    _Row(_Op.SUB,  9,  lambda a, b, t: t.wrap(a - b),            lambda a, b, t: np.subtract(a, b)),
+    _Row(_Op.MUL,  10, lambda a, b, t: t.wrap(a * b),            lambda a, b, t: np.multiply(a, b)),
+    _Row(_Op.DIV,  10, lambda a, b, t: t.wrap(_quotient(a, b)),  _np_div),
+    _Row(_Op.REM,  10, lambda a, b, t: a - b * _quotient(a, b),  _np_rem),
+    _Row(_Op.SHL,  8,  lambda a, b, t: t.wrap(a << b), lambda a, b, t: np.left_shift(a, _np_count(b, t))),
+    _Row(_Op.SHR,  8,  lambda a, b, t: a >> b,         lambda a, b, t: np.right_shift(a, _np_count(b, t))),
+    _Row(_Op.BAND, 5,  lambda a, b, t: a & b,                    lambda a, b, t: np.bitwise_and(a, b)),
+    _Row(_Op.BXOR, 4,  lambda a, b, t: a ^ b,                    lambda a, b, t: np.bitwise_xor(a, b)),
+    _Row(_Op.BOR,  3,  lambda a, b, t: a | b,                    lambda a, b, t: np.bitwise_or(a, b)),
+    _Row(_Op.AND,  2,  lambda a, b, t: int(bool(a) and bool(b)),
+         lambda a, b, t: np.not_equal(a, 0) & np.not_equal(b, 0), logical=True),
+    _Row(_Op.OR,   1,  lambda a, b, t: int(bool(a) or bool(b)),
+         lambda a, b, t: np.not_equal(a, 0) | np.not_equal(b, 0), logical=True),
+    _Row(_Op.LT,   7,  lambda a, b, t: int(a < b),   lambda a, b, t: np.less(a, b),          comparison=True),
+    _Row(_Op.LE,   7,  lambda a, b, t: int(a <= b),  lambda a, b, t: np.less_equal(a, b),    comparison=True),
+    _Row(_Op.GT,   7,  lambda a, b, t: int(a > b),   lambda a, b, t: np.greater(a, b),       comparison=True),
+    _Row(_Op.GE,   7,  lambda a, b, t: int(a >= b),  lambda a, b, t: np.greater_equal(a, b), comparison=True),
+    _Row(_Op.EQ,   6,  lambda a, b, t: int(a == b),  lambda a, b, t: np.equal(a, b),         comparison=True),
+    _Row(_Op.NE,   6,  lambda a, b, t: int(a != b),  lambda a, b, t: np.not_equal(a, b),     comparison=True),
+    _Row(_Op.MIN,  0,  lambda a, b, t: min(a, b),    lambda a, b, t: np.minimum(a, b)),
+    _Row(_Op.MAX,  0,  lambda a, b, t: max(a, b),    lambda a, b, t: np.maximum(a, b)),
+)}
 
-
+UNARY: Mapping[UnaryOp, UnaryOperation] = {row.op: row for row in (
+    UnaryOperation(UnaryOp.NEG, lambda a, t: t.wrap(-a), lambda a, t: np.negative(a)),
+    UnaryOperation(UnaryOp.NOT, lambda a, t: int(not a), lambda a, t: np.logical_not(a)),
+    UnaryOperation(UnaryOp.INV, lambda a, t: t.wrap(~a), lambda a, t: np.invert(a)),
+)}
 # fmt: on
 
 # ------------------------------------------------------------------------------------- intrinsics

@@ -44,11 +44,6 @@ def kernel_text(kernel: Kernel) -> str:
     return "\n".join(lines)
 
 
-def statements_text(statements: Iterable[Stmt]) -> str:
-    """Statements alone, one a line."""
-    return "\n".join(_lines(statements, 0))
-
-
 def _name(var: Var) -> str:
     return var.name or f"t{var.id}"
 
@@ -91,7 +86,7 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, Atomic):
         target = f"{_name(s.var)} = " if s.var is not None else ""
         operands = ", ".join(pretty(o, _name) for o in s.operands)
-        return f"{target}atomic {s.op} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
+        return f"{target}atomic {s.op.value} {s.type} {pretty(s.pointer, _name)} ({operands}) {s.scope.value}"
     if isinstance(s, Copy):
         how = f" async {s.mechanism}" if s.asynchronous else ""
         how += f" by {s.team.value}" if s.team is not None else ""

@@ -29,6 +29,7 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from cuda_lsp.ir.atomics import ATOMICS, AtomicOp, AtomicRow
 from cuda_lsp.ir.types import BOOL, INT32, UINT32, Int, Opaque, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange, Space
 
@@ -278,14 +279,13 @@ class Store:
 
 @frozen
 class Atomic:
-    """A read-modify-write (or atomic load/store: op "load", "store") of ``type.size`` bytes.
+    """An atomic operation on ``type.size`` bytes. ``var`` receives the old value.
 
-    ``op``: add sub exch min max inc dec and or xor cas load store. ``var`` receives the old value.
     ``rewrites``: of a load that stores as well what no other statement looks at (a barrier object's state).
     """
 
     var: Var | None
-    op: str
+    op: AtomicOp
     pointer: Expr
     operands: tuple[Expr, ...]
     type: Type
@@ -296,7 +296,32 @@ class Atomic:
 
     @property
     def mode(self) -> Mode:
-        return Mode.ATOMIC_READ if self.op == "load" and not self.rewrites else Mode.ATOMIC
+        return Mode.ATOMIC if self.row.writes or self.rewrites else Mode.ATOMIC_READ
+
+    @property
+    def row(self) -> AtomicRow:
+        """What the operation does."""
+        return ATOMICS[self.op]
+
+    @property
+    def only_reads(self) -> bool:
+        """It changes nothing: ``atomicAdd(p, 0)``, ``atomicCAS(p, x, x)``."""
+        if self.op is AtomicOp.CAS:
+            return len(self.operands) == 2 and self.operands[0] == self.operands[1]
+        neutral, operand = self.row.neutral, self.constant
+        if neutral is None or operand is None:
+            return not self.row.writes
+        return operand.value == (operand.type.wrap(neutral) if isinstance(operand.type, Int) else neutral)
+
+    @property
+    def constant(self) -> Const | None:
+        """The first operand, if it is a constant."""
+        first = self.operands[0] if self.operands else None
+        return first if isinstance(first, Const) else None
+
+    def adds(self, number: int) -> bool:
+        """It adds that constant."""
+        return self.op is AtomicOp.ADD and self.constant is not None and self.constant.value == number
 
     @property
     def elementwise(self) -> bool:
@@ -568,48 +593,3 @@ def const(value: int, type: Type = INT32) -> Const:
 
 TRUE = Const(1, BOOL)
 FALSE = Const(0, BOOL)
-
-__all__ = [
-    "FALSE",
-    "TRUE",
-    "AddressOf",
-    "Array",
-    "Assign",
-    "Assume",
-    "Atomic",
-    "AwaitCopies",
-    "Axis",
-    "Barrier",
-    "BarrierPhase",
-    "BarrierScope",
-    "Binary",
-    "BinaryOp",
-    "Block",
-    "Builtin",
-    "Cast",
-    "CommitCopies",
-    "Const",
-    "Copy",
-    "Directives",
-    "Expr",
-    "Fence",
-    "If",
-    "Incomplete",
-    "Intrinsic",
-    "Kernel",
-    "LaunchBounds",
-    "Leave",
-    "Load",
-    "Lock",
-    "Loop",
-    "Offset",
-    "Opaque",
-    "Select",
-    "Stmt",
-    "Store",
-    "Unary",
-    "UnaryOp",
-    "Unknown",
-    "Var",
-    "const",
-]

@@ -1,151 +1,110 @@
-"""What must hold of every kernel program, whoever made it.
+"""What must hold of every kernel program, whoever made it; the tests ask it of all that they lower.
 
 The rules are those of the docstring of ``ir.program``: one type per operation, conversions explicit,
-parameters never assigned, ``Leave`` only inside the region it leaves, every array and site named.
+parameters never assigned, ``Leave`` only inside the region it leaves, every array named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Assign,
-    Assume,
-    Atomic,
-    Barrier,
-    Binary,
-    BinaryOp,
-    Block,
-    Cast,
-    Copy,
-    Expr,
-    If,
-    Incomplete,
-    Intrinsic,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Offset,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-)
-from cuda_lsp.ir.types import BOOL, INT64, Pointer
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import BinaryOp, Expr, Stmt
+from cuda_lsp.ir.types import BOOL, INT64, Pointer, Type
+from cuda_lsp.ir.walk import assigned, children, expressions, labels, pointers, subexpressions, walk
 
 _SHIFTS = (BinaryOp.SHL, BinaryOp.SHR)
 _LOGICAL = (BinaryOp.AND, BinaryOp.OR)
+_RELATIONS = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, BinaryOp.EQ, BinaryOp.NE, *_LOGICAL)
 
 
-def violations(kernel: Kernel) -> list[str]:
+def violations(kernel: ir.Kernel) -> list[str]:
     """One sentence for every broken invariant; empty when the program is well formed."""
-    return list(_Checker(kernel).run())
+    return list(dict.fromkeys(_violations(kernel)))
 
 
-class _Checker:
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.arrays = {a.id for a in kernel.arrays}
-        self.params = {p.id for p in kernel.params}
-
-    def run(self) -> Iterator[str]:
-        if len(self.arrays) != len(self.kernel.arrays):
-            yield "two arrays share an id"
-        yield from self._statements(self.kernel.body, frozenset())
-
-    def _statements(self, body: tuple[Stmt, ...], labels: frozenset[int]) -> Iterator[str]:
-        for statement in body:
-            yield from self._statement(statement, labels)
-
-    def _statement(self, s: Stmt, labels: frozenset[int]) -> Iterator[str]:
-        var = getattr(s, "var", None)
-        if var is not None and var.id in self.params:
+def _violations(kernel: ir.Kernel) -> Iterator[str]:
+    listed, params = {a.id for a in kernel.arrays}, {p.id for p in kernel.params}
+    statements = list(walk(kernel.body))
+    locks = [s.lock.pointer for s in statements if isinstance(s, ir.Block) and s.lock is not None]
+    parts = list(subexpressions((*expressions(kernel.body), *locks)))
+    if len(listed) != len(kernel.arrays):
+        yield "two arrays share an id"
+    named = [label for s in statements for label in labels(s)]
+    if len(named) != len(set(named)):
+        yield "two regions share a label"
+    held = {v.id: v for v in (*(e for e in parts if isinstance(e, ir.Var)), *kernel.params)}
+    for s in statements:
+        var = assigned(s)
+        if var is not None and var.id in params:
             yield f"parameter {var.name} is assigned"
-        for expr in _expressions(s):
-            yield from self._expression(expr)
-        if (
-            isinstance(s, Assign)
-            and s.var.type != s.value.type
-            and not _both_pointers(s.var.type, s.value.type)
-        ):
-            yield f"{s.var} of type {s.var.type} gets a value of type {s.value.type}"
-        elif isinstance(s, Load | Store | Atomic) and not isinstance(s.pointer.type, Pointer):
-            yield f"{type(s).__name__} through something of type {s.pointer.type}"
-        elif isinstance(s, If):
-            if s.condition.type != BOOL:
-                yield f"a condition of type {s.condition.type}"
-            yield from self._statements(s.then, labels)
-            yield from self._statements(s.otherwise, labels)
-        elif isinstance(s, Loop):
-            if s.condition.type != BOOL:
-                yield f"a loop condition of type {s.condition.type}"
-            around = labels | {s.label}
-            yield from self._statements(s.test, around)
-            yield from self._statements(s.body, around | {s.continue_label})
-            yield from self._statements(s.step, around)
-        elif isinstance(s, Block):
-            yield from self._statements(s.body, labels | {s.label})
-        elif isinstance(s, Leave) and s.label not in labels:
+        if var is not None and held.setdefault(var.id, var) is not var:
+            yield f"two variables share the number of {var}"
+        yield from _statement(s)
+    for e in parts:
+        if isinstance(e, ir.AddressOf) and e.array.id not in listed:
+            yield f"array {e.array} is not listed"
+        yield from _expression(e)
+    yield from _leaves(kernel.body, frozenset())
+
+
+def _leaves(body: tuple[Stmt, ...], around: frozenset[int]) -> Iterator[str]:
+    for s in body:
+        if isinstance(s, ir.Leave) and s.label not in around:
             yield f"leave of label {s.label} outside its region"
-
-    def _expression(self, e: Expr) -> Iterator[str]:
-        if isinstance(e, AddressOf):
-            if e.array.id not in self.arrays:
-                yield f"array {e.array} is not listed"
-        elif isinstance(e, Offset):
-            if e.bytes.type != INT64:
-                yield f"an offset of type {e.bytes.type}"
-        elif isinstance(e, Binary):
-            yield from _operands(e)
-        for child in _children(e):
-            yield from self._expression(child)
+        for part in children(s):  # only the body of a round may end the round
+            ended = labels(s) - (
+                {s.continue_label} if isinstance(s, ir.Loop) and part is not s.body else frozenset()
+            )
+            yield from _leaves(part, around | ended)
 
 
-def _operands(e: Binary) -> Iterator[str]:
+def _statement(s: Stmt) -> Iterator[str]:
+    if isinstance(s, ir.Assign) and not _alike(s.var.type, s.value.type):
+        yield f"{s.var} of type {s.var.type} gets a value of type {s.value.type}"
+    if isinstance(s, ir.Load | ir.Atomic) and s.var is not None and not _alike(s.var.type, s.type):
+        yield f"{s.var} of type {s.var.type} gets what is read as {s.type}"
+    if isinstance(s, ir.Store) and not _alike(s.value.type, s.type):
+        yield f"a value of type {s.value.type} is stored as {s.type}"
+    if isinstance(s, ir.If | ir.Loop | ir.Assume) and s.condition.type != BOOL:
+        yield f"a condition of type {s.condition.type}"
+    addresses = [*pointers(s), *(s.pointers if isinstance(s, ir.Incomplete) else ())]
+    if isinstance(s, ir.Barrier) and s.object is not None:
+        addresses.append(s.object)
+    if isinstance(s, ir.Block) and s.lock is not None:
+        addresses.append(s.lock.pointer)
+    for pointer in addresses:
+        if not isinstance(pointer.type, Pointer):
+            yield f"{type(s).__name__} through something of type {pointer.type}"
+
+
+def _expression(e: Expr) -> Iterator[str]:
+    if isinstance(e, ir.Offset):
+        if e.bytes.type != INT64:
+            yield f"an offset of type {e.bytes.type}"
+        if not isinstance(e.pointer.type, Pointer):
+            yield f"an offset from something of type {e.pointer.type}"
+    elif isinstance(e, ir.Unary) and e.op is ir.UnaryOp.NOT and {e.operand.type, e.type} != {BOOL}:
+        yield f"! of {e.operand.type} is {e.type}"
+    elif isinstance(e, ir.Select):
+        if e.condition.type != BOOL:
+            yield f"a choice by something of type {e.condition.type}"
+        if not (_alike(e.then.type, e.type) and _alike(e.otherwise.type, e.type)):
+            yield f"a choice of {e.then.type} and {e.otherwise.type} is {e.type}"
+    elif isinstance(e, ir.Binary):
+        yield from _binary(e)
+
+
+def _binary(e: ir.Binary) -> Iterator[str]:
     left, right = e.left.type, e.right.type
-    if e.op in _LOGICAL:
-        if left != BOOL or right != BOOL:
-            yield f"{e.op.value} of {left} and {right}"
-    elif e.op not in _SHIFTS and left != right and not _both_pointers(left, right):
+    if (e.op in _LOGICAL and not left == right == BOOL) or (e.op not in _SHIFTS and not _alike(left, right)):
         yield f"{e.op.value} of {left} and {right}"
+    if e.op in _RELATIONS and e.type != BOOL:
+        yield f"{e.op.value} is {e.type}"
+    pointers_apart = isinstance(left, Pointer) and e.type == INT64
+    if e.op not in _RELATIONS and not _alike(left, e.type) and not pointers_apart:
+        yield f"{e.op.value} of {left} is {e.type}"
 
 
-def _both_pointers(a: object, b: object) -> bool:
-    return isinstance(a, Pointer) and isinstance(b, Pointer)
-
-
-def _children(e: Expr) -> tuple[Expr, ...]:
-    if isinstance(e, Unary | Cast):
-        return (e.operand,)
-    if isinstance(e, Binary):
-        return (e.left, e.right)
-    if isinstance(e, Select):
-        return (e.condition, e.then, e.otherwise)
-    if isinstance(e, Intrinsic):
-        return e.operands
-    if isinstance(e, Offset):
-        return (e.pointer, e.bytes)
-    return ()
-
-
-def _expressions(s: Stmt) -> tuple[Expr, ...]:
-    """The expressions that a statement itself holds."""
-    if isinstance(s, Assign):
-        return (s.value,)
-    if isinstance(s, Load):
-        return (s.pointer,)
-    if isinstance(s, Store):
-        return (s.pointer, s.value)
-    if isinstance(s, Atomic):
-        return (s.pointer, *s.operands)
-    if isinstance(s, Copy):
-        return (s.destination, s.source, s.size)
-    if isinstance(s, Barrier):
-        return tuple(e for e in (s.mask, s.id, s.count, s.object, s.parity) if e is not None)
-    if isinstance(s, If | Loop | Assume):
-        return (s.condition,)
-    if isinstance(s, Incomplete):
-        return s.pointers
-    return ()
+def _alike(a: Type, b: Type) -> bool:
+    return a == b or (isinstance(a, Pointer) and isinstance(b, Pointer))

@@ -1,0 +1,1 @@
+"""Findings for everything but editors: terminal, JSON, SARIF, annotations of GitHub."""

@@ -14,6 +14,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp import __version__, config
+from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
@@ -91,6 +92,7 @@ class CudaServer(Server):
         self._made.forget(path_of(uri))
 
     def at_exit(self) -> None:
+        """End checks and analyses, with their processes."""
         self.dynamic.stop()
         if self.session:
             self.session.stop()
@@ -126,7 +128,7 @@ class CudaServer(Server):
         """Merge file and editor settings; mistakes are shown once, the rest holds."""
         folders = list(self.workspace.folders.values())
         root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
-        root = path_of(root_uri) if root_uri else Path.cwd()
+        root = path_of(root_uri) if root_uri else Path(working_folder())
         loaded, problems = config.load(root, trusted=self.trusted)
         settings, more = config.merge(loaded, editor, "editor settings")
         settings = config.placed(settings, root)
@@ -206,7 +208,9 @@ def _wire_documents(server: CudaServer) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(ls: CudaServer, params: lsp.DidChangeTextDocumentParams) -> None:
-        ls.changed(ls.workspace.get_text_document(params.text_document.uri))
+        document = ls.workspace.text_documents.get(unquote(params.text_document.uri))
+        if document is not None:
+            ls.changed(document)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def did_close(ls: CudaServer, params: lsp.DidCloseTextDocumentParams) -> None:

@@ -24,8 +24,6 @@ from cuda_lsp.static.block_strides import block_strides
 MAX_LAUNCHES = 8
 _USUAL = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _LEAST = 32  # threads of a block worth assuming
-ASSUMED = "the launch, which nothing in the file tells"
-"""The reason of a finding that other plausible launches do not show."""
 
 
 def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Array,
     Assign,
@@ -59,7 +60,7 @@ from cuda_lsp.static.slicing import Slice, assigned_once
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 _RELEASES = ("release", "acq_rel", "seq_cst")
-_TAKES = ("cas", "exch", "add")
+_TAKES = (AtomicOp.CAS, AtomicOp.EXCH, AtomicOp.ADD)
 
 
 @frozen(eq=False)
@@ -223,12 +224,12 @@ class _Rewriter:
         free = _compared(substituted(condition, values), atomic.var, outcome)
         if free is None:
             return None
-        if isinstance(atomic, Load) or atomic.op == "load" or (atomic.op, _constant(atomic)) == ("add", 0):
+        if isinstance(atomic, Load) or not atomic.row.writes or atomic.adds(0):
             turn = self._turn(free, place, atomic)
             return _Taking(atomic, place, array, free, turn) if turn is not None else None
-        if atomic.op == "cas" and (len(atomic.operands) != 2 or atomic.operands[0] != free):
+        if atomic.op is AtomicOp.CAS and (len(atomic.operands) != 2 or atomic.operands[0] != free):
             return None
-        if atomic.op not in ("cas", "exch") or not isinstance(free, Const):
+        if not atomic.row.swaps or not isinstance(free, Const):
             return None
         taken = atomic.operands[-1]
         same = self.free.get(array, free) == free
@@ -239,7 +240,7 @@ class _Rewriter:
         """The atomic that drew the number waited for, from a counter beside the one that is served."""
         number = self._resolved(number)
         drawn = [s for s in self.facts.statements if isinstance(s, Atomic) and s.var == number]
-        if len(drawn) != 1 or (drawn[0].op, _constant(drawn[0])) != ("add", 1):
+        if len(drawn) != 1 or not drawn[0].adds(1):
             return None
         if isinstance(waits, Load) and not waits.volatile:
             return None
@@ -274,10 +275,10 @@ class _Rewriter:
         if not isinstance(s, (Atomic, Store)) or self._resolved(s.pointer) != taking.place:
             return False
         if taking.turn is not None:
-            return isinstance(s, Atomic) and (s.op, _constant(s)) == ("add", 1)
+            return isinstance(s, Atomic) and s.adds(1)
         if isinstance(s, Store):
             return s.value == taking.free
-        return s.op in ("exch", "store", "cas") and s.operands[-1] == taking.free
+        return (s.row.swaps or s.row.blind) and s.operands[-1] == taking.free
 
     # ------------------------------------------------------------------------------- exclusion
 
@@ -352,11 +353,6 @@ def _anew(before: Sequence[Stmt]) -> bool:
 
 def _always(condition: Expr) -> bool:
     return isinstance(condition, Const) and bool(condition.value)
-
-
-def _constant(s: Atomic | Load) -> object:
-    operand = s.operands[0] if isinstance(s, Atomic) and s.operands else None
-    return operand.value if isinstance(operand, Const) else None
 
 
 def _bytes(pointer: Expr) -> Expr | None:

@@ -42,7 +42,6 @@ Named = tuple[Const | Var, int]
 _ORDER = (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE)
 _FULFILLED = dict.fromkeys((*_ORDER, BinaryOp.EQ, BinaryOp.NE), 0) | {BinaryOp.LT: -1, BinaryOp.GT: 1}
 """How far on the left a number is from what it is compared with, to fulfil the comparison or its opposite."""
-_SWAPS = ("cas", "exch", "min", "max")
 _NOTHING: frozenset[Source] = frozenset()
 
 
@@ -260,7 +259,7 @@ def _roles(flow: DataFlow) -> None:
     # what the kernel writes is no offsets: ``while (parent[v] < v)`` follows a path
     flow.rows, flow.begins = frozenset(rows - flow.slice.written), frozenset(begins)
     atomics = [s for s in flow.slice.statements if isinstance(s, ir.Atomic)]
-    swapped = {a for s in atomics if s.op in _SWAPS for a in flow.slice.roots(s.pointer)}
+    swapped = {a for s in atomics if s.row.selects for a in flow.slice.roots(s.pointer)}
     drawn = {a for s in atomics for a in flow.slice.roots(s.pointer)}
     flow.forests = frozenset(swapped & flow.indices)
     flow.drawn = frozenset(drawn - flow.forests)

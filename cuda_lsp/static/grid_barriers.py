@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attrs import evolve
 
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Array,
     Atomic,
@@ -52,7 +53,6 @@ from cuda_lsp.ir.types import BOOL
 from cuda_lsp.ir.walk import pointers, stripped, used, variables, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.critical import substituted
-from cuda_lsp.static.diagnostics.waiting import only_reads
 from cuda_lsp.static.execution.enumerate import facts_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
@@ -64,7 +64,7 @@ _GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
 def with_grid_barriers(kernel: Kernel) -> Kernel:
     """The kernel with the grid barriers that are understood; the very kernel when there are none."""
     facts = facts_of(kernel)
-    if not facts.loops or not any(isinstance(s, Atomic) and s.op == "add" for s in facts.statements):
+    if not facts.loops or not any(isinstance(s, Atomic) and s.op is AtomicOp.ADD for s in facts.statements):
         return kernel
     body = _rewritten(kernel.body, facts, assigned_once(facts))
     return kernel if body is kernel.body else evolve(kernel, body=body)
@@ -97,7 +97,7 @@ def _grid_barrier(
         return None
     axes = _one_thread(substituted(wait.condition, once))
     arrives = next((s for s in wait.then if isinstance(s, Atomic)), None)
-    if axes is None or arrives is None or (arrives.op, _constant(arrives)) != ("add", 1):
+    if axes is None or arrives is None or not arrives.adds(1):
         return None
     at = wait.then.index(arrives)
     rest = [s for s in wait.then[at + 1 :] if not isinstance(s, Fence)]
@@ -123,10 +123,6 @@ def _of_block(s: Stmt) -> bool:
         and s.phase is BarrierPhase.SYNC
         and s.assured
     )
-
-
-def _constant(s: Atomic) -> object:
-    return s.operands[0].value if s.operands and isinstance(s.operands[0], Const) else None
 
 
 def _one_thread(condition: Expr) -> frozenset[Axis] | None:
@@ -200,7 +196,7 @@ def _waits_for_all(loop: Loop, arrives: Atomic, once: Mapping[Var, Expr]) -> fro
     if len(reads) != 1 or not idle or not (reads[0] in loop.test or not loop.tests_first):
         return None
     read = reads[0]
-    strong = only_reads(read) if isinstance(read, Atomic) else read.volatile
+    strong = read.only_reads if isinstance(read, Atomic) else read.volatile
     if not strong or substituted(read.pointer, once) != substituted(arrives.pointer, once):
         return None
     condition = stripped(loop.condition)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
 from cuda_lsp.ir.walk import pointers
 from cuda_lsp.model import KernelReport, Mode, SourceRange, Verdict
+from cuda_lsp.static.findings.diagnosis import RACES
 from cuda_lsp.static.slicing import slice_kernel
-from cuda_lsp.static.tiers import RACES
 
 
 def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]:

@@ -378,7 +378,10 @@ class _Search:
         right = self.value(e.right, order)
         kind = e.left.type
         if isinstance(kind, Int) and isinstance(left, int) and isinstance(right, int):
-            return BINARY[e.op].python(left, right, kind)
+            value = BINARY[e.op].exact(left, right, kind)
+            if value is None:
+                raise _NotKnown
+            return value
         if e.op not in _ARITHMETIC:
             raise _NotKnown
         return _ARITHMETIC[e.op](left, right)

@@ -12,10 +12,13 @@ from collections.abc import Collection, Sequence
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import work
-from cuda_lsp.static.assumed import ASSUMED, alternatives, sample, unlike
+from cuda_lsp.static.assumed import alternatives, sample, unlike
 from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Key
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.fitting import misuses_arrays
 from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
@@ -26,17 +29,13 @@ _LEAST_SHARE = 0.3
 _RUNNING = 0.1
 """Of the budget, for executions of each of them."""
 
-_RACE = "race"
-Place = tuple[Code | str, tuple[SourceRange, ...]]
-"""A diagnosis and its places in the text; of a race both, however near its threads are to one another."""
-
 
 def refine_with_second_opinion(
     kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
-    again = {_place(f) for f in first.findings if _certain(f)}
+    again = {f.key for f in first.findings if f.certain}
     if not again or not launches or not launches[0].assumed:
         return first
     others: Sequence[LaunchConfig] = ()
@@ -53,12 +52,14 @@ def refine_with_second_opinion(
         shown = _shown(kernel, other, gpu, again, max(share.kernel, _RUNNING * budget.kernel))
         if again - shown:
             answer = refine_kernel(kernel, (other,), gpu, share)
-            shown |= {_place(f) for f in answer.findings if _certain(f)}
+            shown |= {f.key for f in answer.findings if f.certain}
         again &= shown
-    findings = tuple(f if not _certain(f) or _place(f) in again else _demoted(f) for f in first.findings)
-    if first.verdict is not Verdict.RACY or any(_certain(f) and f.kind for f in findings):
+    why = Open.LAUNCH_UNTOLD
+    findings = tuple(f if not f.certain or f.key in again else f.doubted(why) for f in first.findings)
+    if first.verdict is not Verdict.RACY or any(f.certain and f.kind for f in findings):
         return evolve(first, findings=findings)
-    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=(*first.reasons, ASSUMED))
+    reasons = (*first.reasons, doubt(why))
+    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=reasons)
 
 
 def _fitting(
@@ -74,23 +75,9 @@ def _fitting(
 
 
 def _shown(
-    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, places: Collection[Place], seconds: float
-) -> set[Place]:
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, places: Collection[Key], seconds: float
+) -> set[Key]:
     """The places that executions under the launch show to race, which costs less than to ask the solver."""
-    wanted = sorted((ranges[0], ranges[-1]) for what, ranges in places if what is _RACE)
+    wanted = sorted((first, second) for code, first, second in places if code is None)
     found = races_by_running(kernel, launch, gpu, wanted, work.begin(seconds))
-    return {_place(finding) for finding in found.values()}
-
-
-def _certain(finding: Finding) -> bool:
-    return finding.status in (Status.PROVED, Status.CONDITIONAL)
-
-
-def _place(finding: Finding) -> Place:
-    others = [related.site.range for related in finding.related[:1]]
-    return (_RACE if finding.kind else finding.code, tuple(sorted([finding.site.range, *others])))
-
-
-def _demoted(finding: Finding) -> Finding:
-    message = f"{finding.message} (depends on {ASSUMED})"
-    return evolve(finding, status=Status.POSSIBLE, reason=ASSUMED, message=message)
+    return {finding.key for finding in found.values()}

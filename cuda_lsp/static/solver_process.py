@@ -24,9 +24,10 @@ _STACK = 20_000  # Python frames: kernels nest deeply
 
 @frozen
 class Failure:
-    """Why there is no answer, for people."""
+    """Why there is no answer, for people. ``lost``: not for a cause in the work, which may be asked again."""
 
     reason: str
+    lost: bool = False
 
 
 STOPPED = Failure("stopped")
@@ -79,7 +80,7 @@ def _answer_apart(pipe: Connection, work: bytes) -> bytes:
             return pickle.dumps(STOPPED)
         return ours.recv_bytes()
     except EOFError:
-        return pickle.dumps(Failure("the solver process ended unexpectedly"))
+        return pickle.dumps(Failure("the solver process ended unexpectedly", lost=True))
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -18,8 +18,8 @@ from attrs import define, evolve, frozen
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
-from cuda_lsp.static.assumed import ASSUMED, alternatives, free_scalars, launches_of, sample, unlike
-from cuda_lsp.static.diagnostics.banks import BankThresholds, bank_findings
+from cuda_lsp.static.assumed import alternatives, free_scalars, launches_of, sample, unlike
+from cuda_lsp.static.diagnostics.banks import bank_findings
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.diagnostics.coalescing import coalescing_findings
@@ -30,47 +30,36 @@ from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
+from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
+from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
+from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.fitting import fitted, misuses_arrays
 from cuda_lsp.static.solver.solve import SolverResult
 from cuda_lsp.static.unseen import still_unseen, unseen_writes
 
-RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
-_CERTAIN = frozenset({Status.PROVED, Status.CONDITIONAL, Status.CONFIRMED})
 _PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
 _MISUSE = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
 _EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
 _GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
 _COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
-UNFINISHED = "it is still being executed in the background"
-BROKEN = "while it does not compile it is not executed to its end"
-OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
-PENDING = "not decided by enumeration; the solver has not looked at it"
-
-Key = tuple[object, ...]
 
 
 @frozen(eq=False)
 class FirstTier:
     """The report to publish, and what the second tier still has to decide.
 
-    ``decided``: whether it races. ``sampled``: races that were seen under sample arguments only.
-    ``cut``: there was no time for all of it. ``unseen``: code that only other blocks than the assumed run.
+    ``findings``: all of them, of codes that are switched off too. ``decided``: whether it races.
+    ``sampled``: races that were seen under sample arguments only. ``cut``: there was no time for all of it.
+    ``unseen``: code that only other blocks than the assumed run.
     """
 
     report: KernelReport
+    findings: tuple[Diagnosis, ...]
     decided: bool
     open_reasons: tuple[str, ...] = ()
     sampled: frozenset[Key] = frozenset()
     cut: bool = False
     unseen: tuple[str, ...] = ()
-
-
-def key_of(finding: Finding) -> Key:
-    """Equal for the same thing found twice: races by their pair of places, others by place."""
-    if finding.code in RACES:
-        others = [related.site.range for related in finding.related[:1]]
-        return ("race", *sorted([finding.site.range, *others]))
-    return (finding.code, finding.site.range)
 
 
 def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.inf) -> FirstTier:
@@ -81,7 +70,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     """
     clock = _Clock(until)
     launches = launches_of(kernel, settings)
-    findings: dict[Key, Finding] = {}
+    findings: dict[Key, Diagnosis] = {}
     open_reasons: dict[str, None] = {}
     possible = False
     sampled: set[Key] = set()
@@ -97,7 +86,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         found = _findings(unknown, settings, clock)
         open_reasons.update(dict.fromkeys(unknown.undecided))
         if not unknown.whole:
-            open_reasons[OTHER_BLOCKS] = None
+            open_reasons[doubt(Open.OTHER_BLOCKS)] = None
         if launch.grid is None:
             found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
         if launch.assumed:
@@ -110,18 +99,19 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
             pass  # what broken code leaves open is noise while it is being typed
         elif free_scalars(kernel, launch):
             examples = [] if clock.late() else _sampled(kernel, launch, settings, clock)
-            sampled |= {key_of(f) for f in examples if f.code in RACES}
+            sampled |= {f.key for f in examples if f.code in RACES}
             by_example |= any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples)
             _collect(findings, examples)
         else:
             _collect(findings, doubts)
         if left:
             possible = True
-            open_reasons.update(dict.fromkeys(f.reason or PENDING for f in left))
+            open_reasons.update(dict.fromkeys(f.reason or doubt(Open.ENUMERATION) for f in left))
         _collect(findings, limit_findings(kernel, launch, settings.gpu))
     open_reasons.update(dict.fromkeys(unseen))
-    if clock.late():
-        open_reasons = {BROKEN if kernel.errors else UNFINISHED: None}
+    late = clock.late()
+    if late:
+        open_reasons = {doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND): None}
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
     incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
@@ -138,8 +128,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         refined=decided and not by_example,
         key=kernel.digest,
     )
-    late = UNFINISHED in open_reasons
-    return FirstTier(report, decided, tuple(open_reasons), frozenset(sampled), late, unseen)
+    cut = late and not kernel.errors
+    all_ = tuple(findings.values())
+    return FirstTier(report, all_, decided, tuple(open_reasons), frozenset(sampled), cut, unseen)
 
 
 @define
@@ -177,17 +168,16 @@ def _open_run(kernel: Kernel, settings: Settings, clock: _Clock, launch: LaunchC
     return _run(kernel, launch, launch.arguments, settings, clock)
 
 
-def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding, ...]:
+def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Diagnosis, ...]:
     glance = bool(trace.kernel.errors) and clock.until < math.inf
     limit = min(_GLANCE if glance else _COMPARING, 1000 * clock.left)
     order = (*race_findings(trace, limit), *barrier_findings(trace))
     if trace.kernel.errors or clock.late():  # what broken text does to addresses is no news to its author
         return order
-    thresholds = BankThresholds(extra_wavefronts=max(1, settings.min_bank_ways - 1))
     optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
     return (
         *order,
-        *bank_findings(trace, thresholds),
+        *bank_findings(trace, max(1, settings.min_bank_ways - 1)),
         *bounds_findings(trace),
         *uninitialised_findings(trace),
         *coalescing_findings(trace),
@@ -195,24 +185,19 @@ def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Finding,
     )
 
 
-def _between_unknown_blocks(finding: Finding, launch: LaunchConfig) -> Finding:
+def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
     """A race between blocks needs a second block, which a grid of unknown size may not have."""
     if finding.status is not Status.PROVED or not finding.witness or finding.witness.blocks is None:
         return finding
-    if launch.assumed:
-        message = f"{finding.message} (depends on {ASSUMED})"
-        return evolve(finding, status=Status.POSSIBLE, reason=ASSUMED, message=message)
-    condition = "the grid has more than one block"
-    message = f"{finding.message}, when {condition}"
-    return evolve(finding, status=Status.CONDITIONAL, condition=condition, message=message)
+    return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
 
 
 def _not_its_fault(
-    kernel: Kernel, launch: LaunchConfig, found: Iterable[Finding], settings: Settings, clock: _Clock
-) -> tuple[Finding, ...]:
+    kernel: Kernel, launch: LaunchConfig, found: Iterable[Diagnosis], settings: Settings, clock: _Clock
+) -> tuple[Diagnosis, ...]:
     """Under a launch that we assumed, only what other plausible launches show too is certain."""
     findings = tuple(found)
-    certain = {key_of(f) for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
+    certain = {f.key for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
     if unlike(kernel, launch):
         certain.clear()
     fits = not any(f.status is Status.PROVED and f.code in _MISUSE for f in findings)
@@ -223,11 +208,11 @@ def _not_its_fault(
         if fits and misuses_arrays(trace):
             continue
         there = _findings(trace, settings, clock)
-        certain &= {key_of(f) for f in there if f.status is Status.PROVED}
+        certain &= {f.key for f in there if f.status is Status.PROVED}
     return tuple(
         f
-        if f.status is not Status.PROVED or f.code in _PERFORMANCE or key_of(f) in certain
-        else evolve(f, status=Status.POSSIBLE, reason=ASSUMED, message=f"{f.message} (depends on {ASSUMED})")
+        if f.status is not Status.PROVED or f.code in _PERFORMANCE or f.key in certain
+        else f.doubted(Open.LAUNCH_UNTOLD)
         for f in findings
     )
 
@@ -248,7 +233,7 @@ def _unseen(kernel: Kernel, trace: Trace, settings: Settings, clock: _Clock) -> 
     return tuple(dict.fromkeys(still_unseen(unseen, ordered).values()))
 
 
-def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _Clock) -> list[Finding]:
+def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _Clock) -> list[Diagnosis]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
     arguments = sample(kernel, launch)
     if arguments is None:
@@ -262,39 +247,33 @@ def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _C
         found = tuple(f for f in found if f.code in _PERFORMANCE)
     # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's too.
     found = tuple(f for f in found if f.code is not Code.GLOBAL_RACE)
-    example = ", ".join(f"{name} = {arguments[name]}" for name in free_scalars(kernel, launch))
+    example = Example(tuple((n, arguments[n]) for n in free_scalars(kernel, launch)), sampled=True)
     return [_under(finding, example) for finding in found]
 
 
-def _under(finding: Finding, example: str) -> Finding:
-    if finding.status is not Status.PROVED or finding.code in _PERFORMANCE:
-        return finding
-    return evolve(
-        finding,
-        status=Status.CONDITIONAL,
-        condition=example,
-        message=f"{finding.message} (for example when {example})",
-    )
+def _under(finding: Diagnosis, example: Example) -> Diagnosis:
+    hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
+    return finding.needing(example) if hangs else finding
 
 
-def _collect(findings: dict[Key, Finding], more: Iterable[Finding]) -> None:
+def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:
     """The surest finding of each place stays."""
     for finding in more:
-        key = key_of(finding)
+        key = finding.key
         known = findings.get(key)
         if known is None or finding.effective_severity < known.effective_severity:
             findings[key] = finding
 
 
-def _verdict(findings: Iterable[Finding], *, race_free: bool) -> Verdict:
+def _verdict(findings: Iterable[Diagnosis], *, race_free: bool) -> Verdict:
     doubtful = [f for f in findings if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
-    if any(f.status in _CERTAIN and f.code in RACES for f in doubtful):
+    if any(f.certain and f.code in RACES for f in doubtful):
         return Verdict.RACY
     # What follows a barrier that threads miss has no defined order.
     return Verdict.RACE_FREE if race_free and not doubtful else Verdict.UNDECIDED
 
 
-def _divergence(findings: Iterable[Finding]) -> tuple[str, ...]:
+def _divergence(findings: Iterable[Diagnosis]) -> tuple[str, ...]:
     diverges = any(f.code is Code.BARRIER_DIVERGENCE for f in findings)
     return ("not all threads reach a barrier",) if diverges else ()
 
@@ -303,17 +282,18 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     """The report with the solver's answer merged in."""
     report = first.report
     proved_free = answer.verdict is Verdict.RACE_FREE or first.decided
-    findings: dict[Key, Finding] = {}
-    by_solver = {key_of(f): f for f in answer.findings}
-    for finding in report.findings:
-        key = key_of(finding)
+    findings: dict[Key, Diagnosis] = {}
+    by_solver = {f.key: f for f in answer.findings}
+    for finding in first.findings:
+        key = finding.key
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
-        if finding.status is not Status.PROVED and better and better.status in _CERTAIN:
+        doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
+        if finding.status is not Status.PROVED and better and better.certain:
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
-        elif not (proved_free and (sampled or _is_doubt(finding))):
+        elif not (proved_free and (sampled or doubtful)):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
@@ -335,32 +315,23 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
     )
 
 
-def _is_doubt(finding: Finding) -> bool:
-    return finding.code in RACES and finding.status is Status.POSSIBLE
-
-
-def _unconfirmed(finding: Finding) -> Finding:
+def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     """A race under sampled arguments that the solver, with all arguments open, could not confirm.
 
     Pitches and extents that fit together are the rule; sampled ones need not.
     """
-    reason = f"arguments that nothing in the file tells ({finding.condition})"
-    return evolve(finding, status=Status.POSSIBLE, condition=None, reason=reason)
+    return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
 
 
 def _wanted(code: Code, settings: Settings) -> bool:
     return settings.severity[code] is not None if code in settings.severity else CODES[code].enabled
 
 
-def shown(findings: Iterable[Finding], settings: Settings) -> tuple[Finding, ...]:
-    """Findings whose code is switched on, with the configured severity, in order of the text."""
-    result: list[Finding] = []
-    for finding in findings:
-        if not _wanted(finding.code, settings):
-            continue
-        severity = settings.severity.get(finding.code)
-        result.append(evolve(finding, severity=severity) if severity else finding)
-    return tuple(sorted(result, key=lambda f: (f.site.range, f.code.value)))
+def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:
+    """Those whose code is switched on in words, with the configured severity, in order of the text."""
+    wanted = (d for d in diagnoses if _wanted(d.code, settings))
+    found = [d.finding(settings.severity.get(d.code)) for d in wanted]
+    return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))
 
 
 def moved(report: KernelReport, lines: int) -> KernelReport:

@@ -2,7 +2,8 @@
 
 Z3's own time-outs are not always honoured, so work is done in a spawned process (``solver_process``) that
 is stopped when its deadline passes or nobody wants the answer any more.  Work is a pickled callable;
-results are delivered by callback from one dispatcher thread per process, in the order they come.
+results are delivered by callback from one dispatcher thread per process, in the order they come. What a
+process that was killed, or does not react, was asked is asked once more of a new one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import itertools
 import pickle
 import queue
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -28,6 +30,9 @@ GRACE = 1.5
 
 START_LIMIT = 120.0
 """Seconds a process may take to import Z3 and answer a first question."""
+
+_SEND_LIMIT = 10
+"""Seconds until a process that takes nothing is given up."""
 
 _STOP_LIMIT = 5.0 if sys.platform == "linux" else 0.5
 """Seconds a process may take to stop its work before it is killed; on Linux a child of it does the work."""
@@ -55,6 +60,7 @@ class _Process:
     @staticmethod
     def start() -> _Process:
         ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", _SEND_LIMIT, 0))
         with theirs:
             process = subprocess.Popen(
                 python_command("cuda_lsp.static.solver_process", str(theirs.fileno())),
@@ -155,6 +161,11 @@ class SolverPool:
             alive = True
             if not task.cancelled.is_set():
                 result, alive = self._run(process, task)
+                if isinstance(result, Failure) and result.lost and not task.cancelled.is_set():
+                    if not alive:
+                        process.kill()
+                        process = _Process.start()
+                    result, alive = self._run(process, task)
                 if not task.cancelled.is_set():
                     task.deliver(result)
             with self._lock:
@@ -168,16 +179,16 @@ class SolverPool:
     def _run(self, process: _Process, task: Task) -> tuple[Any, bool]:
         """The task's result and whether the process can go on."""
         if not process.wait_ready(self._closed):
-            return Failure("the solver process did not start"), False
+            return Failure("the solver process did not start", lost=True), False
         try:
             process.pipe.send_bytes(task.payload)
             if _poll(process.pipe, task.deadline, task.cancelled):
                 return pickle.loads(process.pipe.recv_bytes()), True
             process.pipe.send_bytes(STOP)
             if not process.pipe.poll(_STOP_LIMIT):
-                return Failure(f"the solver was stopped after {task.deadline:.1f} s"), False
+                return Failure(f"the solver was stopped after {task.deadline:.1f} s", lost=True), False
             late = pickle.loads(process.pipe.recv_bytes())
         except (EOFError, OSError):
-            return Failure("the solver process ended unexpectedly"), False
+            return Failure("the solver process ended unexpectedly", lost=True), False
         stopped = Failure(f"the solver was stopped after {task.deadline:.1f} s")
         return (stopped if late == STOPPED else late), True

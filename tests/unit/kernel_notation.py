@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Axis, BarrierScope, BinaryOp, Var
 from cuda_lsp.ir.types import BOOL, FLOAT32, INT32, INT64, UINT32, Pointer, Type
 from cuda_lsp.model import Position, Scope, Site, SourceRange, Space
@@ -171,7 +172,9 @@ class Notation:
         return ir.Store(self.at(array, index), data, data.type, self.site())
 
     def atomic_add(self, array: Array, index: object, into: Var | None = None) -> ir.Atomic:
-        return ir.Atomic(into, "add", self.at(array, index), (ir.const(1),), INT32, Scope.DEVICE, self.site())
+        return ir.Atomic(
+            into, AtomicOp.ADD, self.at(array, index), (ir.const(1),), INT32, Scope.DEVICE, self.site()
+        )
 
     def sync(self) -> ir.Barrier:
         return ir.Barrier(BarrierScope.BLOCK, self.site("__syncthreads()"))

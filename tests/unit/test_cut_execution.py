@@ -16,7 +16,9 @@ from cuda_lsp.model import FileReport, Verdict
 from cuda_lsp.static import analyze
 from cuda_lsp.static.analyze import Analyzer, check_text
 from cuda_lsp.static.execution.values import distinct
-from cuda_lsp.static.tiers import UNFINISHED, enumerate_kernel
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.tiers import enumerate_kernel
 
 FREE = """
 __global__ void k(int* a) {
@@ -53,7 +55,7 @@ def finished(analyzer: Analyzer) -> FileReport:
 def test_a_cut_kernel_is_undecided_until_the_background_has_finished_it(hurried, text, verdict):
     (first,) = hurried.update(FILE, text).kernels
     assert (first.verdict, first.refined) == (Verdict.UNDECIDED, False)
-    assert UNFINISHED in first.reasons
+    assert doubt(Open.BACKGROUND) in first.reasons
     (then,) = finished(hurried).kernels
     assert (then.verdict, then.refined) == (verdict, True)
     (plain,) = check_text(FILE, text, Settings(solver=False)).kernels

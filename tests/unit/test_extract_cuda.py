@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from extract_kernels import accesses, constructs, lowered, printed, statements
 
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Assume, Atomic, Barrier, BarrierPhase, BarrierScope, Copy, Fence, Load, Store
 from cuda_lsp.model import Scope
 
@@ -56,7 +57,9 @@ def test_legacy_shuffle_does_not_synchronise():
 def test_atomics_of_every_scope(call: str, op: str, scope: Scope):
     kernel = lowered(f"__global__ void k(int* a) {{ int i = threadIdx.x; int old = {call}; a[old] = 0; }}")
     (atomic,) = [s for s in kernel.body if isinstance(s, Atomic)]
-    assert (atomic.op, atomic.scope) == (op, scope) and atomic.var is not None and atomic.site.text == call
+    assert (
+        (atomic.op.value, atomic.scope) == (op, scope) and atomic.var is not None and atomic.site.text == call
+    )
 
 
 def test_users_own_atomic_function_is_inlined_not_assumed():
@@ -215,7 +218,7 @@ def test_atomic_ref_is_atomic():
         " cuda::atomic_ref<int, cuda::thread_scope_block> r(a[0]); r.fetch_add(1); }"
     )
     (atomic,) = [s for s in statements(lowered(text).body) if isinstance(s, Atomic)]
-    assert atomic.scope is Scope.BLOCK and atomic.op == "add"
+    assert atomic.scope is Scope.BLOCK and atomic.op is AtomicOp.ADD
 
 
 def test_pointer_read_from_memory_points_to_an_object_of_its_own():

@@ -5,7 +5,12 @@ from __future__ import annotations
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import INT32, Opaque, Type
 from cuda_lsp.model import Space
-from cuda_lsp.static.messages import contents
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Contents
+
+
+def contents(cells: dict[tuple[Array, int], int]) -> str:
+    return words.conditions((Contents(tuple(cells.items())),))
 
 
 def array(name: str, number: int, element: Type = INT32) -> Array:

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-import z3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, NotExpressible, dtype_of, intrinsic_lanes, pretty
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, defined, dtype_of, intrinsic_lanes, pretty
 from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, UnaryOp, Var, const
 from cuda_lsp.ir.types import INT32, UINT32, Int
 
@@ -21,19 +20,6 @@ def operands(draw: st.DrawFn) -> tuple[Int, int, int]:
     return type, draw(value), draw(value)
 
 
-def bits(value: int, type: Int) -> z3.BitVecRef:
-    return z3.BitVecVal(value, type.bits)
-
-
-def number(value: object, type: Int) -> int:
-    folded = z3.simplify(value)
-    if z3.is_bool(folded):
-        return int(z3.is_true(folded))
-    if z3.is_bv(folded):
-        return folded.as_signed_long() if type.signed else folded.as_long()
-    return folded.as_long()
-
-
 @pytest.mark.parametrize("op", list(BinaryOp))
 @settings(max_examples=60, deadline=None)
 @given(case=operands())
@@ -41,36 +27,13 @@ def test_numpy_and_python_agree(op: BinaryOp, case: tuple[Int, int, int]) -> Non
     type, a, b = case
     row = BINARY[op]
     lanes = [np.array([v, v], dtype_of(type)) for v in (a, b)]
-    assert row.numpy(lanes[0], lanes[1], type).tolist() == [row.python(a, b, type)] * 2
-    assert row.numpy(lanes[0], b, type).tolist() == [row.python(a, b, type)] * 2
-
-
-@pytest.mark.parametrize("op", [op for op in BinaryOp if not BINARY[op].logical])
-@settings(max_examples=60, deadline=None)
-@given(case=operands())
-def test_bit_vectors_and_python_agree(op: BinaryOp, case: tuple[Int, int, int]) -> None:
-    type, a, b = case
-    if op in (BinaryOp.DIV, BinaryOp.REM) and b == 0:
-        return  # undefined in C
-    value = BINARY[op].z3_bits(bits(a, type), bits(b, type), type)
-    assert number(value, type) == BINARY[op].python(a, b, type)
-
-
-@pytest.mark.parametrize("op", [op for op in BinaryOp if not BINARY[op].logical])
-@settings(max_examples=60, deadline=None)
-@given(case=operands())
-def test_integers_and_python_agree_without_wraparound(op: BinaryOp, case: tuple[Int, int, int]) -> None:
-    type, a, b = case
-    if (op in (BinaryOp.DIV, BinaryOp.REM) and b == 0) or (
-        op in (BinaryOp.SHL, BinaryOp.SHR) and not 0 <= b < type.bits
-    ):
-        return
-    try:
-        value = number(BINARY[op].z3_int(z3.IntVal(a), z3.IntVal(b), type), type)
-    except NotExpressible:
-        return
-    if type.minimum <= value <= type.maximum:
-        assert value == BINARY[op].python(a, b, type)
+    exact = row.exact(a, b, type)
+    assert (exact is not None) == bool(defined(op, b, type))
+    assert np.all(defined(op, lanes[1], type)) == (exact is not None)
+    if exact is not None:
+        assert type.wrap(exact) == exact
+        assert row.numpy(lanes[0], lanes[1], type).tolist() == [exact] * 2
+        assert row.numpy(lanes[0], b, type).tolist() == [exact] * 2
 
 
 @pytest.mark.parametrize("op", [UnaryOp.NEG, UnaryOp.INV])
@@ -80,7 +43,13 @@ def test_unary_evaluators_agree(op: UnaryOp, case: tuple[Int, int, int]) -> None
     type, a, _ = case
     expected = UNARY[op].python(a, type)
     assert UNARY[op].numpy(np.array([a], dtype_of(type)), type).tolist() == [expected]
-    assert number(UNARY[op].z3_bits(bits(a, type), type), type) == expected
+
+
+@pytest.mark.parametrize(
+    ("op", "b"), [(BinaryOp.DIV, 0), (BinaryOp.REM, 0), (BinaryOp.SHL, 32), (BinaryOp.SHR, -1)]
+)
+def test_what_cpp_leaves_undefined_is_not_known(op: BinaryOp, b: int) -> None:
+    assert BINARY[op].exact(7, b, INT32) is None
 
 
 def test_division_truncates_towards_zero() -> None:

@@ -7,6 +7,7 @@ from kernel_notation import BDIM, BID, LANE, TID, E, Notation
 from test_solve_classics import BROKEN, CLASSICS, figure1
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, RaceKind, Scope, Status
@@ -129,7 +130,7 @@ def test_block_scope_atomics_race_between_blocks() -> None:
     for scope, racy in ((Scope.BLOCK, True), (Scope.DEVICE, False)):
         n = Notation()
         out = n.globals("out", INT32)
-        add = ir.Atomic(None, "add", n.at(out, 0), (ir.const(1),), INT32, scope, n.site("atomicAdd"))
+        add = ir.Atomic(None, AtomicOp.ADD, n.at(out, 0), (ir.const(1),), INT32, scope, n.site("atomicAdd"))
         assert bool(analysed(n.kernel(add), grid=(2, 1, 1))[0]) is racy
 
 
@@ -208,7 +209,9 @@ def test_a_barrier_in_two_steps_orders_what_stands_before_and_behind_both() -> N
 def test_what_a_spin_lock_protects_is_not_decided_rather_than_a_race() -> None:
     n = Notation()
     lock, total, old = n.globals("lock", INT32), n.globals("total"), n.var("old")
-    take = ir.Atomic(old, "cas", n.at(lock, 0), (ir.const(0), ir.const(1)), INT32, Scope.DEVICE, n.site())
+    take = ir.Atomic(
+        old, AtomicOp.CAS, n.at(lock, 0), (ir.const(0), ir.const(1)), INT32, Scope.DEVICE, n.site()
+    )
     spin = ir.Loop(900, 901, (take,), E(old).ne(0).node, (), (), n.site())
     leader = n.when(TID.eq(0), spin, n.read(total, 0), n.write(total, 0))
     findings, trace = analysed(n.kernel(leader), grid=(4, 1, 1))
@@ -227,7 +230,9 @@ def test_a_condition_that_changes_from_round_to_round_does_not_keep_threads_apar
 def test_slots_of_a_counter_that_goes_both_ways_are_not_distinct() -> None:
     n = Notation()
     count, out, slot = n.globals("count", INT32), n.globals("out"), n.var("slot")
-    back = ir.Atomic(None, "sub", n.at(count, 0), (ir.const(1),), INT32, Scope.DEVICE, n.site("atomicSub"))
+    back = ir.Atomic(
+        None, AtomicOp.SUB, n.at(count, 0), (ir.const(1),), INT32, Scope.DEVICE, n.site("atomicSub")
+    )
     kernel = n.kernel(n.atomic_add(count, 0, slot), n.write(out, slot), back)
     assert analysed(kernel, grid=(4, 1, 1))[0]
 
@@ -235,5 +240,7 @@ def test_slots_of_a_counter_that_goes_both_ways_are_not_distinct() -> None:
 def test_atomic_inc_wraps_and_its_slots_are_not_distinct() -> None:
     n = Notation()
     count, out, slot = n.globals("count", INT32), n.globals("out"), n.var("slot")
-    draw = ir.Atomic(slot, "inc", n.at(count, 0), (ir.const(3),), INT32, Scope.DEVICE, n.site("atomicInc"))
+    draw = ir.Atomic(
+        slot, AtomicOp.INC, n.at(count, 0), (ir.const(3),), INT32, Scope.DEVICE, n.site("atomicInc")
+    )
     assert analysed(n.kernel(draw, n.write(out, slot)), grid=(4, 1, 1))[0]

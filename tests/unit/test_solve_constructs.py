@@ -215,3 +215,15 @@ def test_a_masked_index_takes_its_size_to_be_a_power_of_two():
     result = refine(n.kernel(n.write(out, i * 2 - (i & (stride - 1)))), grid=(4, 1, 1))
     assert result.verdict is Verdict.RACE_FREE
     assert result.assumptions == ("`stride` a power of two",)
+
+
+def test_a_witness_shows_the_parameters_of_its_condition_and_no_others():
+    """Not those whose names are part of a word in it, as `D` and `x` are of "`blockDim.x`"."""
+    n = Notation()
+    a = n.globals("a")
+    shift, depth, x = n.param("n"), n.param("D"), n.param("x")
+    i = BID * BDIM + TID
+    result = refine(n.kernel(n.write(a, i), n.read(a, i + shift), n.when(x < depth, n.sync())))
+    races = [f for f in result.findings if f.kind]
+    assert [set(f.witness.values) for f in races] == [{"n"}]
+    assert races[0].condition == "`n` < `blockDim.x` (128)"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import queue
+import signal
+import subprocess
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,3 +98,54 @@ def test_after_a_cancelled_task_the_same_process_answers_the_next_one(pool):
     time.sleep(0.1)
     pool.cancel("doc")
     assert outcome(pool, os.getppid) == warm
+
+
+class KilledOnce:
+    """Kills whoever answers it, and what that is a fork of, the first time; a number the second."""
+
+    def __init__(self, marker, number):
+        self.marker, self.number = str(marker), number
+
+    def __reduce__(self):
+        return (_once, (self.marker, self.number))
+
+
+def _once(marker, number):
+    if os.path.exists(marker):
+        return partial(int, "7")
+    open(marker, "w").close()
+    os.kill(os.getppid(), number)
+    time.sleep(600)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="answers are given by forks on Linux only")
+def test_a_killed_process_is_replaced_and_its_question_asked_again(pool, tmp_path):
+    assert outcome(pool, KilledOnce(tmp_path / "killed", signal.SIGKILL)) == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="answers are given by forks on Linux only")
+def test_a_process_that_was_stopped_is_replaced_and_its_question_asked_again(pool, tmp_path):
+    assert outcome(pool, KilledOnce(tmp_path / "stopped", signal.SIGSTOP), seconds=0.5) == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
+def test_no_solver_outlives_the_process_that_asked():
+    code = (
+        "import os, time; from cuda_lsp.static.workers import SolverPool; pool = SolverPool(2)\n"
+        "from test_workers import Hang; pool.submit(Hang(), 600.0, print)\n"
+        "from cuda_lsp.children.sweep import descendants\n"
+        "while len(found := descendants(os.getpid())) < 3: time.sleep(0.05)\n"
+        "print(*found, flush=True); time.sleep(600)"
+    )
+    folder = str(Path(__file__).parent)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((folder, *filter(None, sys.path)))}
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment)
+    assert child.stdout is not None
+    below = child.stdout.readline().split()
+    assert len(below) == 3
+    child.kill()
+    child.communicate()
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{process}").exists() for process in below):
+        assert time.monotonic() < until
+        time.sleep(0.05)

@@ -15,7 +15,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from attrs import define, field, frozen
 
@@ -25,7 +25,7 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
 from cuda_lsp.dynamic.messages import complete
 from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
-from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of
+from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods
 from cuda_lsp.dynamic.runs import PtxSite
 
 Progress = Callable[[str], None]
@@ -108,7 +108,7 @@ def run_on_gpu(
             stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
         )  # fmt: skip
         os.close(writes)
-        overdue = _listen(said, seen, child, time.monotonic() + job.deadline, progress)
+        stopped = _listen(said, seen, child, output, time.monotonic() + job.deadline, progress)
         child.wait()
         text = end_of(output)
     return ProgramResult(
@@ -117,36 +117,38 @@ def run_on_gpu(
         checks={name: seen.check(name) for name in seen.checked},
         launches=seen.launches,
         device=seen.device,
-        problem=_problem(child.returncode, overdue, seen),
+        problem=stopped or _problem(child.returncode, seen),
         notes=tuple(f"{name}: {why}" for name, why in seen.problems.items()),
     )
 
 
 def _listen(
-    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], deadline: float, progress: Progress
-) -> bool:
-    """Until the program hangs up; whether it had to be stopped."""
+    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], output: IO[bytes], deadline: float,
+    progress: Progress,
+) -> str | None:  # fmt: skip
+    """Until the program hangs up or ends; why it had to be stopped."""
     os.set_blocking(said.fileno(), False)
     buffer = bytearray()
     while True:
         ready, _, _ = select.select([said], [], [], 0.05)
-        if time.monotonic() > deadline:
+        late = time.monotonic() > deadline
+        if late or floods(output):
             child.kill()
-            return True
+            return OVERDUE if late else FLOOD
         if not ready:
+            if child.poll() is not None:
+                return None  # what it forked may hold the line
             continue
         part = os.read(said.fileno(), 1 << 16)
         if not part:
-            return False
+            return None
         buffer += part
         for message in complete(buffer):
             seen.take(message)
             progress(f"running ({seen.launches} launches)")
 
 
-def _problem(status: int, overdue: bool, seen: _Seen) -> str | None:
-    if overdue:
-        return OVERDUE
+def _problem(status: int, seen: _Seen) -> str | None:
     if status < 0:
         return crash(status)
     if status == FAULT and seen.problems:

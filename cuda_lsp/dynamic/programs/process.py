@@ -10,6 +10,8 @@ from typing import IO
 from cuda_lsp.dynamic.programs.job import ProgramJob
 
 _LONGEST_OUTPUT = 1 << 16
+_MOST_OUTPUT = 256 << 20  # bytes
+FLOOD = "the program was stopped, because it wrote more than 256 MiB of output: give it less to say"
 OVERDUE = "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
 
 
@@ -17,6 +19,11 @@ def input_of(job: ProgramJob) -> IO[bytes]:
     """Standard input of the program: the file that its run command gives it, else nothing. Raises OSError."""
     named = Path(job.input) if job.input else None
     return open(named if named is not None and named.is_file() else os.devnull, "rb")
+
+
+def floods(output: IO[bytes]) -> bool:
+    """Whether a program has written more than it may to its output, a file."""
+    return os.fstat(output.fileno()).st_size > _MOST_OUTPUT
 
 
 def end_of(output: IO[bytes]) -> str:

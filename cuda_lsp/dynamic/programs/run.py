@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 from attrs import evolve
 
@@ -30,7 +31,7 @@ from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit, results_of
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
-from cuda_lsp.dynamic.programs.process import OVERDUE, crash, end_of, input_of
+from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods, input_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.model import ToolError
 
@@ -38,6 +39,7 @@ Progress = Callable[[str], None]
 
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
+_POLL = 0.01
 _EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
 _PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
@@ -129,7 +131,7 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
         told = 0.0
 
         def goes_on() -> bool:
-            return time.monotonic() < host.deadline and child.poll() is None
+            return time.monotonic() < host.deadline and child.poll() is None and not floods(output)
 
         def shown() -> None:
             nonlocal told
@@ -139,7 +141,7 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
 
         host.before_launch = shown
         serve(mine, host, goes_on)
-        problem = _ended(child, host.deadline)
+        problem = _ended(child, host.deadline, output)
         text = end_of(output)
     return ProgramResult(
         status=child.returncode,
@@ -152,15 +154,16 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
     )
 
 
-def _ended(child: subprocess.Popen[bytes], deadline: float) -> str | None:
+def _ended(child: subprocess.Popen[bytes], deadline: float, output: IO[bytes]) -> str | None:
     """Wait for the program. Why it did not end as it should."""
-    try:
-        child.wait(max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-        return OVERDUE
-    return crash(child.returncode)
+    while child.poll() is None:
+        late = time.monotonic() > deadline
+        if late or floods(output):
+            child.kill()
+            child.wait()
+            return OVERDUE if late else FLOOD
+        time.sleep(_POLL)
+    return FLOOD if floods(output) else crash(child.returncode)
 
 
 def _check(host: Host, name: str) -> CheckResult:

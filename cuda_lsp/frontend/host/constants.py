@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s*\.\s*[xyz]\b)?)|(<<|>>|[-+*/%&|^~()<>,?:]))"
+    r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[xyz]\b)?)|(<<|>>|[-+*/%&|^~()<>,?:])"
 )
+_SPACE = re.compile(r"\s*")
 _SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,
     "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8, "size_t": 8, "int2": 8, "float2": 8,
@@ -68,15 +69,16 @@ class _Parser:
         self._next()
 
     def _next(self) -> None:
-        rest = self.text[self.position :]
-        if not rest.strip():
+        space = _SPACE.match(self.text, self.position)
+        start = space.end() if space else self.position
+        if start == len(self.text):
             self.token = None
             return
-        match = _TOKEN.match(rest)
+        match = _TOKEN.match(self.text, start)
         if not match:
             raise NotConstant(self.text)
         self.token = match[1] or match[2] or match[3]
-        self.position += match.end()
+        self.position = match.end()
 
     def _expect(self, token: str) -> None:
         if self.token != token:

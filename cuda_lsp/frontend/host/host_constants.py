@@ -10,34 +10,50 @@ from __future__ import annotations
 
 import enum
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.constants import NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import Lookup, NotConstant, evaluate
+from cuda_lsp.frontend.host.text import HostText, by_name, end_of, start_of
 from cuda_lsp.model import Dim3, Extents
 
+# White space is one character at most in host text (see there), and no stretch of a pattern is unbounded in
+# which the pattern may begin anew: each takes time in proportion to the text.
 _INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
-_PREPROCESSOR = re.compile(r"^[ \t]*#[ \t]*(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s+(\w+)\s*([=({{])\s*([^;,{{}}]{{1,200}}?)\s*[)}}]?\s*[;,]")
-_ENUMERATOR = re.compile(r"(?<=[{,])\s*(\w+)\s*=\s*([^,{};]{1,80}?)\s*(?=[,}])")
+_PREPROCESSOR = re.compile(r"^[ \t]?#[ \t]?(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(\w+)\s?([=({{])\s?([^;,{{}}]{{1,200}}?)\s?[)}}]?\s?[;,]")
+_ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
 _PARAMETER = re.compile(
-    r"[(,]\s*(?:const\s+|unsigned\s+|long\s+)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s*[*&]+\s*|\s+)(?:const\s+)?"
-    r"(\w+)\s*(?=[,)\[])"
+    r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
+    r"(\w+)\s?(?=[,)\[])"
 )
 _TEMPLATE_PARAMETER = re.compile(
-    r"[<,]\s*(?:unsigned\s+)?(?:int|unsigned|size_t|bool|long|auto)\s+(\w+)\s*(?=[,>=])"
+    r"[<,]\s?(?:unsigned\s)?(?:int|unsigned|size_t|bool|long|auto)\s(\w+)\s?(?=[,>=])"
 )
-_DIM3 = re.compile(r"\bdim3\s+((?:[^;{}]|\{[^;{}]*\}){1,400});")
-_DIM3_ITEM = re.compile(r"(\w+)\s*(?:\((.*)\)|\{(.*)\}|=\s*(?:dim3\s*[({](.*)[)}]|\{(.*)\}|(.+)))\s*$", re.S)
-_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s*(?:\.\s*[xyz]\s*)?=(?!=)")
+_DIM3 = re.compile(r"\bdim3\s((?:[^;{}]|\{[^;{}]{0,400}\}){1,400});")
+_DIM3_ITEM = re.compile(
+    r"\A(\w+)\s?(?:\((.*)\)|\{(.*)\}|=\s?(?:dim3\s?[({](.*)[)}]|\{(.*)\}|(.+)))\s?\Z", re.S
+)
+_DIM3_CALL = re.compile(r"\A(?:dim3\s?)?[({](.*)[)}]\Z", re.S)
+_COMPONENT = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?\.\s?([xyz])\s?=(?!=)\s?([^;]{1,200});")
+_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?[xyz]\s?)?=(?!=)")
 _CHANGED = re.compile(
-    r"\b(\w+)\s*(?:\.\s*[xyz]\s*)?(?:[-+*/%&|^]|<<|>>)=|(?:\+\+|--)\s*(\w+)|\b(\w+)\s*(?:\+\+|--)"
-    r"|[(,=]\s*&\s*(\w+)|\bcin\s*>>\s*(\w+)"
+    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[-+*/%&|^]|<<|>>)=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\+\+|--)"
+    r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)"
 )
-_QUALIFIERS = re.compile(r"(?:\b(?:const|constexpr|static|unsigned|long)\s*)+$")
+_ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
+_QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
+_LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
+_DEFINED = re.compile(r"\A(!?)\s?defined\s?\(?\s?(\w+)\s?\)?\Z")
 _DEPTH = 8  # definitions followed
+_MOST_WORK = 4_000_000
+"""Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
+_MOST_HIDDEN = 256
+"""Definitions of one name looked at for the one that is visible: siblings whose scopes have ended."""
 
 
 @frozen
@@ -50,103 +66,136 @@ class _Definition:
     writes: int = 0  # how many ``=`` the definition itself contains
 
 
+class _Definitions:
+    """All definitions of one name, by position."""
+
+    def __init__(self, unsorted: Sequence[_Definition]) -> None:
+        self._all = sorted(unsorted, key=lambda d: d.position)
+        self._positions = [d.position for d in self._all]
+        self._writes = [0, *accumulate(d.writes for d in self._all)]
+
+    def visible(self, before: int) -> _Definition | None:
+        """The innermost definition whose scope holds the position; without a text where it is not sought."""
+        index = bisect_left(self._positions, before)
+        first = max(0, index - _MOST_HIDDEN)
+        for found in reversed(self._all[first:index]):
+            if before <= found.end:
+                return found
+        return evolve(self._all[first], text=None) if first else None
+
+    def writes(self, begin: int, end: int) -> int:
+        """How often the definitions behind ``begin`` and up to ``end`` write the name."""
+        first, last = bisect_right(self._positions, begin), bisect_right(self._positions, end)
+        return self._writes[last] - self._writes[first]
+
+
 class HostConstants:
-    """Constants of one file; ``plain`` is its text with comments and strings blanked.
+    """Constants of one file.
 
     ``headers``: the constants of files that it includes, for names that it does not define itself.
     """
 
-    def __init__(self, plain: str, headers: Sequence[HostConstants] = ()) -> None:
-        self._plain = plain
+    def __init__(self, text: HostText, headers: Sequence[HostConstants] = ()) -> None:
+        self._plain = text.plain
         self._headers = headers
         self._given: Mapping[str, int] = {}
-        self._scopes = _Scopes(plain)
+        self._work = 0
+        self._braces = text.braces
         self._macros: dict[str, set[str]] = {}
-        self._definitions: dict[str, list[_Definition]] = {}
-        self._dims: dict[str, list[_Definition]] = {}
-        for name, value in _live_defines(plain):
+        definitions: dict[str, list[_Definition]] = {}
+        for name, value in _live_defines(self._plain):
             self._macros.setdefault(name, set()).add(value)
-        self._read_integers()
-        self._read_parameters()
-        self._read_dims()
-        self._assigned, self._changed = _places_of(_ASSIGNED, plain), _places_of(_CHANGED, plain)
+        self._read_integers(definitions)
+        self._read_parameters(definitions)
+        self._definitions = {name: _Definitions(found) for name, found in definitions.items()}
+        self._dims = {name: _Definitions(found) for name, found in self._read_dims().items()}
+        self._assigned = _places_of(_ASSIGNED, self._plain)
+        self._changed = _places_of(_CHANGED, self._plain)
 
-    def _read_integers(self) -> None:
+    def _read_integers(self, found: dict[str, list[_Definition]]) -> None:
         for match in _INTEGER.finditer(self._plain):
-            before = self._plain[max(0, match.start() - 60) : match.start()]
-            outer = _QUALIFIERS.sub("", before).rstrip()[-1:]
+            position, writes = match.start(), int(match[2] == "=")
+            outer = _unqualified(self._plain[max(0, position - 60) : position])[-1:]
             if outer in ("(", ","):  # a parameter with a default, or a loop's counter
-                self._add(match[1], match.start(), None, parameter=True, writes=int(match[2] == "="))
+                definition = _Definition(position, self._braces.parameter_end(position), None, writes)
             else:
-                self._add(match[1], match.start(), match[3], writes=int(match[2] == "="))
+                definition = _Definition(position, self._braces.end(position), match[3], writes)
+            found.setdefault(match[1], []).append(definition)
         for match in _ENUMERATOR.finditer(self._plain):
             definition = _Definition(match.start(), len(self._plain), match[2], writes=1)
-            self._definitions.setdefault(match[1], []).append(definition)
+            found.setdefault(match[1], []).append(definition)
 
-    def _read_parameters(self) -> None:
+    def _read_parameters(self, found: dict[str, list[_Definition]]) -> None:
         for pattern in (_PARAMETER, _TEMPLATE_PARAMETER):
             for match in pattern.finditer(self._plain):
-                self._add(match[1], match.start(1), None, parameter=True)
+                position = match.start(1)
+                definition = _Definition(position, self._braces.parameter_end(position), None)
+                found.setdefault(match[1], []).append(definition)
 
-    def _read_dims(self) -> None:
+    def _read_dims(self) -> dict[str, list[_Definition]]:
+        found: dict[str, list[_Definition]] = {}
+        components: dict[str, list[re.Match[str]]] | None = None
         for match in _DIM3.finditer(self._plain):
-            for item in split_arguments(match[1]):
-                parts = _DIM3_ITEM.match(item.strip())
-                if not parts:
-                    self._read_components(item.strip(), match.start())
-                else:
-                    arguments = next((part for part in parts.groups()[1:] if part is not None), "")
-                    end = self._scopes.end(match.start())
-                    writes = int("=" in item)
-                    self._dims.setdefault(parts[1], []).append(
-                        _Definition(match.start(), end, arguments, writes)
-                    )
+            position, end = match.start(), self._braces.end(match.start())
+            for item in map(str.strip, split_arguments(match[1])):
+                parts = _DIM3_ITEM.match(item)
+                if parts:
+                    text = next((part for part in parts.groups()[1:] if part is not None), "")
+                    definition = _Definition(position, end, text, int("=" in item))
+                    found.setdefault(parts[1], []).append(definition)
+                elif item.isidentifier():
+                    if components is None:
+                        components = by_name(_COMPONENT, self._plain)
+                    made = self._made_of_components(components.get(item, ()), position, end)
+                    found.setdefault(item, []).extend([made] if made else [])
+        return found
 
-    def _read_components(self, name: str, position: int) -> None:
+    def _made_of_components(
+        self, assigned: Sequence[re.Match[str]], position: int, end: int
+    ) -> _Definition | None:
         """``dim3 block; block.x = 32; block.y = 4;``: each component once, with no condition in between."""
-        if not name.isidentifier():
-            return
-        end = self._scopes.end(position)
-        pattern = re.compile(rf"(?<![\w.>]){name}\s*\.\s*([xyz])\s*=(?!=)\s*([^;]{{1,200}});")
-        found = list(pattern.finditer(self._plain, position, end))
-        values = {match[1]: match[2] for match in found}
-        plain = all(
-            self._scopes.end(match.start()) == end
-            and self._plain[max(0, match.start() - 400) : match.start()].rstrip()[-1:] in ";{}"
+        first = bisect_left(assigned, position, key=start_of)
+        found = assigned[first : bisect_right(assigned, end, lo=first, key=end_of)][:4]
+        values = {match[2]: match[3] for match in found}
+        plainly = all(
+            self._braces.end(match.start()) == end
+            and self._plain[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in ";{}"
             for match in found
         )
-        if found and plain and len(values) == len(found):
-            text = ", ".join(values.get(axis, "1") for axis in "xyz")
-            definition = _Definition(found[-1].end() - 1, end, text, len(found))
-            self._dims.setdefault(name, []).append(definition)
+        if not found or not plainly or len(values) != len(found):
+            return None
+        text = ", ".join(values.get(axis, "1") for axis in "xyz")
+        return _Definition(found[-1].end() - 1, end, text, len(found))
 
-    def _add(
-        self, name: str, position: int, text: str | None, parameter: bool = False, writes: int = 0
-    ) -> None:
-        end = self._scopes.parameter_end(position) if parameter else self._scopes.end(position)
-        self._definitions.setdefault(name, []).append(_Definition(position, end, text, writes))
-
-    def _varies(self, name: str, definition: _Definition, known: list[_Definition]) -> bool:
+    def _varies(self, name: str, definition: _Definition, known: _Definitions) -> bool:
         """Whether something in the definition's scope writes the name, other than what defines it there."""
-        begin, end = self._scopes.begin(definition.position), definition.end
-        if any(begin < position <= end for position in self._changed.get(name, ())):
+        begin, end = self._braces.begin(definition.position), definition.end
+        if _between(self._changed.get(name, ()), begin, end):
             return True
-        written = sum(begin < position <= end for position in self._assigned.get(name, ()))
-        return written > sum(d.writes for d in known if begin < d.position <= end)
+        return _between(self._assigned.get(name, ()), begin, end) > known.writes(begin, end)
 
     def _dim(self, name: str, before: int) -> _Definition | None:
         """The visible ``dim3`` of this name, when it holds one value."""
-        definition = _visible(self._dims.get(name, ()), before)
-        return None if definition is None or self._varies(name, definition, self._dims[name]) else definition
+        known = self._dims.get(name)
+        definition = known.visible(before) if known else None
+        if known is None or definition is None or definition.text is None:
+            return None
+        return None if self._varies(name, definition, known) else definition
 
     # ------------------------------------------------------------------------------------ lookups
 
     def integer(self, text: str, before: int) -> int | None:
         """The value of an expression at a position; None: not constant."""
         try:
-            return evaluate(text, lambda name: self._lookup(name, before, _DEPTH))
+            return self._evaluated(text, lambda name: self._lookup(name, before, _DEPTH))
         except (NotConstant, ValueError, RecursionError):
             return None
+
+    def _evaluated(self, text: str, lookup: Lookup) -> int:
+        self._work += len(text)
+        if self._work > _MOST_WORK:
+            raise NotConstant(text)
+        return evaluate(text, lookup)
 
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if not depth:
@@ -159,35 +208,40 @@ class HostConstants:
         if macros:
             if len(macros) > 1:  # which one holds is the preprocessor's business
                 raise NotConstant(name)
-            return evaluate(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
-        definition = _visible(self._definitions.get(name, ()), before)
+            return self._evaluated(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
+        known = self._definitions.get(name)
+        definition = known.visible(before) if known else None
         if definition is None and name not in self._changed and name not in self._assigned:
             return self._from_headers(name, depth)
-        if definition is None or definition.text is None:
+        if known is None or definition is None or definition.text is None:
             raise NotConstant(name)
-        if self._varies(name, definition, self._definitions[name]):
+        if self._varies(name, definition, known):
             raise NotConstant(name)
         position = definition.position
-        return evaluate(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
+        return self._evaluated(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
 
     def _from_headers(self, name: str, depth: int) -> int:
         """A name that only included files define, with one value for all that do."""
-        values = {
-            header._lookup(name, len(header._plain), depth - 1)
-            for header in self._headers
-            if header._mentions(name)
-        }
+        values: set[int] = set()
+        for header in self._headers:
+            if header._mentions(name):
+                header._work = self._work
+                try:
+                    values.add(header._lookup(name, len(header._plain), depth - 1))
+                finally:
+                    self._work = header._work
         if len(values) != 1:
             raise NotConstant(name)
         return values.pop()
 
     def _mentions(self, name: str) -> bool:
-        return name in self._macros or _visible(self._definitions.get(name, ()), len(self._plain)) is not None
+        known = self._definitions.get(name)
+        return name in self._macros or (known is not None and known.visible(len(self._plain)) is not None)
 
     def extents(self, text: str, before: int) -> Dim3 | None:
         """A launch extent: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
         stripped = text.strip()
-        call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
+        call = _DIM3_CALL.match(stripped)
         if call and stripped.startswith(("dim3", "{")):
             return self._components(call[1], before)
         definition = self._dim(stripped, before)
@@ -198,16 +252,16 @@ class HostConstants:
 
     def extents_given(self, text: str, before: int, given: Mapping[str, int]) -> Dim3 | None:
         """``extents`` where some names (template parameters of the host function) have these values."""
-        self._given = given
+        self._given, work, self._work = given, self._work, 0
         try:
             return self.extents(text, before)
         finally:
-            self._given = {}
+            self._given, self._work = {}, work
 
     def known_extents(self, text: str, before: int) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""
         stripped = text.strip()
-        call = re.fullmatch(r"(?:dim3\s*)?[({](.*)[)}]", stripped, re.S)
+        call = _DIM3_CALL.match(stripped)
         if call and stripped.startswith(("dim3", "{")):
             return self._axes(call[1], before)
         if stripped in self._dims:
@@ -215,9 +269,9 @@ class HostConstants:
             if definition is None:
                 return (None, None, None)
             return self._axes(definition.text or "", definition.position)
-        integer = _visible(self._definitions.get(stripped, ()), before)
-        arithmetic = re.search(r"[\w)]\s*[-+*/]\s*[\w(]", stripped)
-        if arithmetic or (integer is not None and integer.text is not None):
+        known = self._definitions.get(stripped)
+        integer = known.visible(before) if known else None
+        if _ARITHMETIC.search(stripped) or (integer is not None and integer.text is not None):
             return (self.integer(stripped, before), 1, 1)  # dim3 has no arithmetic
         return (None, None, None)
 
@@ -238,7 +292,9 @@ class HostConstants:
         index = "xyz".index(axis)
         if index >= len(parts):
             return 1
-        return evaluate(parts[index], lambda inner: self._lookup(inner, definition.position, depth - 1))
+        return self._evaluated(
+            parts[index], lambda inner: self._lookup(inner, definition.position, depth - 1)
+        )
 
     def _components(self, text: str, before: int) -> Dim3 | None:
         parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
@@ -265,6 +321,7 @@ def _live_defines(plain: str) -> Iterator[tuple[str, str]]:
     defined: set[str] = set()
     perhaps: set[str] = set()
     branches: list[_Branch] = []
+    around = Counter[_Branch]()  # of ``branches``
 
     def entered(word: str, rest: str) -> _Branch:
         test = _defined_test(word, rest)
@@ -272,31 +329,41 @@ def _live_defines(plain: str) -> Iterator[tuple[str, str]]:
             return _Branch.UNKNOWN
         return _Branch.LIVE if (test[0] in defined) is test[1] else _Branch.WAITING
 
+    def leave() -> None:
+        if branches:
+            around[branches.pop()] -= 1
+
+    def enter(branch: _Branch) -> None:
+        branches.append(branch)
+        around[branch] += 1
+
     for match in _PREPROCESSOR.finditer(plain):
         word, rest = match[1], match[2].strip()
         if word in ("ifdef", "ifndef", "if"):
-            branches.append(entered(word, rest))
+            enter(entered(word, rest))
         elif word == "endif":
-            del branches[-1:]
+            leave()
         elif word in ("elif", "else") and branches:
             if branches[-1] is _Branch.LIVE:
-                branches[-1] = _Branch.DONE
+                leave()
+                enter(_Branch.DONE)
             elif branches[-1] is _Branch.WAITING:
-                branches[-1] = _Branch.LIVE if word == "else" else entered("if", rest)
-        elif word == "define" and not {_Branch.WAITING, _Branch.DONE} & set(branches):
+                leave()
+                enter(_Branch.LIVE if word == "else" else entered("if", rest))
+        elif word == "define" and not around[_Branch.WAITING] and not around[_Branch.DONE]:
             name, _, value = rest.partition(" ") if " " in rest else rest.partition("\t")
-            (perhaps if _Branch.UNKNOWN in branches else defined).add(name.partition("(")[0])
+            (perhaps if around[_Branch.UNKNOWN] else defined).add(name.partition("(")[0])
             if name.isidentifier() and value.strip() and len(value) <= 120:
                 yield name, value.strip()
 
 
 def _defined_test(word: str, rest: str) -> tuple[str, bool] | None:
     """(name, whether it must be defined) of a plain test for one name."""
-    pattern = r"(!?)\s*defined\s*\(?\s*(\w+)\s*\)?" if word == "if" else r"()(\w+).*"
-    test = re.fullmatch(pattern, rest)
-    if test is None:
-        return None
-    return test[2], (word != "ifndef") is (test[1] != "!")
+    if word == "if":
+        test = _DEFINED.match(rest)
+        return (test[2], test[1] != "!") if test else None
+    name = re.match(r"\w+", rest)
+    return (name[0], word == "ifdef") if name else None
 
 
 def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
@@ -308,51 +375,17 @@ def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
     return found
 
 
-def _visible(definitions: tuple[_Definition, ...] | list[_Definition], before: int) -> _Definition | None:
-    """The innermost definition whose scope holds the position."""
-    found = [d for d in definitions if d.position < before <= d.end]
-    return max(found, key=lambda d: d.position, default=None)
+def _between(places: Sequence[int], begin: int, end: int) -> int:
+    """How many places are behind ``begin`` and not behind ``end``."""
+    return bisect_right(places, end) - bisect_right(places, begin)
 
 
-class _Scopes:
-    """Where the brace pair around a position ends."""
-
-    def __init__(self, plain: str) -> None:
-        self._plain = plain
-        self._braces = [match.start() for match in re.finditer(r"[{}]", plain)]
-        closing: dict[int, int] = {}
-        innermost: list[int] = []  # after each brace: the open brace around what follows, -1 for none
-        stack: list[int] = []
-        for position in self._braces:
-            if plain[position] == "{":
-                stack.append(position)
-            elif stack:
-                closing[stack.pop()] = position
-            innermost.append(stack[-1] if stack else -1)
-        self._closing = closing
-        self._innermost = innermost
-
-    def begin(self, position: int) -> int:
-        """The open brace around a position; -1 for none."""
-        index = bisect_right(self._braces, position) - 1
-        return self._innermost[index] if index >= 0 else -1
-
-    def end(self, position: int) -> int:
-        return self._closing.get(self.begin(position), len(self._plain))
-
-    def parameter_end(self, position: int) -> int:
-        """A parameter lives to the end of the body that follows it; one of a prototype lives nowhere."""
-        index = bisect_right(self._braces, position)
-        if index >= len(self._braces) or self._plain[self._braces[index]] != "{":
-            return position
-        opening = self._braces[index]
-        if ";" in self._plain[position:opening] and not _in_for(self._plain, position):
-            return position
-        return self._closing.get(opening, len(self._plain))
-
-
-def _in_for(plain: str, position: int) -> bool:
-    return re.search(r"\bfor\s*\([^;{}]*$", plain[max(0, position - 80) : position + 1]) is not None
+def _unqualified(before: str) -> str:
+    """The text before a declaration without ``static const`` and their kin."""
+    before = before.rstrip()
+    while (word := _LAST_WORD.search(before)) and word[0] in _QUALIFIERS:
+        before = before[: word.start()].rstrip()
+    return before
 
 
 def split_arguments(text: str) -> list[str]:

@@ -11,15 +11,17 @@ from collections.abc import Iterable, Mapping
 from attrs import evolve
 
 from cuda_lsp.frontend.directives import KernelDirective
+from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, blanked
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
+from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import LaunchBounds
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
 
-_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\))*)\)")
+_BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
     r"k?_*(?:n|num|numberof)?_*(?:threads?|block|cta|tb|b)_*(?:size|dim|dimx|threads?|_?x|per_?block|count)?_*"
     r"|bs|n_?threads|blk_?size",
@@ -116,14 +118,29 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
     match = _BOUNDS.search(source.data, start, source.line_starts[name.line - 1] + name.column - 1)
     if not match:
         return None
-    before = len(source.data[:start].decode("utf-8", "replace"))
-    constants = HostConstants(blanked(source.text))
     named = dict(zip(kernel.template_parameters, kernel.template_arguments, strict=False))
-    written = [_substituted(part, named) for part in match[1].decode("utf-8", "replace").split(",")]
-    values = [constants.integer(part, before) for part in written]
+    written = [_substituted(part, named).strip() for part in match[1].decode("utf-8", "replace").split(",")]
+    values = [_number(part) for part in written]
+    if None in values:
+        host = HostText(source.text)
+        before = host.reduced(len(source.data[:start].decode("utf-8", "replace")))
+        constants = HostConstants(host)
+        values = [constants.integer(part, before) for part in written]
     if not values[0]:
         return None
     return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
+
+
+def _number(text: str) -> int | None:
+    """The value of an expression without names."""
+
+    def unknown(name: str) -> int:
+        raise NotConstant(name)
+
+    try:
+        return evaluate(text, unknown)
+    except (NotConstant, ValueError, RecursionError):
+        return None
 
 
 def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:

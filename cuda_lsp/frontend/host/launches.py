@@ -8,6 +8,7 @@ their definition (``host_constants``).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -16,13 +17,20 @@ from attrs import evolve, field, frozen
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
+from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
-from cuda_lsp.frontend.host.written_launches import Written, every_launch, matching
+from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
-_API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s*\(")
-_API_FUNCTION = re.compile(r"([A-Za-z_]\w*)\s*(?:<([^<>()]*)>)?\s*\)*\s*$")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
+_API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
+_API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
+_HELD = r"\s?=\s?&?\s?([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
+_ASSIGNED = re.compile(rf"(?<![\w.>])([A-Za-z_]\w*){_HELD}")
+_DECLARED = re.compile(rf"\(\s?\*\s?([A-Za-z_]\w*)\s?\)\s?\([^;{{}}]{{0,1000}}?\){_HELD}")
+_EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
+_TEMPLATE = re.compile(r"template\s?<")
+_END = re.compile(r"[;{}]")
+_WORD = re.compile(r"\w+")
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -78,115 +86,130 @@ def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) 
     """Every launch site of ``text``, in order. ``headers``: the constants of what it includes."""
     if "<<<" not in text and "cudaLaunch" not in text:
         return ()
-    plain = blanked(text)
-    constants = HostConstants(plain, headers)
+    reader = _Reader(path, HostText(text), headers)
+    host = reader.host
     sites: list[LaunchSite] = []
     launches: list[Written] = []
-    for start, launch in every_launch(plain):
+    for start, launch in every_launch(host):
         launches.append(launch)
-        sites.append(_told(launch, plain, constants, start, _site(path, text, launch.begin, launch.end)))
+        sites.append(reader.told(launch, start, launch.begin, launch.end))
     sites += (
-        _told(use.launch, plain, constants, use.begin, _site(path, text, use.begin, use.end))
-        for use in (*uses_of_macros(plain), *uses_of_functions(plain, launches))
+        reader.told(use.launch, use.begin, use.begin, use.end)
+        for use in (*uses_of_macros(host), *uses_of_functions(host, launches))
     )
     sites += (
-        _told(launch, plain, constants, launch.begin, _site(path, text, launch.begin, launch.end))
-        for launch in configured_launches(plain)
+        reader.told(launch, launch.begin, launch.begin, launch.end) for launch in configured_launches(host)
     )
-    for match in _API_CALL.finditer(plain):
-        site = _api_launch(path, text, plain, match, constants)
-        if site:
-            sites.append(site)
-    return tuple(sites) + tuple(_through_pointers(sites, plain))
+    sites += filter(None, map(reader.api_launch, _API_CALL.finditer(host.plain)))
+    return (*sites, *_through_pointers(sites, host.plain))
 
 
 def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[LaunchSite]:
     """Launches of ``kernel<<<…>>>`` where ``kernel`` is a variable: of each kernel that it may hold."""
-    seen: set[tuple[str, int]] = set()
-    for number, site in enumerate(sites):
-        name = re.escape(site.kernel)
-        value = r"\s*=\s*&?\s*([A-Za-z_]\w*)\s*(?:<[^<>;]*>)?\s*;"
-        assigned = rf"(?<![\w.>]){name}{value}"
-        declared = rf"\(\s*\*\s*{name}\s*\)\s*\([^;{{}}]*?\){value}"
-        for match in (*re.finditer(assigned, plain), *re.finditer(declared, plain)):
-            if match[1] != site.kernel and (match[1], number) not in seen:
-                seen.add((match[1], number))
-                yield evolve(site, kernel=match[1])
+    if not sites:
+        return
+    held: dict[str, dict[str, None]] = {}
+    for match in (*_ASSIGNED.finditer(plain), *_DECLARED.finditer(plain)):
+        held.setdefault(match[1], {})[match[2]] = None
+    for site in sites:
+        for kernel in held.get(site.kernel, ()):
+            if kernel != site.kernel:
+                yield evolve(site, kernel=kernel)
 
 
-def blanked(text: str) -> str:
-    """``text`` with comments and strings replaced by spaces: positions stay."""
-    return _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
+class _Reader:
+    """One file whose launches are told."""
+
+    def __init__(self, path: Path, host: HostText, headers: Sequence[HostConstants]) -> None:
+        self.path = path
+        self.host = host
+        self._constants = HostConstants(host, headers)
+        self._line_ends = [match.start() for match in re.finditer("\n", host.text)]
+        self._in_template: dict[str, int] | None = None
+
+    def told(self, launch: Written, at: int, begin: int, end: int) -> LaunchSite:
+        """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``."""
+        constants = self._constants
+        grid, block, shared = (*launch.configuration, None, None, None)[:3]
+        return LaunchSite(
+            kernel=launch.kernel,
+            template_arguments=self._evaluated(launch.template_arguments, at),
+            block=constants.extents(block, at) if block is not None else None,
+            grid=constants.extents(grid, at) if grid is not None else None,
+            dynamic_shared=constants.integer(shared, at) if shared is not None else 0,
+            arguments={
+                i: value
+                for i, argument in enumerate(launch.arguments)
+                if (value := constants.integer(argument, at)) is not None
+            },
+            extents=_block_extents(block, launch.arguments) if block is not None else {},
+            site=self._site(begin, end),
+            block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
+            grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
+            shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
+        )
+
+    def api_launch(self, match: re.Match[str]) -> LaunchSite | None:
+        """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``, arguments unknown."""
+        start, opening = match.start(), match.end() - 1
+        closing = self.host.closing(opening)
+        parts = split_arguments(self.host.plain[opening + 1 : closing]) if closing > 0 else []
+        function = _API_FUNCTION.search(parts[0]) if parts else None
+        if function is None or len(parts) < 3:
+            return None
+        return LaunchSite(
+            kernel=function[1],
+            template_arguments=function[2],
+            block=self._constants.extents(parts[2], start),
+            grid=self._constants.extents(parts[1], start),
+            dynamic_shared=self._constants.integer(parts[4], start) if len(parts) > 4 else 0,
+            site=self._site(start, closing + 1),
+        )
+
+    def _evaluated(self, arguments: str | None, at: int) -> str | None:
+        """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
+        if not arguments:
+            return arguments
+        found: list[str] = []
+        for argument in split_arguments(arguments):
+            name = argument.strip()
+            plainly = name.isidentifier() and self._template_words.get(name, at + 1) > at
+            value = self._constants.integer(name, at) if plainly else None
+            found.append(name if value is None else str(value))
+        return ", ".join(found)
+
+    @property
+    def _template_words(self) -> Mapping[str, int]:
+        """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
+        if self._in_template is None:
+            self._in_template = _words_of_templates(self.host.plain)
+        return self._in_template
+
+    def _site(self, begin: int, end: int) -> Site:
+        first, last = self.host.original(begin), self.host.original(end - 1) + 1
+        extent = SourceRange(self.path, self._position(first), self._position(last))
+        return Site(extent, self.host.text[first:last])
+
+    def _position(self, offset: int) -> Position:
+        line = bisect_left(self._line_ends, offset)
+        begin = self._line_ends[line - 1] + 1 if line else 0
+        return Position(line + 1, offset - begin + 1)
 
 
-def _told(launch: Written, plain: str, constants: HostConstants, at: int, site: Site) -> LaunchSite:
-    """What the launch tells, its names looked up at offset ``at``."""
-    grid, block, shared = (*launch.configuration, None, None, None)[:3]
-    return LaunchSite(
-        kernel=launch.kernel,
-        template_arguments=_evaluated(launch.template_arguments, plain, at, constants),
-        block=constants.extents(block, at) if block is not None else None,
-        grid=constants.extents(grid, at) if grid is not None else None,
-        dynamic_shared=constants.integer(shared, at) if shared is not None else 0,
-        arguments={
-            i: value
-            for i, argument in enumerate(launch.arguments)
-            if (value := constants.integer(argument, at)) is not None
-        },
-        extents=_block_extents(block, launch.arguments) if block is not None else {},
-        site=site,
-        block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
-        grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
-        shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
-    )
-
-
-def _evaluated(arguments: str | None, plain: str, start: int, constants: HostConstants) -> str | None:
-    """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
-    if not arguments:
-        return arguments
-    found: list[str] = []
-    for argument in split_arguments(arguments):
-        name = argument.strip()
-        plainly = name.isidentifier() and not re.search(rf"template\s*<[^;{{}}]*\b{name}\b", plain[:start])
-        value = constants.integer(name, start) if plainly else None
-        found.append(name if value is None else str(value))
-    return ", ".join(found)
+def _words_of_templates(plain: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    done = 0
+    for start in _TEMPLATE.finditer(plain):
+        if start.end() >= done:
+            end = _END.search(plain, start.end())
+            done = end.start() if end else len(plain)
+            for word in _WORD.finditer(plain, start.end(), done):
+                found.setdefault(word[0], word.end())
+    return found
 
 
 def _block_extents(block: str, arguments: Sequence[str]) -> dict[int, int]:
     """``k<<<grid, block>>>(…, block.x)``, ``k<<<grid, threads>>>(…, threads)``: position → axis."""
-    name = re.escape(block.strip())
-    if not block.strip().isidentifier():
-        return {}
-    found = ((i, re.fullmatch(rf"{name}(?:\s*\.\s*([xyz]))?", a.strip())) for i, a in enumerate(arguments))
-    return {i: "xyz".index(match[1] or "x") for i, match in found if match}
-
-
-def _api_launch(
-    path: Path, text: str, plain: str, match: re.Match[str], constants: HostConstants
-) -> LaunchSite | None:
-    """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``: its arguments stay unknown."""
-    start, opening = match.start(), match.end() - 1
-    closing = matching(plain, opening)
-    parts = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
-    function = _API_FUNCTION.search(parts[0]) if parts else None
-    if function is None or len(parts) < 3:
-        return None
-    return LaunchSite(
-        kernel=function[1],
-        template_arguments=function[2],
-        block=constants.extents(parts[2], start),
-        grid=constants.extents(parts[1], start),
-        dynamic_shared=constants.integer(parts[4], start) if len(parts) > 4 else 0,
-        site=_site(path, text, start, closing + 1),
-    )
-
-
-def _site(path: Path, text: str, begin: int, end: int) -> Site:
-    return Site(SourceRange(path, _position(text, begin), _position(text, end)), text[begin:end])
-
-
-def _position(text: str, offset: int) -> Position:
-    line_start = text.rfind("\n", 0, offset) + 1
-    return Position(text.count("\n", 0, offset) + 1, offset - line_start + 1)
+    name = block.strip()
+    found = ((i, _EXTENT.match(argument.strip())) for i, argument in enumerate(arguments))
+    return {i: "xyz".index(match[2] or "x") for i, match in found if match and match[1] == name}

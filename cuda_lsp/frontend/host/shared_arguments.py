@@ -14,12 +14,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-_PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s*(?:\.|->)\s*\w+|\s*\[[^\[\]]*\])*"
+_PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
+_WHOLE = re.compile(rf"\A{_PLACE}\Z")
 _CAST = re.compile(
-    rf"(?:\((?:const\s+|unsigned\s+|struct\s+)*[A-Za-z_][\w:]*(?:\s+const)?\s*\*+\s*\)\s*({_PLACE})"
-    rf"|(?:reinterpret|static|const)_cast\s*<[^<>()]*>\s*\(\s*({_PLACE})\s*\))"
+    rf"\A(?:\((?:(?:const|unsigned|struct)\s)*[A-Za-z_][\w:]*(?:\sconst)?\s?\*+\s?\)\s?({_PLACE})"
+    rf"|(?:reinterpret|static|const)_cast\s?<[^<>()]*>\s?\(\s?({_PLACE})\s?\))\Z"
 )
-_MOVED = re.compile(rf"({_PLACE})\s*([-+])\s*(?![-+>])(.+)", re.S)
+_MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
+_ARROW = re.compile(r"\s?(\.|->)\s?")
+_LONGEST_OFFSET = 400
+"""Characters of an offset; what is longer is not understood."""
+_MOST_PRODUCTS = 256
+"""Products in an offset; ``(a + b) * (c + d) * …`` would have a power of two."""
 
 Offset = int | str | tuple[str, "Offset", "Offset"]
 """A number, a parameter's name, or (operator, left, right)."""
@@ -72,21 +78,21 @@ def shared_buffers(
 
 
 def _plain(argument: str) -> str:
-    return re.sub(r"\s*(\.|->)\s*", r"\1", argument.strip())
+    return _ARROW.sub(r"\1", argument.strip())
 
 
 def _parts(text: str) -> tuple[str, str] | None:
     """The buffer and the offset into it, as text."""
-    if re.fullmatch(_PLACE, text):
+    if _WHOLE.match(text):
         return text, "0"
-    cast = _CAST.fullmatch(text)
+    cast = _CAST.match(text)
     if cast is not None:
         return cast[1] or cast[2], "0"
     if text.startswith("&") and text.endswith("]"):
         opening = _opening(text)
         base = text[1:opening].strip()
-        return (base, text[opening + 1 : -1]) if re.fullmatch(_PLACE, base) else None
-    moved = _MOVED.fullmatch(text)
+        return (base, text[opening + 1 : -1]) if _WHOLE.match(base) else None
+    moved = _MOVED.match(text)
     if moved is not None:
         return moved[1].strip(), moved[3] if moved[2] == "+" else f"-({moved[3]})"
     return None
@@ -109,10 +115,12 @@ def _offset(text: str, arguments: Sequence[str], integer: Callable[[str], int | 
     value = integer(text)
     if value is not None:
         return {(): value}
+    if len(text) > _LONGEST_OFFSET:
+        return None
     try:
         tree = ast.parse(text.replace("->", ".").strip(), mode="eval").body
         return _polynomial(tree, [a.replace("->", ".") for a in arguments], integer)
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
@@ -131,7 +139,7 @@ def _polynomial(
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.Mult):
-            return _product(left, right)
+            return _product(left, right) if len(left) * len(right) <= _MOST_PRODUCTS else None
         return _sum(left, right, 1 if isinstance(node.op, ast.Add) else -1)
     if any(isinstance(part, ast.Call) for part in ast.walk(node)):
         return None  # twice the same call need not give the same

@@ -18,7 +18,8 @@ from pathlib import Path
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, blanked, find_launches
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.included import resolved
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
@@ -28,7 +29,7 @@ _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20
 _MOST_PARENTS = 3
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
-_KERNEL = re.compile(r"__global__[^;{}]*?\b([A-Za-z_]\w*)\s*\(")
+_KERNEL = re.compile(r"\A[^;{}]*?\b([A-Za-z_]\w*)\s?\(")
 
 
 @frozen
@@ -82,9 +83,9 @@ class Workspace:
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
     if "<<<" not in text and "cudaLaunch" not in text:
         return _File(stamp)
-    plain = blanked(text)
     sites = find_launches(file, text, header_constants(file, text))
-    return _File(stamp, sites, frozenset(_KERNEL.findall(plain)))
+    kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
+    return _File(stamp, sites, frozenset(kernel[1] for kernel in kernels if kernel))
 
 
 def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tuple[HostConstants, ...]:
@@ -104,7 +105,7 @@ def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tupl
                 inner = header.read_text("utf-8", "replace") if header.stat().st_size <= _MOST_BYTES else ""
             except OSError:
                 continue
-            found[header] = HostConstants(blanked(inner))
+            found[header] = HostConstants(HostText(inner))
             pending.append((header, inner, depth + 1))
     return tuple(found.values())
 

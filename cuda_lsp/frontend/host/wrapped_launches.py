@@ -7,24 +7,33 @@ the body their definitions. Macros of other files and functions that are handed 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_constants import split_arguments
-from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, matching, whole_arguments
+from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, whole_arguments
 
-_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(([^()]*)\)((?:\\\r?\n|[^\n])*)", re.M)
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.M)
-_FUNCTION = re.compile(r"\b(?:auto\s+(?P<lambda>\w+)\s*=\s*\[[^\]]*\]|(?P<function>\w+))\s*(?=\()", re.S)
+_DIRECTIVE = re.compile(r"^[ \t]?#[^\n\\]*(?:\\\n?[^\n\\]*)*", re.M)
+_MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)\(([^()]*)\)(.*)\Z", re.S)
+_FUNCTION = re.compile(r"\b(?:auto\s(?P<lambda>\w+)\s?=\s?\[[^\[\]]*\]|(?P<function>\w+))\s?(?=\()")
+_USE = re.compile(r"(?<![\w.>])(\w+)\s?(?:<[^<>;(){}]*>\s?)?\(")
 _LOCAL = re.compile(
-    r"\b(?:const\s+)?(?:dim3|int|unsigned(?:\s+int)?|size_t|auto|uint32_t|int64_t)\s+(\w+)\s*"
-    r"(?:=\s*([^;]+);|[({]([^;]*)[)}]\s*;)"
+    r"\b(?:const\s)?(?:dim3|int|unsigned(?:\sint)?|size_t|auto|uint32_t|int64_t)\s(\w+)\s?"
+    r"(?:=\s?([^;]{1,400});|[({]([^;]{0,400})[)}]\s?;)"
 )
 _WORD = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
-_BETWEEN = re.compile(r"\)\s*(?:(?:mutable|const|noexcept)\s*)*(?:->[\w\s:<>*&]+)?")
+_BETWEEN = re.compile(r"\A\)\s?(?:(?:mutable|const|noexcept)\s?)*(?:->[\w\s:<>*&]+)?\Z")
+_POINTER = re.compile(r"\(\s?[*&]+\s?(\w+)\s?\)")
+_JOINED = re.compile(r"\s?##\s?")
+_ANY_WORD = re.compile(r"\w+")
+_CALLED = re.compile(r"\b(\w+)\s?\(")
 _NESTED = 3  # macros that use macros
 _FURTHEST = 8000  # characters from a function's name to a launch in it
+_MOST_EXPANDED = 1 << 20  # characters that macros may expand to, in one file
+_MOST_USES = 10_000  # launches by way of macros or of functions, in one file
 
 
 @frozen
@@ -40,91 +49,143 @@ class Use:
 class _Macro:
     parameters: Sequence[str]
     body: str
+    names: int
+    """Words of the body, each of which may be a parameter."""
 
     def expanded(self, arguments: Sequence[str]) -> str:
         values = dict(zip(self.parameters, map(str.strip, arguments), strict=False))
         if self.parameters and self.parameters[-1] == "...":
             values["__VA_ARGS__"] = ",".join(arguments[len(self.parameters) - 1 :])
-        text = re.sub(r"\w+", lambda word: values.get(word[0], word[0]), self.body)
-        return re.sub(r"\s*##\s*", "", text)
+        longest = max(map(len, values.values()), default=0)
+        if self.names * longest > _MOST_EXPANDED:
+            return ""
+        text = _ANY_WORD.sub(lambda word: values.get(word[0], word[0]), self.body)
+        return _JOINED.sub("", text)
 
 
 # ----------------------------------------------------------------------------------------- macros
 
 
-def uses_of_macros(plain: str) -> Iterator[Use]:
+def uses_of_macros(host: HostText) -> Iterator[Use]:
     """Every launch that a macro with parameters makes where it is used."""
-    macros = _launching(plain)
+    if "define" not in host.plain:
+        return
+    directives = [match.span() for match in _DIRECTIVE.finditer(host.plain)]
+    macros = _launching(host.plain[first:last] for first, last in directives)
     if not macros:
         return
-    directives = [match.span() for match in _DIRECTIVE.finditer(plain)]
-    for begin, end, text in _expansions(plain, macros, _NESTED):
-        if not any(first <= begin < last for first, last in directives):
-            yield from (Use(launch, begin, end) for launch in _launches(text))
+    budget = _Budget()
+    begins = [first for first, _ in directives]
+    for begin, end, text in _expansions(host, macros, _NESTED, budget):
+        around = bisect_right(begins, begin) - 1
+        if around < 0 or begin >= directives[around][1]:
+            for launch in _launches(text):
+                if not budget.take():
+                    return
+                yield Use(launch, begin, end)
 
 
-def _launching(plain: str) -> dict[str, _Macro]:
+class _Budget:
+    """What is left of a file's expansions."""
+
+    def __init__(self) -> None:
+        self.characters = _MOST_EXPANDED
+        self._uses = _MOST_USES
+
+    def take(self) -> bool:
+        """One more use, while there are any."""
+        self._uses -= 1
+        return self._uses >= 0
+
+
+def _launching(directives: Iterable[str]) -> dict[str, _Macro]:
     """Macros whose text has a launch, or uses one that has."""
-    every = {
-        match[1]: _Macro([p.strip() for p in match[2].split(",")], re.sub(r"\\\r?\n", " ", match[3]))
-        for match in _MACRO.finditer(plain)
-    }
+    every: dict[str, _Macro] = {}
+    for match in filter(None, map(_MACRO.match, directives)):
+        body = match[3].replace("\\\n", " ")
+        words = len(_ANY_WORD.findall(body))
+        every[match[1]] = _Macro([p.strip() for p in match[2].split(",")], body, words)
     found = {name: macro for name, macro in every.items() if "<<<" in macro.body}
     for _ in range(_NESTED if found else 0):
-        uses = re.compile(rf"\b(?:{'|'.join(found)})\s*\(")
-        found |= {name: macro for name, macro in every.items() if uses.search(macro.body)}
+        found |= {
+            name: macro
+            for name, macro in every.items()
+            if any(used[1] in found for used in _CALLED.finditer(macro.body))
+        }
     return found
 
 
-def _expansions(text: str, macros: Mapping[str, _Macro], depth: int) -> Iterator[tuple[int, int, str]]:
-    for match in re.finditer(rf"\b({'|'.join(macros)})\s*\(", text):
-        end = matching(text, match.end() - 1)
+def _expansions(
+    host: HostText, macros: Mapping[str, _Macro], depth: int, budget: _Budget
+) -> Iterator[tuple[int, int, str]]:
+    for match in _CALLED.finditer(host.plain):
+        end = host.closing(match.end() - 1) if match[1] in macros else -1
         if end < 0:
             continue
-        expanded = macros[match[1]].expanded(split_arguments(text[match.end() : end]))
+        expanded = macros[match[1]].expanded(split_arguments(host.plain[match.end() : end]))
+        budget.characters -= len(expanded)
+        if budget.characters < 0:
+            return
         yield match.start(), end + 1, expanded
         if depth:
-            for _, _, inner in _expansions(expanded, macros, depth - 1):
+            for _, _, inner in _expansions(HostText(expanded), macros, depth - 1, budget):
                 yield match.start(), end + 1, inner
 
 
 def _launches(text: str) -> Iterator[Written]:
-    for start, launch in every_launch(text):
-        yield _with_locals(launch, text[:start])
+    host = HostText(text)
+    for start, launch in every_launch(host):
+        yield _with_locals(launch, host.plain[max(0, start - _FURTHEST) : start])
 
 
 # -------------------------------------------------------------------------------------- functions
 
 
-def uses_of_functions(plain: str, launches: Sequence[Written]) -> Iterator[Use]:
+def uses_of_functions(host: HostText, launches: Sequence[Written]) -> Iterator[Use]:
     """Launches of a kernel that a function was given, at every call of the function."""
+    calls: dict[str, list[tuple[int, int]]] | None = None
+    left = _MOST_USES
     for launch in launches:
-        header = _function_around(plain, launch)
+        header = _function_around(host, launch)
         if header is None:
             continue
         name, parameters, body = header
-        inside = _with_locals(launch, plain[body : launch.begin])
-        for match in re.finditer(rf"(?<![\w.>]){name}\s*(?:<[^<>;(){{}}]*>)?\s*\(", plain):
-            end = matching(plain, match.end() - 1)
-            if end < 0 or plain[end + 1 : end + 3].lstrip()[:1] == "{" or match.start() <= body <= end + 80:
+        first = max(body, launch.begin - _FURTHEST)
+        inside = _with_locals(launch, host.plain[first : launch.begin])
+        if calls is None:
+            calls = _calls(host)
+        for begin, opening in calls.get(name, ()):
+            end = host.closing(opening)
+            if end < 0 or host.plain[end + 1 : end + 3].lstrip()[:1] == "{" or begin <= body <= end + 80:
                 continue
-            made = _called(inside, parameters, whole_arguments(plain[match.end() : end]))
+            made = _called(inside, parameters, whole_arguments(host.plain[opening + 1 : end]))
+            left -= 1
+            if left < 0:
+                return
             if made is not None:
-                yield Use(made, match.start(), end + 1)
+                yield Use(made, begin, end + 1)
 
 
-def _function_around(plain: str, launch: Written) -> tuple[str, list[str], int] | None:
+def _calls(host: HostText) -> dict[str, list[tuple[int, int]]]:
+    """Where each function is called, or declared, and the parenthesis there."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for match in _USE.finditer(host.plain):
+        found.setdefault(match[1], []).append((match.start(), match.end() - 1))
+    return found
+
+
+def _function_around(host: HostText, launch: Written) -> tuple[str, list[str], int] | None:
     """The function with a parameter that is launched: its name, its parameters, where its body begins."""
-    first = max(0, launch.begin - _FURTHEST)
-    if not re.search(rf"[*&\s]{launch.kernel}\s*[,)]", plain[first : launch.begin]):
+    plain, first = host.plain, max(0, launch.begin - _FURTHEST)
+    if not re.search(rf"[*&\s]{launch.kernel}\s?[,)]", plain[first : launch.begin]):
         return None
     found: tuple[str, list[str], int] | None = None
     for match in _FUNCTION.finditer(plain, first, launch.begin):
-        closing = matching(plain, match.end())
-        body = plain.find("{", closing) if closing > 0 else -1
-        if not 0 <= body < launch.begin or not _BETWEEN.fullmatch(plain, closing, body):
+        closing = host.closing(match.end())
+        body = plain.find("{", closing, launch.begin) if closing > 0 else -1
+        if body < 0 or not _BETWEEN.match(plain[closing:body]):
             continue
-        if _closed(plain, body) < launch.begin:
+        if host.braces.closing.get(body, len(plain)) < launch.begin:
             continue
         names = [_parameter(p) for p in split_arguments(plain[match.end() + 1 : closing])]
         if launch.kernel in names:
@@ -132,22 +193,12 @@ def _function_around(plain: str, launch: Written) -> tuple[str, list[str], int] 
     return found
 
 
-def _closed(plain: str, body: int) -> int:
-    """Where the brace at ``body`` is closed."""
-    depth = 0
-    for match in re.compile(r"[{}]").finditer(plain, body):
-        depth += 1 if match[0] == "{" else -1
-        if not depth:
-            return match.start()
-    return len(plain)
-
-
 def _parameter(text: str) -> str:
     """``float* data`` → ``data``; ``void (*kernel)(int)`` → ``kernel``; ``Args&&... args`` → ``...args``."""
-    pointer = re.search(r"\(\s*[*&]+\s*(\w+)\s*\)", text)
+    pointer = _POINTER.search(text)
     if pointer:
         return pointer[1]
-    words = re.findall(r"\w+", text.split("=")[0].split("[")[0])
+    words = _ANY_WORD.findall(text.split("=")[0].split("[")[0])
     return ("..." if "..." in text else "") + (words[-1] if words else "")
 
 
@@ -155,7 +206,7 @@ def _called(launch: Written, parameters: Sequence[str], arguments: Sequence[str]
     """The launch with what a call gives for the function's parameters."""
     values = dict(zip(parameters, map(str.strip, arguments), strict=False))
     rest = list(arguments[len(parameters) - 1 :]) if parameters and parameters[-1][:3] == "..." else []
-    kernel = KERNEL.fullmatch(values.get(launch.kernel, ""))
+    kernel = KERNEL.match(values.get(launch.kernel, ""))
     if kernel is None:
         return None
     given: list[str] = []

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText
 
-_NAME = re.compile(r"([A-Za-z_]\w*)\s*$")
-KERNEL = re.compile(r"\s*&?\s*(?:\w+\s*::\s*)*([A-Za-z_]\w*)\s*(?:<(.*)>)?\s*", re.S)
+_NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
+KERNEL = re.compile(r"\A\s?&?\s?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<(.*)>)?\s?\Z", re.S)
 """A kernel as an argument: its name, and its template arguments if it has some."""
 
-_TEMPLATE = re.compile(r"\w\s*<[^<>()]*>")
+_TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
 
@@ -29,16 +30,17 @@ class Written:
     end: int
 
 
-def every_launch(plain: str) -> Iterator[tuple[int, Written]]:
+def every_launch(host: HostText) -> Iterator[tuple[int, Written]]:
     """Where each ``<<<`` of a launch stands, in order, and the launch."""
-    for match in re.finditer("<<<", plain):
-        launch = _written(plain, match.start())
+    for match in re.finditer("<<<", host.plain):
+        launch = _written(host, match.start())
         if launch is not None:
             yield match.start(), launch
 
 
-def _written(plain: str, start: int) -> Written | None:
+def _written(host: HostText, start: int) -> Written | None:
     """What stands around the ``<<<`` at ``start``."""
+    plain = host.plain
     window = max(0, start - _LONGEST_NAME)
     head, template_arguments = plain[window:start].rstrip(), None
     if head.endswith(">"):
@@ -47,11 +49,11 @@ def _written(plain: str, start: int) -> Written | None:
             return None
         head, template_arguments = head[:opening], head[opening + 1 : -1].strip()
     name = _NAME.search(head)
-    end = plain.find(">>>", start)
+    end = plain.find(">>>", start, start + FURTHEST)
     if not name or end < 0:
         return None
-    opening = plain.find("(", end)
-    closing = matching(plain, opening) if opening >= 0 and not plain[end + 3 : opening].strip() else -1
+    opening = end + 4 if plain[end + 3 : end + 4].isspace() else end + 3
+    closing = host.closing(opening)
     arguments = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
     finish = closing + 1 if closing > 0 else end + 3
     configuration = split_arguments(plain[start + 3 : end])
@@ -69,19 +71,6 @@ def _opening(head: str) -> int:
                 return i
         elif head[i] in ";{}":
             return -1
-    return -1
-
-
-def matching(text: str, opening: int) -> int:
-    """The offset of the parenthesis that closes the one at ``opening``; -1 when it is far or not there."""
-    depth = 0
-    for i in range(opening, min(len(text), opening + 5000)):
-        if text[i] == "(":
-            depth += 1
-        elif text[i] == ")":
-            depth -= 1
-            if depth == 0:
-                return i
     return -1
 
 

@@ -21,6 +21,7 @@ COMPARISONS = frozenset({BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE, Bin
 
 
 def zero(type: Type) -> Const:
+    """The number 0 of a type."""
     return Const(0.0 if isinstance(type, Float) else 0, type)
 
 
@@ -45,6 +46,7 @@ def cast(value: Expr, type: Type) -> Expr:
 
 
 def unary(op: UnaryOp, value: Expr) -> Expr:
+    """``op value``, folded when the value is known; what ``!`` takes and gives is of type BOOL."""
     if op is UnaryOp.NOT:
         value = cast(value, BOOL)
         if isinstance(value, Const):
@@ -72,8 +74,8 @@ def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> E
     )
     if isinstance(left, Const) and isinstance(right, Const) and isinstance(left.type, Int):
         a, b = int(left.value), int(right.value)
-        if not (op in (BinaryOp.DIV, BinaryOp.REM) and b == 0):
-            value = int(BINARY[op].python(a, b, left.type))
+        value = BINARY[op].exact(a, b, left.type)
+        if value is not None:
             return Const(result.wrap(value) if isinstance(result, Int) else value, result)
     if op is BinaryOp.AND:
         for a, b in ((left, right), (right, left)):
@@ -101,6 +103,7 @@ def binary(op: BinaryOp, left: Expr, right: Expr, type: Type | None = None) -> E
 
 
 def select(condition: Expr, then: Expr, otherwise: Expr, type: Type) -> Expr:
+    """``condition ? then : otherwise``, both of ``type``; the one chosen when the condition is known."""
     if isinstance(condition, Const):
         return then if condition.value else otherwise
     return Select(condition, then, otherwise, type)
@@ -120,3 +123,16 @@ def element(pointer: Expr, index: Expr, size: int, negative: bool = False) -> Ex
     """``pointer + index`` in elements of ``size`` bytes."""
     scaled = binary(BinaryOp.MUL, cast(index, INT64), Const(-size if negative else size, INT64))
     return offset_by(pointer, scaled)
+
+
+def pointer_inside(expr: Expr) -> Expr | None:
+    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
+    if isinstance(expr, Cast):
+        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
+    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
+        base = pointer_inside(expr.left)
+        if base is not None:
+            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
+        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
+        return element(base, expr.left, 1) if base is not None else None
+    return None

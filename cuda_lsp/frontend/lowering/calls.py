@@ -16,8 +16,9 @@ from cuda_lsp.frontend.lowering import (
     statements,
 )
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import zero
+from cuda_lsp.frontend.lowering.build import pointer_inside, zero
 from cuda_lsp.frontend.lowering.functions import Function, argument_nodes, defined, function_of
+from cuda_lsp.frontend.lowering.output import Frame, Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     PLACE_TYPES,
@@ -26,13 +27,13 @@ from cuda_lsp.frontend.lowering.places import (
     MemoryPlace,
     MemoryRecord,
     Place,
-    RecordPlace,
     RecordValue,
     StaticPlace,
     Value,
     VarPlace,
 )
-from cuda_lsp.frontend.lowering.state import Frame, Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import is_default, strip
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import builtins
@@ -74,7 +75,7 @@ def _call(low: Lowering, node: Node) -> Value | Place:
         return objects.construct(low, node, declaration, None)
     arguments = argument_nodes(low, node)
     this: Place | None = None
-    callee = lvalues.strip(node.children[0]) if node.children else None
+    callee = strip(node.children[0]) if node.children else None
     member = declaration.kind in (
         K.METHOD,
         K.CONVERSION,
@@ -117,11 +118,11 @@ def _object(low: Lowering, callee: Node) -> Place | None:
 def _named_function(low: Lowering, node: Node) -> Declaration | None:
     """The function that the callee names in parentheses or as a template's argument (``reduce(x)`` for
     ``template <Function reduce>``), where clang's call itself refers to nothing."""
-    callee = lvalues.strip(node.children[0]) if node.children else None
+    callee = strip(node.children[0]) if node.children else None
     while callee is not None and callee.children and callee.kind in (K.DECL_REF, K.UNARY):
         if callee.kind == K.UNARY and low.ast.operator(callee) not in (K.ADDRESS_OF, K.DEREF):
             return None
-        callee = lvalues.strip(callee.children[-1])
+        callee = strip(callee.children[-1])
     named = low.ast.referenced(callee) if callee is not None and callee.kind == K.DECL_REF else None
     return named if named is not None and named.kind == K.FUNCTION else None
 
@@ -204,6 +205,7 @@ def _overrider(low: Lowering, declaration: Declaration, info: TypeInfo) -> Decla
 
 
 def assign_record(low: Lowering, node: Node, target: Place, source: Node) -> Place:
+    """``target = source`` for records without an operator of their own; gives ``target``."""
     new = expressions.value(low, source)
     left = node.children[0] if node.children else node
     low.write(target, new, left)
@@ -238,7 +240,7 @@ def without_body(
         pointers.append(this.pointer)
     for value in values:
         if isinstance(value, Address):
-            scramble(low, value.place)
+            low.scramble(value.place)
     low.incomplete(
         declaration.name, f"{declaration.name} has no body in this file", node, pointers, synchronises=True,
         harmless=declaration.in_system_header and not pointers,
@@ -254,16 +256,7 @@ def _touch(low: Lowering, node: Node, declaration: Declaration, this: Place) -> 
         if not low.ast.lib.clang_CXXMethod_isConst(declaration.cursor):
             low.write(this, low.unknown_record(this.info, f"written by {declaration.name}"), object)
     else:
-        scramble(low, this)
-
-
-def scramble(low: Lowering, place: Place) -> None:
-    """An object was written by something unknown."""
-    if isinstance(place, VarPlace):
-        low.write(place, low.unknown("written by a call", place.info.ir), None)
-    elif isinstance(place, RecordPlace):
-        for part in place.fields.values():
-            scramble(low, part)
+        low.scramble(this)
 
 
 # -------------------------------------------------------------------------------------- inlining
@@ -376,9 +369,8 @@ def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:
 
 
 def _given(low: Lowering, parameter: Declaration, argument: Node) -> Node:
-    """The argument, or the parameter's default, which libclang shows without its parts."""
-    shown = argument.children or argument.kind != K.UNEXPOSED
-    if shown or low.ast.evaluate(argument.cursor) is not None:
+    """The argument; for a default that clang cannot evaluate, what the parameter's declaration says."""
+    if not is_default(argument) or low.ast.evaluate(argument.cursor) is not None:
         return argument
     own = [child for child in low.ast.body(parameter).children if child.kind >= 100]
     if not own:
@@ -398,7 +390,7 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
     if key not in low.assigned and key not in low.memory and (info.scalar) and _immutable(low, value):
         return StaticPlace(info, value, key)
     if info.is_int and isinstance(value, Cast | Binary) and key not in low.memory:
-        pointer = conversions.pointer_inside(value)
+        pointer = pointer_inside(value)
         if pointer is not None:
             place = VarPlace(info, low.var(declaration.name, Pointer()), key, address=True)
             low.write(place, value, None)

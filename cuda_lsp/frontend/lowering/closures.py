@@ -59,6 +59,7 @@ def _references(low: Lowering, node: Node, found: set[int]) -> None:
 
 
 def closure_of(low: Lowering, declaration: Declaration) -> Closure | None:
+    """The lambda whose call operator a function is; None: it is another function."""
     if declaration.name != "operator()":
         return None
     parent = low.ast.parent(declaration)
@@ -67,5 +68,6 @@ def closure_of(low: Lowering, declaration: Declaration) -> Closure | None:
 
 
 def captures(low: Lowering, declaration: Declaration) -> dict[int, Place]:
+    """What the lambda of a call operator holds by copy: declaration → place; nothing for other functions."""
     found = closure_of(low, declaration)
     return dict(found.captures) if found is not None else {}

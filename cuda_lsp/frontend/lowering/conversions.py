@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering.build import cast, element, unary
+from cuda_lsp.frontend.lowering.build import cast, pointer_inside, unary
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Address, MemoryRecord, RecordValue, Value
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo
-from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Binary, BinaryOp, Cast, Const, Expr, UnaryOp, Unknown
+from cuda_lsp.ir.program import FALSE, TRUE, AddressOf, Cast, Const, Expr, UnaryOp, Unknown
 from cuda_lsp.ir.types import BOOL, Float, Opaque, Pointer, Type
 from cuda_lsp.model import Space
 
@@ -69,7 +70,7 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
             return expr
         if isinstance(expr, Const):
             return Const(expr.value, target)
-        return _integer_as_pointer(low, expr, target)
+        return _integer_as_pointer(expr)
     if isinstance(expr, Const) and not isinstance(source, Pointer):
         return cast(expr, target)
     if isinstance(target, Float) or isinstance(source, Float):
@@ -83,22 +84,9 @@ def converted(low: Lowering, expr: Expr, target: Type) -> Expr:
     return cast(expr, target)
 
 
-def _integer_as_pointer(low: Lowering, expr: Expr, target: Pointer) -> Expr:
+def _integer_as_pointer(expr: Expr) -> Expr:
     """``(T*)((uintptr_t)p + k)``: the pointer inside the integer, moved."""
     found = pointer_inside(expr)
     if found is None:
         raise Untranslatable("integer converted to a pointer", "what it points to is not known")
     return found
-
-
-def pointer_inside(expr: Expr) -> Expr | None:
-    """The pointer that an integer was computed from by adding to an address; None: not evidently one."""
-    if isinstance(expr, Cast):
-        return expr.operand if isinstance(expr.operand.type, Pointer) else pointer_inside(expr.operand)
-    if isinstance(expr, Binary) and expr.op in (BinaryOp.ADD, BinaryOp.SUB):
-        base = pointer_inside(expr.left)
-        if base is not None:
-            return element(base, expr.right, 1, expr.op is BinaryOp.SUB)
-        base = pointer_inside(expr.right) if expr.op is BinaryOp.ADD else None
-        return element(base, expr.left, 1) if base is not None else None
-    return None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from cuda_lsp.frontend.lowering import calls, expressions, initialisers, lifetimes, lvalues, objects
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.conversions import convert
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import PLACE_TYPES, MemoryRecord, RecordValue, Value, VarPlace
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
 
 
 def declarations(low: Lowering, node: Node) -> None:
+    """``int a = 1, b;`` and structured bindings, one by one."""
     for child in node.children:
         if child.kind == K.VAR:
             declare(low, child)
@@ -35,7 +37,7 @@ def _decompose(low: Lowering, node: Node) -> None:
     info = object.info
     for index, declaration in enumerate(names):
         if info.kind == "array":
-            low.env[declaration.key] = lvalues.indexed(low, object, index)
+            low.env[declaration.key] = lvalues.indexed(object, index)
         elif info.is_record and len(info.fields) == len(names):
             low.env[declaration.key] = low.member(object, info.fields[index])
         else:
@@ -92,7 +94,7 @@ def _declare(low: Lowering, node: Node) -> None:
         raise Untranslatable(low.ast.text(node)[:60], "clang could not tell its type", node)
     if info.is_record and initialiser is not None and initialiser.kind == K.CALL:
         named = low.ast.referenced(initialiser)
-        if named is not None and _only_declares(low, named, initialiser, info):
+        if named is not None and _only_declares(named, initialiser, info):
             low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
             return
         if named is not None and named.kind == K.CONSTRUCTOR and not named.in_system_header:
@@ -103,21 +105,19 @@ def _declare(low: Lowering, node: Node) -> None:
                     made if isinstance(made, PLACE_TYPES) else lvalues.temporary(low, made, info)
                 )
             return
-    bound = _constant_or_alias(low, node, info, initialiser)
+    bound = _constant_or_alias(low, info, initialiser)
     if bound is not None:
         low.env[declaration.key] = calls.hold(low, declaration, info, bound)
         return
     place = low.local(declaration.name, info, declaration.key)
     low.env[declaration.key] = place
     if initialiser is not None:
-        before = len(low.out)
         initialisers.initialise(low, place, initialiser)
-        del before
     elif isinstance(place, VarPlace):
         low.emit_undefined(place)
 
 
-def _only_declares(low: Lowering, constructor: Declaration, node: Node, info: TypeInfo) -> bool:
+def _only_declares(constructor: Declaration, node: Node, info: TypeInfo) -> bool:
     """``float4 v;``: a provided plain record without initial values."""
     return (
         constructor.kind == K.CONSTRUCTOR
@@ -129,7 +129,7 @@ def _only_declares(low: Lowering, constructor: Declaration, node: Node, info: Ty
     )
 
 
-def _constant_or_alias(low: Lowering, node: Node, info: TypeInfo, initialiser: Node | None) -> Value | None:
+def _constant_or_alias(low: Lowering, info: TypeInfo, initialiser: Node | None) -> Value | None:
     """The initial value where it may be bound without a variable, or an object that is no data."""
     if initialiser is None or info.kind == "array":
         return None

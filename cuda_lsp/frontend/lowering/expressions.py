@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuda_lsp.frontend.lowering import calls, closures, initialisers, lifetimes, lvalues
+from cuda_lsp.frontend.lowering import calls, closures, initialisers, lifetimes, lvalues, statements
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, cast, select, unary, zero
 from cuda_lsp.frontend.lowering.conversions import convert, converted, truth
 from cuda_lsp.frontend.lowering.operators import arithmetic, stepped
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     PLACE_TYPES,
     FunctionValue,
@@ -18,7 +19,8 @@ from cuda_lsp.frontend.lowering.places import (
     VarPlace,
     is_expr,
 )
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, promote, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
@@ -94,7 +96,7 @@ def _unexposed(low: Lowering, node: Node) -> Value:
     if source.kind == "array" and target.kind == "pointer":
         return decay(low, child)
     if source.kind == "function" or target.kind == "function":
-        named = low.ast.referenced(lvalues.strip(child))
+        named = low.ast.referenced(strip(child))
         known = named is not None and named.kind == K.FUNCTION
         return FunctionValue(named) if known and named is not None else low.unknown("a function", Pointer())
     if len(children) > 1 and target.kind == "unknown":
@@ -202,6 +204,7 @@ def _unary(low: Lowering, node: Node) -> Value:
 
 
 def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
+    """``++x``, ``x++`` (``post``), ``--x``: the value before for ``post``, else the one after."""
     place = lvalues.place(low, node)
     info = place.info
     old = low.scalar(low.read(place, node), info)
@@ -227,7 +230,7 @@ def _binary(low: Lowering, node: Node) -> Value:
         discard(low, left)
         return value(low, right)
     if op in (K.LOGICAL_AND, K.LOGICAL_OR):
-        return _logical(low, node, left, right, op == K.LOGICAL_AND)
+        return _logical(low, left, right, op == K.LOGICAL_AND)
     operation = K.ARITHMETIC.get(op)
     if operation is None:
         raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
@@ -258,7 +261,7 @@ def _may_assign(low: Lowering, node: Node) -> bool:
     return any(_may_assign(low, child) for child in node.children)
 
 
-def _logical(low: Lowering, node: Node, left: Node, right: Node, conjunction: bool) -> Value:
+def _logical(low: Lowering, left: Node, right: Node, conjunction: bool) -> Value:
     a = condition(low, left)
     if isinstance(a, Const):
         return condition(low, right) if bool(a.value) == conjunction else a
@@ -334,6 +337,7 @@ def _assign(low: Lowering, node: Node) -> Place:
 
 
 def compound(low: Lowering, node: Node) -> Place:
+    """``x += y`` and its kin; gives the place that was written."""
     left, right = node.children
     op = K.COMPOUND_ARITHMETIC.get(low.ast.operator(node))
     if op is None:
@@ -381,8 +385,6 @@ def _init_list(low: Lowering, node: Node) -> Value:
 
 
 def _statement_expression(low: Lowering, node: Node) -> Value:
-    from cuda_lsp.frontend.lowering import statements
-
     return statements.statement_expression(low, node)
 
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 from attrs import define
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering import lvalues
 from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, info
 from cuda_lsp.frontend.tree import Declaration, Node
 
@@ -75,7 +75,7 @@ def written(low: Lowering, body: Node) -> set[int]:
             or (kind == K.BINARY and low.ast.operator(node) == K.ASSIGN)
             or (kind == K.UNARY and low.ast.operator(node) <= K.PRE_DEC)
         ) and node.children:
-            target = lvalues.strip(node.children[0])
+            target = strip(node.children[0])
             if target.kind == K.DECL_REF:
                 declaration = low.ast.referenced(target)
                 if declaration is not None:

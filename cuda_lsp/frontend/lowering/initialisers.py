@@ -52,7 +52,7 @@ def initialise(low: Lowering, target: Place, node: Node) -> None:
         )
     elif info.kind == "array" and info.target is not None:
         for index, child in enumerate(children):
-            initialise(low, lvalues.indexed(low, target, index), child)
+            initialise(low, lvalues.indexed(target, index), child)
         _fill_zero(low, target, len(children))
     elif info.is_record:
         if len(children) == 1 and type_of(low.ast, children[0]).name == info.name:
@@ -73,6 +73,7 @@ def _scalar(low: Lowering, node: Node, info: TypeInfo) -> Value:
 
 
 def zero_out(low: Lowering, target: Place) -> None:
+    """Give an object, with all its fields and elements, the value zero."""
     info = target.info
     if info.scalar:
         low.write(target, zero(info.ir), None)
@@ -88,7 +89,7 @@ def _fill_zero(low: Lowering, target: Place, start: int) -> None:
     count = target.info.count or 0
     if count - start <= 64:
         for index in range(start, count):
-            zero_out(low, lvalues.indexed(low, target, index))
+            zero_out(low, lvalues.indexed(target, index))
 
 
 def _initialise_array(low: Lowering, target: Place, node: Node) -> None:

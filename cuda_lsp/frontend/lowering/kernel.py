@@ -1,40 +1,110 @@
-"""The parameters of a kernel: variables, arrays behind pointers, fields of by-value records."""
+"""Cursors → kernel program: a whole kernel, everything it calls inlined.
+
+``lower_kernel`` is this room's one public function. Here are also a kernel's parameters, bound in its
+environment, and the buffers that launches let them share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from cuda_lsp.frontend.host.shared_arguments import Offset
+from cuda_lsp.frontend.compile_errors import CompileError
+from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
 from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.output import Restart
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
-from cuda_lsp.frontend.lowering.places import (
-    DataPlace,
-    MemoryPlace,
-    Place,
-    RecordPlace,
-    StaticPlace,
-    VarPlace,
-)
+from cuda_lsp.frontend.lowering.parameters import place_of_parameter
+from cuda_lsp.frontend.lowering.places import Place, StaticPlace
 from cuda_lsp.frontend.lowering.state import Lowering
-from cuda_lsp.frontend.lowering.types import Field, TypeInfo, type_of_declaration
-from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.frontend.lowering.statements import not_compiled, statement
+from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
+from cuda_lsp.frontend.tree import Ast, Declaration, Node, RawCursor
 from cuda_lsp.ir.program import (
     AddressOf,
-    Array,
     BinaryOp,
+    Block,
     Expr,
     Incomplete,
+    Kernel,
     ParameterLayout,
     Var,
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
 from cuda_lsp.ir.walk import written_arrays
-from cuda_lsp.model import Site, SourceRange, Space
+from cuda_lsp.model import Site, SourceRange
+
+MAX_RESTARTS = 64
 
 
-def kernel_parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLayout, ...]]:
+def lower_kernel(
+    ast: Ast,
+    cursor: RawCursor,
+    name: str,
+    errors: Sequence[CompileError] = (),
+    shared: Mapping[str, SharedBuffer] | None = None,
+) -> Kernel:
+    """The kernel program of a ``__global__`` function definition (or instantiation).
+
+    ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in text that the kernel may
+    reach. ``shared``: pointer parameters that point into an earlier one's buffer. What cannot be translated
+    becomes ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
+    """
+    memory: set[int] = set()
+    assigned: set[int] = set()
+    declaration = ast.declaration(cursor)
+    if declaration is None:
+        raise ValueError("not the cursor of a function")
+    root = ast.body(declaration)
+    home = ast.extent(root)[0]
+    for _ in range(MAX_RESTARTS):
+        low = Lowering(ast, home, memory, assigned)
+        low.shared_buffers = shared or {}
+        low.errors = sorted(errors, key=lambda error: error.range.start)
+        try:
+            return _lower(low, root, name)
+        except Restart as restart:
+            before = len(memory) + len(assigned)
+            (memory if restart.memory else assigned).add(restart.key)
+            if len(memory) + len(assigned) == before:
+                return _hopeless(name, home, "a variable's storage could not be decided")
+    return _hopeless(name, home, "too many address-taken variables")
+
+
+def _lower(low: Lowering, root: Node, name: str) -> Kernel:
+    found = tuple(error.range for error in low.errors)
+    body = next((c for c in root.children if c.kind == K.COMPOUND), None)
+    if body is not None:
+        low.assigned |= functions.written(low, body)
+    params, layout = _parameters(low, root)
+    if body is not None:
+        statement(low, body)
+    _say_overlapping(low)
+    for error in low.errors:
+        low.emit(not_compiled(error, Site(error.range)))
+    statements = tuple(low.out)
+    if low.frames[0].left:
+        statements = (Block(0, statements, Site(low.home)),)
+    return Kernel(
+        name,
+        low.home,
+        (*params, *low.late_parameters),
+        tuple(dict.fromkeys(low.arrays.values())),
+        statements,
+        errors=found,
+        required=dict(low.required),
+        layout=layout,
+    )
+
+
+def _hopeless(name: str, home: SourceRange, reason: str) -> Kernel:
+    missing = Incomplete("kernel", reason, Site(home), synchronises=True)
+    return Kernel(name, home, (), (), (missing,))
+
+
+def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLayout, ...]]:
     """Bind every parameter in the environment; the variables in order, and how they are passed."""
     found: list[Var] = []
     layout: list[ParameterLayout] = []
@@ -49,7 +119,7 @@ def kernel_parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[Param
         if info.kind == "array":
             info = TypeInfo("pointer", info.name, Pointer(), 8, 8, target=info.target)
         layout.append(layout_of(declaration.name, info))
-        place = _parameter(low, declaration.name, info, found, declaration.key)
+        place = place_of_parameter(low, declaration.name, info, found, declaration.key)
         places.append((declaration, info, place))
     for declaration, info, place in places:
         moved = _in_shared_buffer(low, declaration.name, info, place, found)
@@ -85,7 +155,7 @@ def _elements(offset: Offset, scalars: Mapping[str, Var]) -> Expr | None:
     return binary(BinaryOp(offset[0]), left, right) if left is not None and right is not None else None
 
 
-def overlapping(low: Lowering, home: SourceRange) -> None:
+def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
     written = written_arrays(low.out)
     for name, first in low.overlapping.items():
@@ -94,7 +164,7 @@ def overlapping(low: Lowering, home: SourceRange) -> None:
             continue
         what = f"`{first}` and `{name}`"
         reason = "a launch points both into one buffer, and how far apart they are is not known"
-        low.emit(Incomplete(what, reason, Site(home)))
+        low.emit(Incomplete(what, reason, Site(low.home)))
 
 
 def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: Place) -> Place:
@@ -105,45 +175,3 @@ def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: 
     copy = low.local(declaration.name, info, key)
     low.write(copy, low.read(place, None), None)
     return copy
-
-
-def _parameter(low: Lowering, name: str, info: TypeInfo, found: list[Var], owner: int) -> Place:
-    if info.kind == "record" and info.scalar_replaceable():
-        fields = {f.key: _parameter(low, f"{name}.{f.name}", f.type, found, owner) for f in info.fields}
-        record = RecordPlace(info, fields, owner)
-        record.source = record
-        low.record_names[id(record)] = name
-        return record
-    if not info.scalar:
-        array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
-        return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
-    var = low.var(name, info.ir)
-    low.parameters.add(var.id)
-    found.append(var)
-    if info.is_pointer:
-        return StaticPlace(info, AddressOf(_pointee(low, name, info, var), info.ir), owner)
-    if info.is_float:
-        return DataPlace(info, owner, uniform=True, constant=True)
-    return VarPlace(info, var, owner, constant=True)
-
-
-def hidden_field(low: Lowering, record: RecordPlace, field: Field) -> Place:
-    """A field of a parameter's base class that libclang does not tell of (implicit instantiations)."""
-    name = f"{low.record_names[id(record)]}.{field.name}"
-    return _parameter(low, name, field.type, low.late_parameters, record.owner)
-
-
-def _pointee(low: Lowering, name: str, info: TypeInfo, var: Var) -> Array:
-    target = info.target or info
-    element, shape = target.element()
-    array = low.array(
-        f"parameter {name}",
-        name,
-        Space.GLOBAL,
-        TypeInfo("array", "", element.ir, 0, target=target, count=None, volatile=target.volatile),
-        param=var,
-    )
-    del shape
-    if target.const and info.restrict:
-        low.readonly.add(array.id)
-    return array

@@ -69,4 +69,4 @@ def destroy(low: Lowering, place: Place, node: Node) -> None:
             destroy(low, low.member(place, field), node)
     for _, base in reversed(info.bases):
         if ends(low, base):
-            destroy(low, lvalues.base_of(low, place, base), node)
+            destroy(low, lvalues.base_of(place, base), node)

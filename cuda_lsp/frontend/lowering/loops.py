@@ -5,15 +5,17 @@ from __future__ import annotations
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues, statements
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Node
-from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Const, Expr, Loop, Stmt
+from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Block, Const, Expr, Loop, Stmt
 from cuda_lsp.ir.types import INT64
 
 
 def for_loop(low: Lowering, node: Node) -> None:
+    """``for (init; test; step) body``; ``test`` may declare a variable."""
     init, variable, test, step, body = for_parts(low, node)
     if init is not None:
         statements.statement(low, init)
@@ -21,6 +23,7 @@ def for_loop(low: Lowering, node: Node) -> None:
 
 
 def while_loop(low: Lowering, node: Node) -> None:
+    """``while (test) body``. Raises ``Untranslatable`` where clang has no condition."""
     children = list(node.children)
     variable = children.pop(0) if children and children[0].kind in (K.VAR, K.DECL_STMT) else None
     if len(children) < 2:
@@ -29,6 +32,7 @@ def while_loop(low: Lowering, node: Node) -> None:
 
 
 def do_loop(low: Lowering, node: Node) -> None:
+    """``do body while (test);``. Raises ``Untranslatable`` where clang has no condition."""
     if len(node.children) < 2:
         raise Untranslatable("do", "clang could not make sense of its condition", node)
     _loop(low, node, None, node.children[1], None, node.children[0], tests_first=False)
@@ -66,8 +70,6 @@ def _loop(
 
 def _once(low: Lowering, body: list[Stmt], label: int, around: int, node: Node) -> None:
     """``do … while (0)``: a block that ``break`` and ``continue`` leave."""
-    from cuda_lsp.ir.program import Block
-
     site = low.site(node)
     low.emit(Block(label, (Block(around, tuple(body), site),), site))
 

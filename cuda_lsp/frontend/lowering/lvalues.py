@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cuda_lsp.frontend.lowering import calls, declarations, expressions, initialisers, tables
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import element, select
+from cuda_lsp.frontend.lowering.build import element, offset_by, select
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     PLACE_TYPES,
@@ -19,7 +20,8 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     Value,
 )
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of, type_of, type_of_declaration
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import AddressOf, Assign, Axis, Builtin, Const, If
@@ -105,7 +107,7 @@ def _converted(low: Lowering, node: Node) -> Place:
     child = children[-1]
     source = type_of(low.ast, child)
     if info.is_record and source.is_record:
-        return as_class(low, place(low, child), info)
+        return as_class(place(low, child), info)
     same = info.kind == source.kind and info.ir == source.ir
     if node.kind in K.CASTS and not same:
         if (source.kind == "array" and info.kind == "pointer") or not _refers(low, node):
@@ -125,23 +127,21 @@ def _refers(low: Lowering, node: Node) -> bool:
     return "&" in head
 
 
-def as_class(low: Lowering, object: Place, target: TypeInfo) -> Place:
+def as_class(object: Place, target: TypeInfo) -> Place:
     """An object seen as one of its base classes (records of one layout stay as they are)."""
     if isinstance(object, MemoryPlace):
         for offset, base in object.info.bases:
             if base.name.removeprefix("const ") == target.name.removeprefix("const "):
-                from cuda_lsp.frontend.lowering.build import offset_by
-
                 return MemoryPlace(target, offset_by(object.pointer, offset))
         return MemoryPlace(target if target.size <= object.info.size else object.info, object.pointer)
     return object
 
 
-def base_of(low: Lowering, object: Place, base: TypeInfo) -> Place:
+def base_of(object: Place, base: TypeInfo) -> Place:
     """The base class part of an object, with the base's own type."""
     if isinstance(object, RecordPlace):
         return RecordPlace(base, {f.key: object.fields[f.key] for f in base.fields if f.key in object.fields})
-    return as_class(low, object, base)
+    return as_class(object, base)
 
 
 def pointed(low: Lowering, pointer: Value, info: TypeInfo, node: Node) -> Place:
@@ -177,7 +177,7 @@ def _related(object: TypeInfo, seen_as: TypeInfo) -> bool:
     return all(d is not None and not d.in_system_header for d in declarations)
 
 
-def indexed(low: Lowering, array: Place, index: int) -> Place:
+def indexed(array: Place, index: int) -> Place:
     """Element ``index`` of an array object."""
     info = array.info.target or array.info
     if not isinstance(array, MemoryPlace):
@@ -283,12 +283,6 @@ def _member(low: Lowering, node: Node) -> Place:
     return low.member(record, field_named(record.info, declaration, type_of(low.ast, node)))
 
 
-def strip(node: Node) -> Node:
-    while node.kind in (K.PAREN, K.UNEXPOSED) and node.children:
-        node = node.children[-1]
-    return node
-
-
 def field_named(info: TypeInfo, declaration: Declaration, type: TypeInfo) -> Field:
     found = field_of(info, declaration.key)
     if found is not None:
@@ -377,7 +371,7 @@ def _static_object(low: Lowering, declaration: Declaration, info: TypeInfo, node
 
 def _in_memory(low: Lowering, declaration: Declaration, info: TypeInfo, space: Space) -> Place:
     array = low.array(declaration.key, declaration.name, space, info)
-    numbers = tables.numbers_of(low, declaration, info)
+    numbers = tables.numbers_of(low.ast, declaration, info)
     if numbers is not None:
         low.tables[array.id] = numbers
     return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))

@@ -55,12 +55,12 @@ def initialise_members(low: Lowering, function: Function, this: Place) -> None:
             else:
                 initialisers.initialise(low, low.member(this, field), expression)
         elif member.kind == K.TYPE_REF and expression.kind == K.INIT_LIST:
-            base = lvalues.base_of(low, this, type_of(low.ast, expression))
+            base = lvalues.base_of(this, type_of(low.ast, expression))
             initialisers.initialise(low, base, expression)
         elif expression.kind == K.CALL:
             named = low.ast.referenced(expression)
             if named is not None and named.kind == K.CONSTRUCTOR:
-                construct(low, expression, named, lvalues.as_class(low, this, type_of(low.ast, expression)))
+                construct(low, expression, named, lvalues.as_class(this, type_of(low.ast, expression)))
 
 
 def _default_members(low: Lowering, object: Place) -> None:

@@ -147,3 +147,26 @@ def is_expr(value: Value | None) -> TypeGuard[Expr]:
 
 
 PLACE_TYPES = (VarPlace, DataPlace, RecordPlace, MemoryPlace, StaticPlace)
+
+
+def own(place: Place, owner: int) -> None:
+    """Make a place, and those in it, parts of the declaration ``owner``."""
+    if isinstance(place, RecordPlace):
+        place.owner = owner
+        for part in place.fields.values():
+            own(part, owner)
+    elif not isinstance(place, MemoryPlace | StaticPlace):
+        place.owner = owner
+
+
+def field_place(place: RecordPlace, key: int) -> Place | None:
+    """The place of a field of a record, or of a record in it; None: it has none of this key."""
+    found = place.fields.get(key)
+    if found is not None:
+        return found
+    for inner in place.fields.values():
+        if isinstance(inner, RecordPlace):
+            found = field_place(inner, key)
+            if found is not None:
+                return found
+    return None

@@ -1,4 +1,4 @@
-"""The state of lowering one kernel: output, environment, fresh names, reads and writes of places.
+"""The objects of a kernel while it is lowered: its environment, reads and writes of places.
 
 Lowering is optimistic: parameters are taken not to be assigned, locals not to need an address.  When
 that proves wrong, ``Restart`` names the declaration and the kernel is lowered again knowing it.
@@ -6,12 +6,14 @@ that proves wrong, ``Restart`` names the declaration and the kernel is lowered a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
+from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
-from cuda_lsp.frontend.lowering.build import offset_by, zero
+from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
+from cuda_lsp.frontend.lowering.output import Output, Restart, Untranslatable
+from cuda_lsp.frontend.lowering.parameters import hidden_field
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -25,183 +27,49 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     Value,
     VarPlace,
+    field_place,
     is_expr,
+    own,
 )
-from cuda_lsp.frontend.lowering.types import Field, TypeInfo, field_of
+from cuda_lsp.frontend.lowering.types import Field, TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
-from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     AddressOf,
-    Array,
     Assign,
-    Builtin,
     Cast,
     Const,
     Copy,
     Expr,
-    Incomplete,
-    Intrinsic,
     Load,
     Offset,
-    Stmt,
     Store,
     Unknown,
     Var,
 )
-from cuda_lsp.ir.types import INT64, Float, Int, Opaque, Pointer, Type
+from cuda_lsp.ir.types import INT64, Float, Int, Opaque, Pointer
 from cuda_lsp.ir.walk import operands, root_array
 from cuda_lsp.model import Site, SourceRange, Space
 
 
-class Restart(Exception):
-    """An optimistic assumption failed for declaration ``key``: it needs ``memory`` or is assigned."""
+class Lowering(Output):
+    """One attempt at a kernel. ``memory``, ``assigned``: declarations (keys) that earlier ones told of."""
 
-    def __init__(self, key: int, memory: bool) -> None:
-        self.key, self.memory = key, memory
-
-
-class Untranslatable(Exception):
-    """A construct that the lowering does not cover; becomes an ``Incomplete`` at its statement."""
-
-    def __init__(self, construct: str, reason: str, node: Node | None = None) -> None:
-        super().__init__(construct)
-        self.construct, self.reason, self.node = construct, reason, node
-
-
-class Frame:
-    """One function being inlined: where ``return`` goes, what ``this`` is."""
-
-    def __init__(self, label: int, result: Place | None, this: Place | None) -> None:
-        self.label = label
-        self.result = result
-        self.this = this
-        self.returned: Place | Value | None = None  # of a single return in tail position
-        self.tails: set[tuple[int, int]] = set()  # returns after which the function ends anyway
-        self.by_reference = False
-        self.left = False
-        self.labels: dict[str, int] = {}
-        self.breaks: list[int] = []
-        self.continues: list[int] = []
-        self.depths: dict[int, int] = {}  # of scopes, where the loop or switch of a label began
-        self.scopes: list[list[Place]] = []  # objects to end with each scope that is open
-
-
-class Lowering:
-    """See the module."""
-
-    def __init__(self, ast: Ast, memory: set[int], assigned: set[int]) -> None:
-        self.ast = ast
+    def __init__(self, ast: Ast, home: SourceRange, memory: set[int], assigned: set[int]) -> None:
+        super().__init__(ast, home)
         self.memory = memory
         self.assigned = assigned
-        self.out: list[Stmt] = []
-        self.env: dict[int, Place] = {}
+        self.env: dict[int, Place] = {}  # by declaration
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
-        self.arrays: dict[int | str, Array] = {}
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
-        self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
-        self.late_parameters: list[Var] = []  # fields that only their use told of
         self.overlapping: dict[str, str] = {}  # … how far behind is not known
-        self.calls: tuple[SourceRange, ...] = ()
-        self.active: list[int] = []
-        self.frames: list[Frame] = [Frame(0, None, None)]
+        self.active: list[int] = []  # functions that are being inlined
         self.closures: dict[int, object] = {}
-        self.static_shared = 0
-        self.required: dict[str, int] = {}
-        self.errors: list[tuple[SourceRange, str]] = []
-        self.ids = 0
-        self.statements = 0
+        self.errors: list[CompileError] = []  # of clang, not yet told
         self.assigned_value: Value = zero(INT64)
-        self.nulls: dict[int, int] = {}
-        self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.nulls: dict[int, int] = {}  # whether an array's pointer is null: the unknown, by the array's id
         self.stable: set[int] = set()  # ids of variables that nothing assigns to after their declaration
-        self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
-
-    # -------------------------------------------------------------------------------- building
-
-    def fresh(self) -> int:
-        self.ids += 1
-        return self.ids
-
-    def var(self, name: str, type: Type) -> Var:
-        return Var(name, type, self.fresh())
-
-    def emit(self, statement: Stmt) -> None:
-        self.out.append(statement)
-
-    @contextmanager
-    def nested(self) -> Generator[list[Stmt]]:
-        """Statements emitted inside go to the list yielded."""
-        outer, self.out = self.out, []
-        try:
-            yield self.out
-        finally:
-            self.out = outer
-
-    @property
-    def frame(self) -> Frame:
-        return self.frames[-1]
-
-    def site(self, node: Node) -> Site:
-        return Site(self.ast.extent(node)[0], self.ast.text(node), self.calls)
-
-    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
-        """A value that is not expressed; uniform when everything it is computed from is."""
-        uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
-        loaded = any(self.loaded(value) for value in inputs)
-        return Unknown(reason, type, self.fresh(), uniform, loaded)
-
-    def loaded(self, value: Value) -> bool:
-        """Whether data from memory is part of a value that is not expressed."""
-        if isinstance(value, Unknown):
-            return value.loaded
-        return is_expr(value) and any(map(self.loaded, operands(value)))
-
-    def uniform(self, value: Value) -> bool:
-        """Whether a value is evidently the same in every thread of a block."""
-        if isinstance(value, Const | AddressOf):
-            return True
-        if isinstance(value, Unknown):
-            return value.uniform
-        if isinstance(value, Builtin):
-            return not value.axis.value.startswith(("threadIdx", "laneid"))
-        if isinstance(value, Var):
-            return value.id in self.parameters
-        if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer
-            return False
-        return is_expr(value) and all(map(self.uniform, operands(value)))
-
-    def incomplete(
-        self,
-        construct: str,
-        reason: str,
-        node: Node,
-        pointers: Sequence[Expr] = (),
-        synchronises: bool = False,
-        harmless: bool = False,
-    ) -> None:
-        self.emit(Incomplete(construct, reason, self.site(node), tuple(pointers), synchronises, harmless))
-
-    def array(self, key: int | str, name: str, space: Space, info: TypeInfo, **more: object) -> Array:
-        """The memory object of a declaration (one per key)."""
-        known = self.arrays.get(key)
-        if known is None:
-            element, shape = info.element()
-            known = Array(
-                name,
-                space,
-                element.ir,
-                shape if info.kind == "array" else (1,),
-                self.fresh(),
-                volatile=info.volatile or element.volatile,
-                size=info.size or None,
-                **more,  # type: ignore[arg-type]
-            )
-            self.arrays[key] = known
-        return known
-
-    # -------------------------------------------------------------------------------- places
 
     def local(self, name: str, info: TypeInfo, owner: int = 0) -> Place:
         """A new local object without a value."""
@@ -211,14 +79,14 @@ class Lowering:
             if info.scalar:
                 return VarPlace(info, self.var(name, info.ir), owner)
             if info.kind == "record" and info.scalar_replaceable():
-                return RecordPlace(info, {f.key: self.field(name, f, owner) for f in info.fields}, owner)
+                return RecordPlace(info, {f.key: self._field(name, f, owner) for f in info.fields}, owner)
         key = owner if owner and not self.active else f"local {self.fresh()}"
         array = self.array(key, name, Space.LOCAL, info)
         if info.virtual:
             self.classes[array.id] = info
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
 
-    def field(self, name: str, field: Field, owner: int) -> Place:
+    def _field(self, name: str, field: Field, owner: int) -> Place:
         if field.type.kind == "reference":
             return StaticPlace(field.type, zero(INT64), 0)
         return (
@@ -229,13 +97,13 @@ class Lowering:
 
     def _owned(self, name: str, field: Field, owner: int) -> Place:
         place = self.local(f"{name}.{field.name}", field.type, 0)
-        _own(place, owner)
+        own(place, owner)
         return place
 
     def member(self, place: Place, field: Field) -> Place:
         """A field of a record."""
         if isinstance(place, RecordPlace):
-            found = _member(place, field.key)
+            found = field_place(place, field.key)
             if found is None:  # of a base class that libclang hides (implicit instantiations)
                 found = place.fields[field.key] = self._hidden(place, field)
             if field.type.kind == "reference" and isinstance(found, StaticPlace):
@@ -264,13 +132,11 @@ class Lowering:
 
     def _hidden(self, place: RecordPlace, field: Field) -> Place:
         if place.source is place:
-            from cuda_lsp.frontend.lowering.kernel import hidden_field
-
             return hidden_field(self, place, field)
         if place.source is not None:
             return self.member(place.source, field)
         found = self.local(field.name, field.type, 0)
-        _own(found, place.owner)
+        own(found, place.owner)
         return found
 
     def referred(self, value: Value, info: TypeInfo) -> Place:
@@ -286,7 +152,7 @@ class Lowering:
         elif isinstance(record, MemoryPlace):
             pointer = self.pointer(self.address(target))
             where = offset_by(record.pointer, field.offset)
-            self.emit(Store(where, pointer, field.type.ir, Site(self._nowhere())))
+            self.emit(Store(where, pointer, field.type.ir, Site(self.home)))
 
     def emit_undefined(self, place: VarPlace) -> None:
         """A variable declared without a value loses the one of the loop's last round."""
@@ -413,7 +279,7 @@ class Lowering:
 
     def load(self, pointer: Expr, info: TypeInfo, node: Node | None, bitfield: bool = False) -> Expr:
         """Emit a read of one scalar and give its value."""
-        site = self.site(node) if node is not None else Site(self._nowhere())
+        site = self.site(node) if node is not None else Site(self.home)
         place = MemoryPlace(info, pointer)
         base = root_array(pointer)
         local = base is not None and base.space is Space.LOCAL
@@ -465,8 +331,6 @@ class Lowering:
                 raise Restart(place.owner, memory=False)
             expr = self.scalar(value, place.info)
             if place.address:
-                from cuda_lsp.frontend.lowering.conversions import pointer_inside
-
                 found = pointer_inside(expr)
                 if found is None:
                     raise Untranslatable(
@@ -509,7 +373,7 @@ class Lowering:
             if isinstance(target, StaticPlace) and target.info.kind == "reference":
                 target.value = part
                 continue
-            if isinstance(part, Var) and len(place.fields) > 1 and not self._temporary(part):
+            if isinstance(part, Var) and len(place.fields) > 1 and part.name:
                 copy = self.var("", part.type)  # the source may be this very record, permuted
                 self.emit(Assign(copy, part))
                 part = copy
@@ -517,12 +381,8 @@ class Lowering:
         for target, part in staged:
             self.write(target, part, node)
 
-    @staticmethod
-    def _temporary(var: Var) -> bool:
-        return not var.name
-
     def _store(self, place: MemoryPlace, value: Value, node: Node | None) -> None:
-        site = self.site(node) if node is not None else Site(self._nowhere())
+        site = self.site(node) if node is not None else Site(self.home)
         base = root_array(place.pointer)
         local = base is not None and base.space is Space.LOCAL
         if isinstance(value, MemoryRecord):
@@ -540,14 +400,22 @@ class Lowering:
         else:
             if place.info.is_pointer:
                 data: Expr = self.pointer(value, "storing a pointer")
-            elif isinstance(value, EXPR_TYPES):
-                data = value  # type: ignore[assignment]
-            else:
+            elif is_expr(value) and (place.info.scalar or value.type == place.info.ir):
+                data = value
+            else:  # of a record, or what is left of broken code
                 data = self.unknown("value", place.info.ir)
             if place.bitfield:
                 self.emit(Load(None, place.pointer, place.info.ir, site))
                 data = self.unknown("bit-field", place.info.ir)
             self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
+
+    def scramble(self, place: Place) -> None:
+        """An object was written by something unknown."""
+        if isinstance(place, VarPlace):
+            self.write(place, self.unknown("written by a call", place.info.ir), None)
+        elif isinstance(place, RecordPlace):
+            for part in place.fields.values():
+                self.scramble(part)
 
     def scalar(self, value: Value, info: TypeInfo) -> Expr:
         """A value as an expression of a scalar type."""
@@ -565,36 +433,3 @@ class Lowering:
             value = self.assigned_value
             return value if isinstance(value, EXPR_TYPES) else self.unknown("assigned value", place.info.ir)
         return self.read(place, None)
-
-    def _nowhere(self) -> SourceRange:
-        return self.home
-
-    home: SourceRange
-
-
-def _own(place: Place, owner: int) -> None:
-    if isinstance(place, RecordPlace):
-        place.owner = owner
-        for part in place.fields.values():
-            _own(part, owner)
-    elif not isinstance(place, MemoryPlace | StaticPlace):
-        place.owner = owner
-
-
-def _member(place: RecordPlace, key: int) -> Place | None:
-    found = place.fields.get(key)
-    if found is not None:
-        return found
-    for inner in place.fields.values():
-        if isinstance(inner, RecordPlace):
-            found = _member(inner, key)
-            if found is not None:
-                return found
-    return None
-
-
-def is_int(type: Type) -> bool:
-    return isinstance(type, Int)
-
-
-__all__ = ["Frame", "Lowering", "Restart", "Untranslatable", "field_of", "is_int"]

@@ -1,137 +1,44 @@
-"""Cursors → kernel program: the statements of a kernel, everything it calls inlined.
+"""C++ statements → those of the kernel program.
 
-``lower_kernel`` is this room's one public function.  Control flow becomes the structured forms of
-``ir.program``: ``break``, ``return`` and forward
-``goto`` leave labelled blocks; a backward ``goto`` is a loop.
+Control flow becomes the structured forms of ``ir.program``: ``break``, ``return`` and forward ``goto`` leave
+labelled blocks; a backward ``goto`` is a loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.lowering import conversions, expressions, functions, lifetimes, lvalues
+from cuda_lsp.frontend.compile_errors import CompileError, Complaint
+from cuda_lsp.frontend.lowering import conversions, expressions, lifetimes, lvalues
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import binary, cast, zero
+from cuda_lsp.frontend.lowering.build import cast, zero
 from cuda_lsp.frontend.lowering.declarations import declarations, declare
-from cuda_lsp.frontend.lowering.kernel import kernel_parameters, overlapping
 from cuda_lsp.frontend.lowering.loops import do_loop, for_loop, range_for, while_loop
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
     Value,
 )
-from cuda_lsp.frontend.lowering.state import Lowering, Restart, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.switch import switch
 from cuda_lsp.frontend.lowering.types import type_of
-from cuda_lsp.frontend.tree import Ast, Node, raw_cursor
+from cuda_lsp.frontend.tree import Node
 from cuda_lsp.frontend.vocabulary import asm
 from cuda_lsp.ir.program import (
-    FALSE,
     TRUE,
-    Array,
-    BinaryOp,
     Block,
     Const,
     Expr,
     If,
     Incomplete,
-    Kernel,
     Leave,
     Loop,
     Stmt,
 )
 from cuda_lsp.ir.types import INT64
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import Site, SourceRange
-
-MAX_RESTARTS = 64
-
-CompileError = tuple[SourceRange, str]
-"""Where clang reported an error inside a body, and its message."""
-
-
-def lower_kernel(
-    tu: Any,
-    cursor: Any,
-    text: str = "",
-    *,
-    name: str | None = None,
-    errors: Sequence[CompileError] = (),
-    ast: Ast | None = None,
-    shared: Mapping[str, SharedBuffer] | None = None,
-) -> Kernel:
-    """The kernel program of a ``__global__`` function definition (or instantiation).
-
-    ``tu``: the translation unit as the binding gives it; ``cursor``: the function's.  ``text`` is
-    the buffer that was parsed (the tree's own copy is used).  ``ast``: lookups shared by the kernels
-    of one parse.  ``shared``: pointer parameters that point into an earlier one's buffer.  What cannot be
-    translated becomes ``Incomplete``; nothing is raised for user code.
-    """
-    del text
-    ast = ast or Ast(tu)
-    memory: set[int] = set()
-    assigned: set[int] = set()
-    raw = raw_cursor(cursor)
-    declaration = ast.declaration(raw)
-    if declaration is None:
-        raise ValueError("not the cursor of a function")
-    root = ast.body(declaration)
-    for _ in range(MAX_RESTARTS):
-        low = Lowering(ast, memory, assigned)
-        low.home = ast.extent(root)[0]
-        low.shared_buffers = shared or {}
-        low.errors = sorted(errors, key=lambda e: e[0].start)
-        try:
-            return _lower(low, root, name or declaration.name)
-        except Restart as restart:
-            before = len(memory) + len(assigned)
-            (memory if restart.memory else assigned).add(restart.key)
-            if len(memory) + len(assigned) == before:
-                return _hopeless(
-                    low, root, name or declaration.name, "a variable's storage could not be decided"
-                )
-    return _hopeless(
-        Lowering(ast, memory, assigned), root, name or declaration.name, "too many address-taken variables"
-    )
-
-
-def _lower(low: Lowering, root: Node, name: str) -> Kernel:
-    home = low.home
-    found = tuple(where for where, _ in low.errors)
-    body = next((c for c in root.children if c.kind == K.COMPOUND), None)
-    if body is not None:
-        low.assigned |= functions.written(low, body)
-    params, layout = kernel_parameters(low, root)
-    if body is not None:
-        statement(low, body)
-    overlapping(low, home)
-    for where, message in low.errors:
-        low.emit(_not_compiled(message, Site(where)))
-    statements = tuple(low.out)
-    if low.frames[0].left:
-        statements = (Block(0, statements, Site(home)),)
-    return Kernel(
-        name,
-        home,
-        (*params, *low.late_parameters),
-        tuple(dict.fromkeys(low.arrays.values())),
-        statements,
-        errors=found,
-        required=dict(low.required),
-        layout=layout,
-    )
-
-
-def _hopeless(low: Lowering, root: Node, name: str, reason: str) -> Kernel:
-    home = low.ast.extent(root)[0]
-    missing = Incomplete("kernel", reason, Site(home), synchronises=True)
-    arrays: tuple[Array, ...] = ()
-    return Kernel(name, home, (), arrays, (missing,))
-
-
-# ------------------------------------------------------------------------------------ statements
+from cuda_lsp.model import Site
 
 
 def statement(low: Lowering, node: Node) -> None:
@@ -222,13 +129,13 @@ def _goto(low: Lowering, node: Node) -> None:
     low.emit(Leave(label, low.site(node)))
 
 
-def _not_compiled(message: str, site: Site) -> Incomplete:
-    """What clang did not take. It takes no launch of a kernel by a kernel, which nvcc does."""
-    if message.startswith("reference to __global__ function"):
+def not_compiled(error: CompileError, site: Site) -> Incomplete:
+    """What clang did not take, as a statement."""
+    if error.complaint is Complaint.LAUNCH_ON_DEVICE:
         return Incomplete(
             "kernel launch in device code", "what child grids do is not modelled", site, synchronises=True
         )
-    return Incomplete("compile error", message, site, synchronises=True)
+    return Incomplete("compile error", error.message, site, synchronises=True)
 
 
 def _report_errors(low: Lowering, node: Node) -> None:
@@ -236,9 +143,9 @@ def _report_errors(low: Lowering, node: Node) -> None:
     end = low.ast.extent(node)[0].end
     if node.kind in (K.COMPOUND, K.IF, K.FOR, K.WHILE, K.DO, K.SWITCH):
         end = low.ast.extent(node)[0].start
-    while low.errors and low.errors[0][0].start < end:
-        where, message = low.errors.pop(0)
-        low.emit(_not_compiled(message, Site(where, "", low.calls)))
+    while low.errors and low.errors[0].range.start < end:
+        error = low.errors.pop(0)
+        low.emit(not_compiled(error, Site(error.range, "", low.calls)))
 
 
 def _if(low: Lowering, node: Node) -> None:
@@ -382,5 +289,3 @@ _HANDLERS: dict[int, Callable[[Lowering, Node], None]] = {
     K.LABEL: lambda low, node: sequence(low, [node]),
     K.NULL: _nothing,
 }
-
-__all__ = ["FALSE", "BinaryOp", "binary", "lower_kernel", "sequence", "statement"]

@@ -7,7 +7,8 @@ from attrs import define, field
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, statements
 from cuda_lsp.frontend.lowering.build import binary, cast
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.output import Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import FALSE, Assign, BinaryOp, Block, Const, Expr, If, Leave, Stmt
 
@@ -22,6 +23,7 @@ class Segment:
 
 
 def switch(low: Lowering, node: Node) -> None:
+    """A chain of blocks that the chosen label leaves, so that cases fall through."""
     children = list(node.children)
     while children and children[0].kind in (K.DECL_STMT, K.VAR):
         statements.statement(low, children.pop(0))

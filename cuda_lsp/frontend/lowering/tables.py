@@ -7,23 +7,19 @@ An element is a choice between the numbers by its offset, with which both tiers 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, select
 from cuda_lsp.frontend.lowering.types import TypeInfo
-from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import AddressOf, BinaryOp, Const, Expr, Offset, Var
 from cuda_lsp.ir.types import BOOL, INT64, Int
-
-if TYPE_CHECKING:
-    from cuda_lsp.frontend.lowering.state import Lowering
 
 _MOST = 64
 """Elements."""
 
 
-def numbers_of(low: Lowering, declaration: Declaration, info: TypeInfo) -> tuple[int, ...] | None:
+def numbers_of(ast: Ast, declaration: Declaration, info: TypeInfo) -> tuple[int, ...] | None:
     """The elements of an array variable, in the order of memory; None: nobody knows them."""
     element, shape = info.element()
     fixed = (info.const or element.const) and not element.volatile
@@ -34,17 +30,17 @@ def numbers_of(low: Lowering, declaration: Declaration, info: TypeInfo) -> tuple
         count *= extent or 0
     if not 0 < count <= _MOST:
         return None
-    root = low.ast.body(declaration)
+    root = ast.body(declaration)
     lists = [child for child in root.children if child.kind == K.INIT_LIST]
     if len(lists) != 1:
         return None
     try:
-        return tuple(element.ir.wrap(n) for n in _elements(low, lists[0], shape))
+        return tuple(element.ir.wrap(n) for n in _elements(ast, lists[0], shape))
     except ValueError:
         return None
 
 
-def _elements(low: Lowering, node: Node, shape: Sequence[int | None]) -> Iterator[int]:
+def _elements(ast: Ast, node: Node, shape: Sequence[int | None]) -> Iterator[int]:
     """The numbers of a list, zeros for what it leaves out. Raises ValueError for any other list."""
     inner = 1
     for extent in shape[1:]:
@@ -54,9 +50,9 @@ def _elements(low: Lowering, node: Node, shape: Sequence[int | None]) -> Iterato
         if len(shape) > 1:
             if child.kind != K.INIT_LIST:
                 raise ValueError("rows are not written as lists")
-            yield from _elements(low, child, shape[1:])
+            yield from _elements(ast, child, shape[1:])
         else:
-            found = low.ast.evaluate(child.cursor)
+            found = ast.evaluate(child.cursor)
             if not isinstance(found, int):
                 raise ValueError("no number")
             yield found
@@ -85,6 +81,3 @@ def _choice(place: Expr, start: int, numbers: Sequence[Const], type: Int) -> Exp
     below = _choice(place, start, numbers[:half], type)
     above = _choice(place, start + half, numbers[half:], type)
     return select(binary(BinaryOp.LT, place, Const(middle, INT64), BOOL), below, above, type)
-
-
-__all__ = ["element_at", "numbers_of", "offset_in"]

@@ -66,26 +66,32 @@ class TypeInfo:
 
     @property
     def is_float(self) -> bool:
+        """Whether a value is a floating-point number."""
         return isinstance(self.ir, Float)
 
     @property
     def is_int(self) -> bool:
+        """Whether a value is an integer or a truth value."""
         return isinstance(self.ir, Int)
 
     @property
     def is_pointer(self) -> bool:
+        """Whether it is a pointer to objects or functions."""
         return self.kind == "pointer"
 
     @property
     def is_record(self) -> bool:
+        """Whether it is a class, struct or union."""
         return self.kind == "record"
 
     @property
     def scalar(self) -> bool:
+        """Whether one value of the kernel program holds it."""
         return self.kind in ("scalar", "pointer")
 
     @property
     def pointee_size(self) -> int:
+        """Bytes by which a pointer of this type advances; at least 1."""
         return max(1, self.target.size) if self.target is not None else 1
 
     def element(self) -> tuple[TypeInfo, tuple[int | None, ...]]:
@@ -121,6 +127,7 @@ def type_of(ast: Ast, node: Node) -> TypeInfo:
 
 
 def type_of_declaration(ast: Ast, declaration: Declaration) -> TypeInfo:
+    """The type of a variable, parameter, field or function."""
     if declaration.type_ is None:
         declaration.type_ = info(ast, ast.lib.clang_getCursorType(declaration.cursor))
     return declaration.type_
@@ -282,4 +289,5 @@ def common(left: Type, right: Type) -> Type:
 
 
 def promote(type: Int) -> Int:
+    """An integer's type after C's integer promotions."""
     return INT32 if type.bits < 32 else type

@@ -52,6 +52,9 @@ class Conventions:
         return str(path.with_name(f".{path.name}.cuda-lsp-conventions.h"))
 
 
+NO_CONVENTIONS = Conventions()
+
+
 def conventions_of(text: str) -> Conventions:
     """Declarations of the well-known names that ``text`` uses and does not define."""
     pieces: list[str] = []

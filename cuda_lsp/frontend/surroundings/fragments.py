@@ -16,7 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.launches import blanked
+from cuda_lsp.frontend.blanked import blanked
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl"})
 _MAX_FILES = 400

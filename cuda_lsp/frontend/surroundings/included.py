@@ -7,8 +7,9 @@ leaves out counts as well: a file too many is harmless here.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
@@ -29,6 +30,17 @@ def included_texts(path: Path, text: str, folders: Sequence[str]) -> dict[Path, 
             found[header] = _text(header)
             pending.append((header, found[header]))
     return found
+
+
+def contents_digest(paths: Iterable[Path], seed: bytes) -> bytes:
+    """Changes when one of the files does, or ``seed``."""
+    sha = hashlib.sha256(seed)
+    for path in sorted(paths):
+        try:
+            sha.update(str(path).encode() + path.read_bytes())
+        except OSError:  # gone since it was parsed: as good as a different header
+            sha.update(b"unreadable")
+    return sha.digest()
 
 
 def resolved(where: Path, name: str, folders: Sequence[str]) -> Path | None:

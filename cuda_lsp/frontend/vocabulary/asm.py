@@ -13,9 +13,11 @@ from attrs import frozen
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Place, Value, is_expr
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Atomic,
     AwaitCopies,
@@ -60,7 +62,6 @@ class Assembly:
     template: str
     constraints: tuple[str, ...]
     outputs: int
-    clobbers: tuple[str, ...]
 
 
 def parse(text: str) -> Assembly:
@@ -90,10 +91,10 @@ def parse(text: str) -> Assembly:
             at += colons
             continue
         at += 1
-    sections += [[] for _ in range(4 - len(sections))]
+    sections += [[] for _ in range(3 - len(sections))]
     template = "".join(sections[0]).replace("\\n", "\n").replace("\\t", " ").replace("%%", "%")
     outputs = sections[1]
-    return Assembly(template, (*outputs, *sections[2]), len(outputs), tuple(sections[3]))
+    return Assembly(template, (*outputs, *sections[2]), len(outputs))
 
 
 def lower(low: Lowering, node: Node) -> None:
@@ -114,7 +115,7 @@ def lower(low: Lowering, node: Node) -> None:
         line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
         match = _INSTRUCTION.match(line)
         if match is not None:
-            _instruction(low, node, match.group(1), match.group(2), assembly, outputs, values, given)
+            _instruction(low, node, match.group(1), match.group(2), assembly, values, given)
     for index, place in enumerate(outputs):
         value = given.get(index)
         if value is None or not place.info.scalar:
@@ -177,7 +178,6 @@ def _instruction(
     name: str,
     rest: str,
     assembly: Assembly,
-    outputs: list[Place],
     values: list[Value],
     given: dict[int, Expr],
 ) -> None:
@@ -199,14 +199,7 @@ def _instruction(
         value = cast(data, type) if exact and is_expr(data) else low.unknown("stored value", type)
         low.emit(Store(_address(low, rest, assembly, values, node), value, type, site, ".volatile" in name))
     elif name.startswith(("atom.", "red.")):
-        op = next(
-            (
-                s
-                for s in name.split(".")
-                if s in ("add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas")
-            ),
-            "add",
-        )
+        op = next((_ATOMICS[part] for part in name.split(".") if part in _ATOMICS), AtomicOp.ADD)
         scope = Scope.BLOCK if ".cta" in name else Scope.SYSTEM if ".sys" in name else Scope.DEVICE
         low.emit(Atomic(None, op, _address(low, rest, assembly, values, node), (), _width(name), scope, site))
     elif name.startswith(("cp.async.ca", "cp.async.cg", "cp.async.shared")):
@@ -235,6 +228,9 @@ def _instruction(
             node,
             synchronises="barrier" in name,
         )
+
+
+_ATOMICS = {op.value: op for op in AtomicOp}
 
 
 def _barrier(
@@ -277,7 +273,7 @@ def _barrier_object(
     if ".init" in name or ".inval" in name:
         low.emit(Store(at, low.unknown("a barrier's state", word), word, site))
     else:
-        low.emit(Atomic(None, "load", at, (), word, Scope.BLOCK, site, rewrites=True))
+        low.emit(Atomic(None, AtomicOp.LOAD, at, (), word, Scope.BLOCK, site, rewrites=True))
     if ".init" in name:
         low.emit(Barrier(BarrierScope.OBJECT, site, BarrierPhase.INIT, count=given, object=at))
     elif waits:

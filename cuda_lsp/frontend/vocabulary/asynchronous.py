@@ -28,6 +28,7 @@ from cuda_lsp.frontend.lowering.types import type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary.collectives import template_arguments
 from cuda_lsp.frontend.vocabulary.groups import group_of, rank, size, synchronise
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
     Atomic,
@@ -124,7 +125,7 @@ def _object(
 ) -> None:
     """One operation on a barrier object: it reads and writes its state atomically."""
     low, site = call.low, call.low.site(call.node)
-    low.emit(Atomic(None, "load", at, (), _WORD, Scope.BLOCK, site, rewrites=True))
+    low.emit(Atomic(None, AtomicOp.LOAD, at, (), _WORD, Scope.BLOCK, site, rewrites=True))
     low.emit(Barrier(BarrierScope.OBJECT, site, phase, count=count, object=at, parity=parity))
 
 

@@ -8,10 +8,11 @@ from attrs import frozen
 
 from cuda_lsp.frontend.lowering import expressions
 from cuda_lsp.frontend.lowering.build import zero
+from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     Value,
 )
-from cuda_lsp.frontend.lowering.state import Lowering, Untranslatable
+from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
@@ -31,6 +32,7 @@ class Call:
     info: TypeInfo
 
     def value(self, index: int) -> Value:
+        """Argument ``index``, evaluated. Raises ``Untranslatable`` when there are fewer."""
         self._present(index)
         return expressions.value(self.low, self.arguments[index])
 
@@ -41,16 +43,20 @@ class Call:
             )
 
     def scalar(self, index: int) -> Expr:
+        """Argument ``index`` as an expression. Raises ``Untranslatable`` when there are fewer."""
         self._present(index)
         return expressions.scalar(self.low, self.arguments[index])
 
     def values(self) -> list[Value]:
+        """All arguments, evaluated from left to right."""
         return [self.value(i) for i in range(len(self.arguments))]
 
     def nothing(self) -> Value:
+        """The result of a call that gives none."""
         return zero(INT64)
 
     def unknown(self, reason: str, inputs: Sequence[Value] = (), varies: bool = False) -> Value:
+        """A result that is not expressed, of the type that the call has; uniform as its ``inputs`` are."""
         if self.info is VOID:
             return zero(INT64)
         if self.info.kind == "record":

@@ -6,8 +6,11 @@ Using Cache Hints". What a copy or fill of a local object means is decided while
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
-from cuda_lsp.frontend.lowering.build import binary, cast
+from cuda_lsp.frontend.lowering import cursor_kinds as K
+from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -19,6 +22,7 @@ from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import (
     Assign,
     Atomic,
@@ -32,6 +36,7 @@ from cuda_lsp.ir.program import (
     Store,
 )
 from cuda_lsp.ir.types import INT64, Int
+from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
 # ----------------------------------------------------------------------------------------- memory
@@ -39,8 +44,7 @@ from cuda_lsp.model import Scope
 
 def pointee_of(low: Lowering, node: Node) -> tuple[Place, TypeInfo]:
     """The object behind a pointer argument, and its type."""
-    inner = node
-    info = type_of(low.ast, inner)
+    info = type_of(low.ast, node)
     target = info.target or info
     value = expressions.value(low, node)
     return lvalues.pointed(low, value, target, node), target
@@ -48,8 +52,6 @@ def pointee_of(low: Lowering, node: Node) -> tuple[Place, TypeInfo]:
 
 def access_node(low: Lowering, node: Node) -> Node:
     """The expression a message should underline for ``&x[i]`` passed to a built-in: ``x[i]``."""
-    from cuda_lsp.frontend.lowering import cursor_kinds as K
-
     inner = node
     while inner.kind in (K.UNEXPOSED, K.PAREN, *K.CASTS) and inner.children:
         inner = inner.children[-1]
@@ -58,7 +60,9 @@ def access_node(low: Lowering, node: Node) -> Node:
     return node
 
 
-def atomic(op: str, scope: Scope) -> Handler:
+def atomic(op: AtomicOp, scope: Scope) -> Handler:
+    """``atomicAdd(address, value)`` and its kin: an atomic where the object is in memory."""
+
     def lower(call: Call) -> Value:
         low = call.low
         place, target = pointee_of(low, call.arguments[0])
@@ -77,7 +81,7 @@ def atomic(op: str, scope: Scope) -> Handler:
 
 def emit_atomic(
     low: Lowering,
-    op: str,
+    op: AtomicOp,
     scope: Scope,
     pointer: Expr,
     operands: tuple[Expr, ...],
@@ -95,18 +99,18 @@ def emit_atomic(
 
 
 def load_through(call: Call) -> Value:
+    """``__ldg(pointer)``, ``__ldcs`` …: a read; that of ``__ldg`` is of data that nobody writes."""
     low = call.low
     place, _ = pointee_of(low, call.arguments[0])
     before = len(low.out)
     value = low.read(place, call.node)
     if call.name == "__ldg":
-        from attrs import evolve
-
         low.out[before:] = [evolve(s, readonly=True) if isinstance(s, Load) else s for s in low.out[before:]]
     return value
 
 
 def store_through(call: Call) -> Value:
+    """``__stcs(pointer, value)`` …: a write."""
     place, _ = pointee_of(call.low, call.arguments[0])
     value = conversions.convert(call.low, call.value(1), place.info)
     call.low.write(place, value, call.node)
@@ -114,6 +118,8 @@ def store_through(call: Call) -> Value:
 
 
 def copy(asynchronous: str = "") -> Handler:
+    """``memcpy(to, from, bytes)``; ``asynchronous``: by what it is awaited, "" for nothing."""
+
     def lower(call: Call) -> Value:
         low = call.low
         first, second = call.value(0), call.value(1)
@@ -151,9 +157,7 @@ def fill(call: Call) -> Value:
     low = call.low
     first, byte, size = call.value(0), call.scalar(1), cast(call.scalar(2), INT64)
     if isinstance(first, Address):
-        from cuda_lsp.frontend.lowering.calls import scramble
-
-        scramble(low, first.place)
+        low.scramble(first.place)
         return first
     pointer = low.pointer(first)
     width = 4 if (isinstance(size, Const) and int(size.value) % 4 == 0) or _multiple_of_4(size) else 1
@@ -166,8 +170,6 @@ def fill(call: Call) -> Value:
     index, label, around = low.var("", INT64), low.fresh(), low.fresh()
     site = low.site(call.node)
     low.emit(Assign(index, Const(0, INT64)))
-    from cuda_lsp.frontend.lowering.build import offset_by
-
     body = (Store(offset_by(pointer, index), value, type, site),)
     step = (Assign(index, Binary(BinaryOp.ADD, index, Const(width, INT64), INT64)),)
     low.emit(Loop(label, around, (), binary(BinaryOp.LT, index, size), body, step, site))
@@ -175,12 +177,9 @@ def fill(call: Call) -> Value:
 
 
 def _multiple_of_4(size: Expr) -> bool:
+    size = stripped(size)
     if isinstance(size, Const):
         return int(size.value) % 4 == 0
-    from cuda_lsp.ir.program import Cast
-
-    if isinstance(size, Cast):
-        return _multiple_of_4(size.operand)
     return (
         isinstance(size, Binary)
         and size.op is BinaryOp.MUL

@@ -22,6 +22,7 @@ from cuda_lsp.frontend.lowering.places import (
     is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import is_default
 from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.frontend.vocabulary import groups
@@ -38,8 +39,11 @@ from cuda_lsp.frontend.vocabulary.builtin_memory import (
 )
 from cuda_lsp.frontend.vocabulary.native_atomics import native_atomics
 from cuda_lsp.frontend.vocabulary.surfaces import surface
+from cuda_lsp.ir.atomics import ATOMICS
+from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.program import (
     FALSE,
+    AddressOf,
     Assign,
     Assume,
     AwaitCopies,
@@ -48,14 +52,16 @@ from cuda_lsp.ir.program import (
     BinaryOp,
     CommitCopies,
     Const,
+    Expr,
     Fence,
     Intrinsic,
     Load,
     Store,
     Unknown,
+    Var,
 )
 from cuda_lsp.ir.types import INT32, UINT32, Int, Pointer
-from cuda_lsp.model import Scope
+from cuda_lsp.model import Scope, Space
 
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
 
@@ -85,8 +91,8 @@ def _named_barrier(call: Call) -> Value:
 
 def _warp_barrier(call: Call) -> Value:
     mask = call.scalar(0) if call.arguments else FULL_MASK
-    if isinstance(mask, Unknown):
-        mask = FULL_MASK if "clang cannot evaluate" in mask.reason else mask
+    if isinstance(mask, Unknown) and is_default(call.arguments[0]):
+        mask = FULL_MASK
     call.low.emit(Barrier(BarrierScope.WARP, call.low.site(call.node), mask=cast(mask, UINT32)))
     return call.nothing()
 
@@ -104,26 +110,28 @@ def _legacy_exchange(call: Call) -> Value:
 
 
 def _lanes(call: Call, values: list[Value]) -> Value:
-    for value, node in zip(values, call.arguments, strict=False):
-        if isinstance(value, Address):
-            call.low.write(value.place, call.low.unknown(f"result of {call.name}", value.place.info.ir), None)
-        elif (
-            isinstance(value, EXPR_TYPES)
-            and isinstance(getattr(value, "type", None), Pointer)
-            and "match_all" in call.name
-        ):
-            pointer = call.low.pointer(value)
-            call.low.emit(Store(pointer, call.low.unknown("predicate", INT32), INT32, call.low.site(node)))
-    if not isinstance(call.info.ir, Int) or call.info is VOID:
-        return call.unknown(f"result of {call.name}", varies=True)
-    operands = [v for v in values if is_expr(v)]
-    if any(not isinstance(o.type, Int) for o in operands):
-        return call.unknown(f"result of {call.name}", varies=True)
-    result = call.low.var("", call.info.ir)
-    call.low.emit(
-        Assign(result, Intrinsic(call.name, tuple(operands), call.info.ir), call.low.site(call.node))
-    )
+    row = EXCHANGES[call.name]
+    operands = [v for v in values if is_expr(v) and not isinstance(v.type, Pointer)]
+    integers = isinstance(call.info.ir, Int) and call.info is not VOID
+    result: Value = call.unknown(f"result of {call.name}", varies=True)
+    if integers and all(isinstance(o.type, Int) for o in operands):
+        exchanged = Intrinsic(call.name, tuple(operands), call.info.ir)
+        result = call.low.var("", call.info.ir)
+        call.low.emit(Assign(result, exchanged, call.low.site(call.node)))
+    if row.predicate:
+        _predicate(call, values[-1], result)
     return result
+
+
+def _predicate(call: Call, pointer: Value, word: Value) -> None:
+    """Whether all lanes offer one value, through the last operand."""
+    met: Expr = call.low.unknown("predicate", INT32)
+    if isinstance(word, Var):
+        met = cast(binary(BinaryOp.NE, word, Const(0, UINT32)), INT32)
+    if isinstance(pointer, Address):
+        call.low.write(pointer.place, met, None)
+    elif is_expr(pointer):
+        call.low.emit(Store(call.low.pointer(pointer), met, INT32, call.low.site(call.arguments[-1])))
 
 
 def _fence(scope: Scope) -> Handler:
@@ -211,9 +219,6 @@ def _pointer_integer(call: Call) -> Value:
 
 
 def _malloc(call: Call) -> Value:
-    from cuda_lsp.ir.program import AddressOf
-    from cuda_lsp.model import Space
-
     call.values()
     low = call.low
     array = low.array(
@@ -283,22 +288,16 @@ def _rows() -> dict[str, Handler]:
     )
     add("__barrier_sync __barrier_sync_count __nvvm_barrier_sync", _named_barrier)
     add("__syncwarp", _warp_barrier)
-    for shuffle in ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor"):
-        add(f"{shuffle}_sync", _exchange)
-        add(shuffle, _legacy_exchange)
-    add("__ballot_sync __all_sync __any_sync __uni_sync __match_any_sync __match_all_sync", _exchange)
-    add(" ".join(f"__reduce_{op}_sync" for op in ("add", "min", "max", "and", "or", "xor")), _exchange)
-    add("__ballot __any __all __activemask", _legacy_exchange)
+    for row in EXCHANGES.values():
+        if row.reach is not Reach.BLOCK:
+            add(row.name, _exchange if row.masked else _legacy_exchange)
     add("__threadfence_block", _fence(Scope.BLOCK))
     add("__threadfence", _fence(Scope.DEVICE))
     add("__threadfence_system", _fence(Scope.SYSTEM))
-    for name, op in (
-        ("Add", "add"), ("Sub", "sub"), ("Exch", "exch"), ("Min", "min"), ("Max", "max"), ("Inc", "inc"),
-        ("Dec", "dec"), ("And", "and"), ("Or", "or"), ("Xor", "xor"), ("CAS", "cas"),
-    ):  # fmt: skip
-        add(f"atomic{name}", atomic(op, Scope.DEVICE))
-        add(f"atomic{name}_block", atomic(op, Scope.BLOCK))
-        add(f"atomic{name}_system", atomic(op, Scope.SYSTEM))
+    for row in ATOMICS.values():
+        for suffix, scope in (("", Scope.DEVICE), ("_block", Scope.BLOCK), ("_system", Scope.SYSTEM)):
+            if row.cuda:
+                add(f"atomic{row.cuda}{suffix}", atomic(row.op, scope))
     for name, handler in native_atomics():
         add(name, handler)
     add("__ldg __ldcg __ldca __ldcs __ldlu __ldcv", load_through)

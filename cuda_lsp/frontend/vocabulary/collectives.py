@@ -22,6 +22,7 @@ from cuda_lsp.frontend.lowering import expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary
 from cuda_lsp.frontend.lowering.places import Handle, MemoryPlace, Place, StaticPlace, Value
 from cuda_lsp.frontend.lowering.state import Lowering
+from cuda_lsp.frontend.lowering.syntax import strip
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
@@ -174,7 +175,7 @@ def _read(call: Call, nodes: list[Node], inputs: int) -> bool:
 
 def _is_lvalue(node: Node) -> bool:
     """Whether the expression may name an object that a reference parameter binds to."""
-    kind = lvalues.strip(node).kind
+    kind = strip(node).kind
     return kind in K.CASTS or kind in (K.DECL_REF, K.MEMBER_EXPR, K.UNARY, K.SUBSCRIPT, K.CONDITIONAL)
 
 
@@ -213,8 +214,6 @@ def _barrier(call: Call, name: str) -> Barrier:
 
 def _written(call: Call, node: Node) -> None:
     """Results come back through references to locals."""
-    from cuda_lsp.frontend.lowering.calls import scramble
-
     if not _is_lvalue(node):
         return
     low = call.low
@@ -229,4 +228,4 @@ def _written(call: Call, node: Node) -> None:
                 )
             )
     elif not isinstance(place, StaticPlace) and not getattr(place, "constant", False):
-        scramble(low, place)
+        low.scramble(place)

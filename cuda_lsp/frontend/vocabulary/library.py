@@ -6,6 +6,7 @@ cub's collectives, wmma, and barriers, pipelines and asynchronous copies have ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
@@ -25,19 +26,20 @@ from cuda_lsp.frontend.vocabulary import asynchronous
 from cuda_lsp.frontend.vocabulary.builtin_memory import emit_atomic
 from cuda_lsp.frontend.vocabulary.collectives import PLAIN, collective
 from cuda_lsp.frontend.vocabulary.matrices import lower_matrix
+from cuda_lsp.ir.atomics import ATOMICS, AtomicOp
 from cuda_lsp.ir.program import BinaryOp, Const, Fence, Store, Var
 from cuda_lsp.model import Scope
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.vocabulary.builtin_call import Call
 
-_ATOMIC = {
-    "fetch_add": "add", "fetch_sub": "sub", "fetch_max": "max", "fetch_min": "min", "fetch_and": "and",
-    "fetch_or": "or", "fetch_xor": "xor", "exchange": "exch", "load": "load", "store": "store",
-    "compare_exchange_strong": "cas", "compare_exchange_weak": "cas", "operator++": "add",
-    "operator--": "sub",
-    "operator+=": "add", "operator-=": "sub", "operator=": "store", "operator&=": "and", "operator|=": "or",
-    "operator^=": "xor",
+_ATOMIC: Mapping[str, AtomicOp] = {
+    **{f"fetch_{row.op.value}": row.op for row in ATOMICS.values() if row.fetch},
+    "exchange": AtomicOp.EXCH, "load": AtomicOp.LOAD, "store": AtomicOp.STORE,
+    "compare_exchange_strong": AtomicOp.CAS, "compare_exchange_weak": AtomicOp.CAS,
+    "operator++": AtomicOp.ADD, "operator--": AtomicOp.SUB, "operator+=": AtomicOp.ADD,
+    "operator-=": AtomicOp.SUB, "operator=": AtomicOp.STORE, "operator&=": AtomicOp.AND,
+    "operator|=": AtomicOp.OR, "operator^=": AtomicOp.XOR,
 }  # fmt: skip
 _ASYNCHRONOUS = (
     "memcpy_async",
@@ -115,7 +117,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
 def _atomic(call: Call, ref: AtomicRef) -> Value | None:
     low, op = call.low, _ATOMIC.get(call.name)
     if op is None and call.name.startswith("operator"):
-        op = "load"
+        op = AtomicOp.LOAD
     if op is None:
         return None
     place = ref.place
@@ -134,8 +136,8 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
         call.name in ("operator++", "operator--") and not call.arguments
     )
     if new_value and isinstance(old, Var):
-        return binary(BinaryOp.ADD if op == "add" else BinaryOp.SUB, old, operands[0])
-    no_value = op in ("cas", "store") or call.name in ("operator&=", "operator|=", "operator^=")
+        return binary(BinaryOp.ADD if op is AtomicOp.ADD else BinaryOp.SUB, old, operands[0])
+    no_value = op in (AtomicOp.CAS, AtomicOp.STORE) or call.name in ("operator&=", "operator|=", "operator^=")
     return call.unknown(f"result of {call.name}", varies=True) if no_value else old
 
 

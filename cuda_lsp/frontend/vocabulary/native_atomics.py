@@ -13,6 +13,7 @@ from cuda_lsp.frontend.lowering import conversions, expressions
 from cuda_lsp.frontend.lowering.places import EXPR_TYPES, MemoryPlace, Value
 from cuda_lsp.frontend.vocabulary.builtin_call import Call, Handler
 from cuda_lsp.frontend.vocabulary.builtin_memory import emit_atomic, pointee_of
+from cuda_lsp.ir.atomics import ATOMICS, AtomicOp
 from cuda_lsp.ir.program import Const, Expr
 from cuda_lsp.model import Scope
 
@@ -22,13 +23,14 @@ _SCOPES = (Scope.BLOCK, Scope.BLOCK, Scope.DEVICE, Scope.DEVICE, Scope.SYSTEM)
 
 def native_atomics() -> Iterator[tuple[str, Handler]]:
     """The functions by name."""
-    yield "__nv_atomic_load_n", _atomic("load", 0)
-    yield "__nv_atomic_store_n", _atomic("store", 1)
-    yield "__nv_atomic_exchange_n", _atomic("exch", 1)
+    yield "__nv_atomic_load_n", _atomic(AtomicOp.LOAD)
+    yield "__nv_atomic_store_n", _atomic(AtomicOp.STORE)
+    yield "__nv_atomic_exchange_n", _atomic(AtomicOp.EXCH)
     yield "__nv_atomic_compare_exchange_n", _compare_exchange
-    for op in ("add", "sub", "and", "or", "xor", "min", "max"):
-        yield f"__nv_atomic_fetch_{op}", _atomic(op, 1)
-        yield f"__nv_atomic_{op}", _atomic(op, 1)
+    for row in ATOMICS.values():
+        if row.fetch:
+            yield f"__nv_atomic_fetch_{row.op.value}", _atomic(row.op)
+            yield f"__nv_atomic_{row.op.value}", _atomic(row.op)
 
 
 def _scope(call: Call, position: int) -> Scope:
@@ -40,7 +42,9 @@ def _scope(call: Call, position: int) -> Scope:
     return _SCOPES[int(value.value)] if known and isinstance(value, Const) else Scope.BLOCK
 
 
-def _atomic(op: str, operands: int) -> Handler:
+def _atomic(op: AtomicOp) -> Handler:
+    operands = ATOMICS[op].operands
+
     def lower(call: Call) -> Value:
         low = call.low
         place, target = pointee_of(low, call.arguments[0])
@@ -51,7 +55,7 @@ def _atomic(op: str, operands: int) -> Handler:
             low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
             return call.unknown(f"result of {call.name}")
         old = emit_atomic(low, op, scope, place.pointer, converted, target, call.node)
-        return old if op != "store" else call.nothing()
+        return old if ATOMICS[op].reads else call.nothing()
 
     return lower
 
@@ -68,6 +72,6 @@ def _compare_exchange(call: Call) -> Value:
         known = isinstance(wanted, EXPR_TYPES)
         first = cast("Expr", wanted) if known else low.unknown("expected value", target.ir)
         operands = (conversions.converted(low, first, target.ir), desired)
-        emit_atomic(low, "cas", scope, place.pointer, operands, target, call.node)
+        emit_atomic(low, AtomicOp.CAS, scope, place.pointer, operands, target, call.node)
     low.write(expected, low.unknown("what an atomic found", target.ir, varies=True), None)
     return call.unknown(f"result of {call.name}", varies=True)

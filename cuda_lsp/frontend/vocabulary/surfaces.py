@@ -96,8 +96,6 @@ def _read(call: Call, by_pointer: bool) -> Type:
 
 def _result(call: Call, node: Node, pointer: Value) -> None:
     """What is read goes through a pointer to a local object, as a rule."""
-    from cuda_lsp.frontend.lowering.calls import scramble
-
     low = call.low
     info: TypeInfo | None = type_of(low.ast, node).target
     place = lvalues.pointed(low, pointer, info or call.info, node)
@@ -105,7 +103,7 @@ def _result(call: Call, node: Node, pointer: Value) -> None:
         kind = place.info.ir
         low.emit(Store(place.pointer, Unknown("a surface element", kind, low.fresh()), kind, low.site(node)))
     else:
-        scramble(low, place)
+        low.scramble(place)
 
 
 def _array(call: Call, handle: Value) -> Array:

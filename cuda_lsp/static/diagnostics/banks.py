@@ -7,26 +7,18 @@ no report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from attrs import evolve, frozen
 
-from cuda_lsp.model import BankReport, Code, Finding, GpuModel, Mode, Site, Space, Status
-from cuda_lsp.static import messages
+from cuda_lsp.model import BankReport, Code, Mode, Site, Space, Status
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.wavefronts import warp_wavefronts
 
 _MAX_WARPS = 1 << 15  # warp instructions of one site that are counted
-
-
-@frozen
-class BankThresholds:
-    """When a conflict is worth a finding: extra wavefronts of the worst warp, lanes on one atomic address."""
-
-    extra_wavefronts: int = 1
-    atomic_lanes: int = 33  # 33: never; atomics on one address serialise by their nature
 
 
 @frozen(eq=False)
@@ -57,27 +49,21 @@ def bank_reports(trace: Trace) -> tuple[SiteBanks, ...]:
     return tuple(sorted(reports, key=lambda r: r.site.range.start))
 
 
-def bank_findings(trace: Trace, thresholds: BankThresholds | None = None) -> tuple[Finding, ...]:
-    """A finding for each site whose worst warp needs more wavefronts than the ideal."""
-    limits = thresholds or BankThresholds()
-    worst: dict[object, tuple[int, Finding]] = {}
+def bank_findings(trace: Trace, extra_wavefronts: int = 1) -> tuple[Diagnosis, ...]:
+    """A finding for each site whose worst warp needs so many more wavefronts than the ideal."""
+    worst: dict[object, tuple[int, Diagnosis]] = {}
     for banks in bank_reports(trace):
         report = banks.report
         extra = report.wavefronts - report.ideal
-        if extra < limits.extra_wavefronts and report.atomic_ways < limits.atomic_lanes:
+        if extra < extra_wavefronts:
             continue
         known = worst.get(banks.site.range)  # `s[i] += x` reads and writes at one site
         if known is None or extra > known[0]:
-            finding = Finding(
-                code=Code.BANK_CONFLICT,
-                status=Status.PROVED if banks.sure else Status.POSSIBLE,
-                message=messages.bank_conflict(banks.site, report),
-                kernel=trace.kernel.name,
-                site=banks.site,
-                bank=report,
-                launch=trace.launch,
-                reason=None if banks.sure else _doubt(banks.access),
-            )
+            finding = Diagnosis(
+                Code.BANK_CONFLICT, Status.PROVED if banks.sure else Status.POSSIBLE,
+                words.bank_conflict(banks.site, report), trace.kernel.name, banks.site, bank=report,
+                doubt=None if banks.sure else OnData(_doubt(banks.access)), launch=trace.launch,
+            )  # fmt: skip
             worst[banks.site.range] = (extra, finding)
     return tuple(finding for _, finding in worst.values())
 
@@ -153,14 +139,3 @@ def lanes_per_address(addresses: Lanes, active: Flags) -> int:
     span = int(addresses.max(initial=0)) + 1
     _, counts = np.unique(row * span + addresses[active], return_counts=True)
     return int(counts.max(initial=1))
-
-
-def instruction_report(
-    addresses: Lanes, active: Flags, size: int, gpu: GpuModel, *, load: bool
-) -> Mapping[str, int]:
-    """Wavefronts and conflicts of one warp instruction; both arrays ``(warp_size,)``."""
-    cost = warp_wavefronts(
-        addresses[None], active[None], size, load=load, banks=gpu.banks, bank_bytes=gpu.bank_bytes
-    )
-    wavefronts, ideal = int(cost.wavefronts[0]), int(cost.ideal[0])
-    return {"wavefronts": wavefronts, "bank_conflicts": wavefronts - ideal}

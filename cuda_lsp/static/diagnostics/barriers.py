@@ -7,13 +7,15 @@ under this launch with it and still is without it.
 
 from __future__ import annotations
 
-from cuda_lsp.model import Code, Finding, Site, Status
-from cuda_lsp.static import messages
+from cuda_lsp.model import Code, Site, Status
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.trace import Divergence, Trace
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 
-def barrier_findings(trace: Trace) -> tuple[Finding, ...]:
+def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """One ``barrier-divergence`` per barrier in the text, surest first."""
     best: dict[object, Divergence] = {}
     for path in trace.paths:
@@ -21,11 +23,11 @@ def barrier_findings(trace: Trace) -> tuple[Finding, ...]:
             key = d.barrier.site.range
             if key not in best or (best[key].reason is not None and d.reason is None):
                 best[key] = d
-    return tuple(_finding(trace, d) for d in best.values())
+    return tuple(_diagnosis(trace, d) for d in best.values())
 
 
-def _finding(trace: Trace, d: Divergence) -> Finding:
-    here, there = messages.thread(trace.thread(d.present)), messages.thread(trace.thread(d.absent))
+def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
+    here, there = words.thread(trace.thread(d.present)), words.thread(trace.thread(d.absent))
     name = d.barrier.site.text or "this barrier"
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
@@ -34,38 +36,26 @@ def _finding(trace: Trace, d: Divergence) -> Finding:
         text = f"{name} is not reached by all threads of the block: {here} reaches it, {there} {does}"
     else:
         text = f"{name} may not be reached by all threads of the block: it depends on {d.reason}"
-    return Finding(
-        code=Code.BARRIER_DIVERGENCE,
-        status=Status.PROVED if d.reason is None else Status.POSSIBLE,
-        message=text,
-        kernel=trace.kernel.name,
-        site=d.barrier.site,
-        reason=d.reason,
-        launch=trace.launch,
-    )
+    return Diagnosis(
+        Code.BARRIER_DIVERGENCE, Status.PROVED if d.reason is None else Status.POSSIBLE, text,
+        trace.kernel.name, d.barrier.site, launch=trace.launch,
+        doubt=None if d.reason is None else OnData(d.reason),
+    )  # fmt: skip
 
 
-def redundant_barriers(trace: Trace) -> tuple[Finding, ...]:
+def redundant_barriers(trace: Trace) -> tuple[Diagnosis, ...]:
     """Hints for barriers whose removal leaves the trace race-free; none when it already races."""
     if find_races(trace) or trace.undecided:
         return ()
     sites: dict[object, Site] = {}
     for path in trace.paths:
         sites.update({e.barrier.site.range: e.barrier.site for e in path.barriers})
-    findings: list[Finding] = []
-    for site in sites.values():
-        if find_races(trace, merged_barrier=site):
-            continue
-        name = site.text or "this barrier"
-        text = f"{name} orders nothing under this launch: without it no two threads race"
-        findings.append(
-            Finding(
-                code=Code.REDUNDANT_BARRIER,
-                status=Status.CONDITIONAL,
-                message=text,
-                kernel=trace.kernel.name,
-                site=site,
-                launch=trace.launch,
-            )
+    return tuple(
+        Diagnosis(
+            Code.REDUNDANT_BARRIER, Status.CONDITIONAL,
+            f"{site.text or 'this barrier'} orders nothing under this launch: without it no two threads race",
+            trace.kernel.name, site, launch=trace.launch,
         )
-    return tuple(findings)
+        for site in sites.values()
+        if not find_races(trace, merged_barrier=site)
+    )  # fmt: skip

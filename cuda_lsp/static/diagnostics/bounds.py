@@ -5,21 +5,25 @@ Only accesses that surely happen are judged, at addresses that are known.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from cuda_lsp.ir.program import Incomplete
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import Code, Finding, Space, Status, Witness
-from cuda_lsp.static import messages
+from cuda_lsp.model import Code, Space, Status, Witness
 from cuda_lsp.static.execution.trace import Access, Path, Trace, array_bytes, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 _MAX_BYTES = 1 << 20
 
 
-def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
+def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``shared-out-of-bounds``: one per access site."""
-    found: dict[object, Finding] = {}
+    found: dict[object, Diagnosis] = {}
     for path in trace.paths:
         for a in {a.signature: a for a in path.accesses}.values():
             size = array_bytes(a.array, trace.launch)
@@ -29,35 +33,22 @@ def bounds_findings(trace: Trace) -> tuple[Finding, ...]:
                 offset = spread_out(a.offset, a.must.shape)
                 outside = a.must & ((offset < 0) | (offset + a.size > size))
                 if outside.any():
-                    found[a.site.range] = _outside(trace, a, offset, outside, size, bool(path.choices))
+                    status = Status.POSSIBLE if path.choices and a.decided else Status.PROVED
+                    found[a.site.range] = _diagnosis(
+                        Code.SHARED_OUT_OF_BOUNDS,
+                        status,
+                        trace,
+                        a,
+                        offset,
+                        outside,
+                        partial(_leaves, a, size),
+                    )
     return tuple(found.values())
 
 
-def _outside(trace: Trace, a: Access, offset: Lanes, outside: Flags, size: int, chosen: bool) -> Finding:
-    at = tuple(int(i[0]) for i in np.nonzero(outside))
-    lane, byte = at[-1], int(offset[at])
-    where = messages.subscript(a.array, byte)
-    extent = size // max(a.array.element.size, 1)
-    text = (
-        f"{messages.thread(trace.thread(lane))} {messages.doing(a.mode, a.site)}: {where} is outside "
-        f"{a.array.name}, which has {extent} elements ({size} bytes)"
-    )
-    index = messages.element(a.array, byte)
-    witness = Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index)
-    return Finding(
-        code=Code.SHARED_OUT_OF_BOUNDS,
-        status=Status.POSSIBLE if chosen and a.decided else Status.PROVED,
-        message=text,
-        kernel=trace.kernel.name,
-        site=a.site,
-        witness=witness,
-        launch=trace.launch,
-    )
-
-
-def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
+def uninitialised_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
-    found: dict[object, Finding] = {}
+    found: dict[object, Diagnosis] = {}
     for path in trace.paths:
         if not path.orders:  # barriers of some threads: what is executed first need not come first
             _read_before_write(trace, path, found)
@@ -66,7 +57,7 @@ def uninitialised_findings(trace: Trace) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -> None:
+def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis]) -> None:
     written: dict[int, Flags] = {}
     blind = {a.array.id for a in path.accesses if a.mode.writes and isinstance(a.offset, Data)}
     volatile = {a.array.id for a in path.accesses if a.copied}
@@ -94,22 +85,27 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Finding]) -
             active = a.must[..., lanes] & (offset >= 0) & (offset + a.size <= len(known))
             fresh = active & ~known[np.where(active, offset, 0)]
             if fresh.any():
-                found[a.site.range] = _uninitialised(trace, a, offset, fresh)
+                code, story = Code.SHARED_UNINITIALISED, partial(_reads, a)
+                found[a.site.range] = _diagnosis(code, Status.PROVED, trace, a, offset, fresh, story)
 
 
-def _uninitialised(trace: Trace, a: Access, offset: Lanes, fresh: Flags) -> Finding:
-    at = tuple(int(i[0]) for i in np.nonzero(fresh))
-    lane, byte = at[-1], int(offset[at])
-    where = messages.subscript(a.array, byte)
-    name = a.site.text or where
-    text = f"{messages.thread(trace.thread(lane))} reads {name}: no thread has written {where} before"
-    index = messages.element(a.array, byte)
-    return Finding(
-        code=Code.SHARED_UNINITIALISED,
-        status=Status.PROVED,
-        message=text,
-        kernel=trace.kernel.name,
-        site=a.site,
-        witness=Witness((trace.thread(lane), trace.thread(lane)), None, a.array.name, index),
-        launch=trace.launch,
-    )
+def _leaves(a: Access, size: int, thread: str, where: str) -> str:
+    extent = size // max(a.array.element.size, 1)
+    outside = f"{where} is outside {a.array.name}, which has {extent} elements ({size} bytes)"
+    return f"{thread} {words.doing(a.mode, a.site)}: {outside}"
+
+
+def _reads(a: Access, thread: str, where: str) -> str:
+    return f"{thread} reads {a.site.text or where}: no thread has written {where} before"
+
+
+def _diagnosis(
+    code: Code, status: Status, trace: Trace, a: Access, offset: Lanes, wrong: Flags,
+    story: Callable[[str, str], str],
+) -> Diagnosis:  # fmt: skip
+    """Of the first lane that is ``wrong``; ``story`` of it and of the element that it reaches."""
+    at = tuple(int(i[0]) for i in np.nonzero(wrong))
+    thread, byte = trace.thread(at[-1]), int(offset[at])
+    text = story(words.thread(thread), words.subscript(a.array, byte))
+    witness = Witness((thread, thread), None, a.array.name, words.element(a.array, byte))
+    return Diagnosis(code, status, text, trace.kernel.name, a.site, witness=witness, launch=trace.launch)

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.model import Code, Finding, Mode, Site, Space, Status
+from cuda_lsp.model import Code, Mode, Site, Space, Status
 from cuda_lsp.static.diagnostics.banks import warp_rows
 from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 SECTOR_BYTES = 32
 
@@ -87,24 +88,15 @@ def _global_accesses(trace: Trace) -> Iterator[Access]:
             )  # fmt: skip
 
 
-def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Finding, ...]:
+def coalescing_findings(trace: Trace, factor: float = 2.0) -> tuple[Diagnosis, ...]:
     """Sites whose worst warp request needs at least ``factor`` times the ideal sectors."""
-    findings: list[Finding] = []
-    for r in sector_reports(trace):
-        if r.sectors < factor * r.ideal:
-            continue
-        text = (
+    return tuple(
+        Diagnosis(
+            Code.UNCOALESCED_ACCESS, Status.PROVED,
             f"uncoalesced access: a warp needs {r.sectors} sectors of {SECTOR_BYTES} bytes for "
-            f"{r.site.text or 'this access'} instead of {r.ideal}"
+            f"{r.site.text or 'this access'} instead of {r.ideal}",
+            trace.kernel.name, r.site, launch=trace.launch,
         )
-        findings.append(
-            Finding(
-                code=Code.UNCOALESCED_ACCESS,
-                status=Status.PROVED,
-                message=text,
-                kernel=trace.kernel.name,
-                site=r.site,
-                launch=trace.launch,
-            )
-        )
-    return tuple(findings)
+        for r in sector_reports(trace)
+        if r.sectors >= factor * r.ideal
+    )  # fmt: skip

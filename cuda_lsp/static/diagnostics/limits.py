@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Site, Space, Status
+from cuda_lsp.model import Code, GpuModel, LaunchConfig, Site, Space, Status
 from cuda_lsp.static.execution.trace import array_bytes
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 
-def limit_findings(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> tuple[Finding, ...]:
+def limit_findings(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> tuple[Diagnosis, ...]:
     """What of ``launch`` is over a limit of ``gpu``; assumed launches are never blamed on the source."""
     if launch.assumed:
         return ()
     site = launch.site or Site(kernel.name_range or kernel.range, kernel.name)
     return tuple(
-        Finding(Code.LAUNCH_LIMIT, Status.PROVED, message, kernel.name, site, launch=launch)
+        Diagnosis(Code.LAUNCH_LIMIT, Status.PROVED, message, kernel.name, site, launch=launch)
         for message in _violations(kernel, launch, gpu)
     )
 

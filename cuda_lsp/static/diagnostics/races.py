@@ -15,8 +15,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import Code, Finding, RaceKind, Related, Site, Space, Status, Witness
-from cuda_lsp.static import messages
+from cuda_lsp.model import RaceKind, Site, Space, Status, Witness
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
 from cuda_lsp.static.diagnostics.data_collisions import data_collision
@@ -24,6 +23,9 @@ from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
 from cuda_lsp.static.execution.trace import Access, Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Lanes
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import OnData
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 
 
 @frozen(eq=False)
@@ -94,7 +96,8 @@ def _unmodelled_between(path: Path, race: Race) -> str | None:
 
 
 def _rank(race: Race) -> tuple[object, ...]:
-    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[kind_of(race)[0]]
+    early, late = _in_text_order(race)
+    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(early.mode, late.mode)]
     a, b = sorted((race.first.sequence, race.second.sequence))
     return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
 
@@ -237,11 +240,9 @@ def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> 
         if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
             continue
         sites = frozenset((a.site.range, b.site.range))
-        if (
-            sites in settled
-            or not conflicts.conflicting(a, b, not between)
-            or not _compatible(trace, path, a, b, between)
-        ):
+        if sites in settled or not conflicts.conflicting(a, b, not between):
+            continue
+        if not _compatible(trace, path, a, b, between):
             continue
         if critical_steps.one_lock(a, b, between):
             continue
@@ -290,82 +291,54 @@ def _compatible(trace: Trace, path: Path, a: Access, b: Access, between: bool) -
 # -------------------------------------------------------------------------------------- findings
 
 
-def kind_of(race: Race) -> tuple[RaceKind, Access, Access]:
-    """The kind by order of program text, and the two accesses in that order."""
-    first, second = race.first, race.second
-    if (second.site.range.start, second.sequence) < (first.site.range.start, first.sequence):
-        first, second = second, first
-    return conflicts.kind(first.mode, second.mode), first, second
+def _in_text_order(race: Race) -> tuple[Access, Access]:
+    one, other = race.first, race.second
+    swapped = (other.site.range.start, other.sequence) < (one.site.range.start, one.sequence)
+    return (other, one) if swapped else (one, other)
 
 
-def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Finding, ...]:
-    """All races as findings: the squiggle is on the later access in the text, the other is related.
+def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Diagnosis, ...]:
+    """All races: the squiggle is on the later access in the text, the other is related.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
     races = find_races(trace, milliseconds=milliseconds)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
-    found = (_finding(trace, race, race.first.clock not in block_wide) for race in races)
-    return tuple(f for f in found if f is not None)
+    found = (_diagnosis(trace, race, race.first.clock not in block_wide) for race in races)
+    return tuple(d for d in found if d is not None)
 
 
-def _finding(trace: Trace, race: Race, warp_only: bool) -> Finding | None:
-    kind, first, second = kind_of(race)
+def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
+    early, late = _in_text_order(race)
     c = race.collision
+    doubt = None if race.reason is None else OnData(race.reason)
     if c is None:
-        actions = (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site))
-        message = messages.possible_race(kind, first.array.name, actions, race.reason or "data")
-        return _worded(trace, race, _code(first), message)
+        return race_between(
+            trace.kernel.name, trace.launch, early.array, early, late, None, race.status, doubt=doubt
+        )
     if not _recheck(c):
-        trace.not_decided(f"a witness on {first.array.name} did not hold when evaluated again")
+        trace.not_decided(f"a witness on {early.array.name} did not hold when evaluated again")
         return None
-    lanes = c.lanes if first is c.first else c.lanes[::-1]
-    blocks = (trace.block(lanes[0]), trace.block(lanes[1]))
-    if blocks == (trace.blocks[0], trace.blocks[0]):  # what block 0 does, any block does
-        blocks = None
+    a, b = c.lanes if early is c.first else (c.lanes[1], c.lanes[0])
+    blocks = (trace.block(a), trace.block(b))
     witness = Witness(
-        (trace.thread(lanes[0]), trace.thread(lanes[1])), blocks, first.array.name,
-        messages.element(first.array, c.byte), _values(first, lanes[0]),
+        (trace.thread(a), trace.thread(b)),
+        None if blocks == (trace.blocks[0], trace.blocks[0]) else blocks,  # what block 0 does, any block does
+        early.array.name, words.element(early.array, c.byte), _values(early, a),
     )  # fmt: skip
     warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
     warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
-    code = Code.WARP_RACE if warp else _code(first)
-    names = [messages.thread(witness.threads[k], blocks[k] if blocks else None) for k in (1, 0)]
-    again = second.sequence < first.sequence and bool(first.loops or second.loops)  # or a call from below
-    carried = again or second.site.range == first.site.range
-    remedy = messages.remedy(race.between_blocks, warp, c.same_instruction, carried)
-    message = messages.race(
-        kind, messages.subscript(first.array, c.byte), (names[0], names[1]),
-        (messages.doing(second.mode, second.site), messages.doing(first.mode, first.site)), witness.values,
-        messages.UNFENCED if critical_steps.without_fence(first, second) else remedy,
+    again = late.sequence < early.sequence and bool(early.loops or late.loops)  # or a call from below
+    carried = again or late.site.range == early.site.range
+    remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)
+    if critical_steps.without_fence(early, late):
+        remedy = words.UNFENCED
+    same = early.mode.writes and late.mode.writes and _same_value(early, late, a, b)
+    return race_between(
+        trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
+        remedy=remedy, warp=warp, same_value=same, told_same=same,
     )  # fmt: skip
-    if race.reason:
-        message += f" (depends on {race.reason})"
-    same = kind is RaceKind.WAW and _same_value(first, second, lanes[0], lanes[1])
-    if same:
-        message += " (both write the same value)"
-    return evolve(_worded(trace, race, code, message), witness=witness, same_value=same)
-
-
-def _code(a: Access) -> Code:
-    return Code.SHARED_RACE if a.array.space is Space.SHARED else Code.GLOBAL_RACE
-
-
-def _worded(trace: Trace, race: Race, code: Code, message: str) -> Finding:
-    kind, first, second = kind_of(race)
-    other = Related(first.site, f"the other access: {messages.doing(first.mode, first.site)}")
-    return Finding(
-        code=code,
-        status=race.status,
-        message=message,
-        kernel=trace.kernel.name,
-        site=second.site,
-        related=(other,),
-        kind=kind,
-        reason=race.reason,
-        launch=trace.launch,
-    )
 
 
 def _positions(a: Access, lane: int) -> Lanes:

@@ -16,7 +16,6 @@ from cuda_lsp.ir.program import (
     Atomic,
     Barrier,
     BarrierScope,
-    Const,
     Copy,
     Expr,
     If,
@@ -31,8 +30,6 @@ from cuda_lsp.static.execution.trace import Access, LockEvent, Path
 from cuda_lsp.static.execution.values import Flags
 from cuda_lsp.static.slicing import Slice, tracked
 
-_READS = {"add": 0, "sub": 0, "or": 0, "xor": 0, "and": -1}
-"""Atomics that change nothing, by their operand."""
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 
 
@@ -54,13 +51,13 @@ def find(facts: Slice) -> None:
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
     if not isinstance(s, Atomic) or s.var is None or s.var.id not in facts.relevant:
         return False
-    return s.op in ("cas", "exch")
+    return s.row.swaps
 
 
 def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
     if any(isinstance(s, (Store, Copy)) or (isinstance(s, Barrier) and s.scope not in _WARP) for s in inside):
         return False
-    if any(isinstance(s, Atomic) and not only_reads(s) for s in inside):
+    if any(isinstance(s, Atomic) and not s.only_reads for s in inside):
         return False
     changing = {v.id for s in inside if (v := assigned(s)) is not None}
     needed = _deciding(loop, inside)
@@ -75,15 +72,6 @@ def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
         if fixed and (not roots or any(tracked(facts, a) for a in roots)):
             return True
     return False
-
-
-def only_reads(s: Atomic) -> bool:
-    """The atomic changes nothing."""
-    operand = s.operands[0] if s.operands else None
-    same = isinstance(operand, Const) and s.op in _READS and operand.value == _READS[s.op]
-    return (
-        s.op == "load" or same or (s.op == "cas" and len(s.operands) == 2 and s.operands[0] == s.operands[1])
-    )
 
 
 def _deciding(loop: Loop, inside: list[Stmt]) -> set[int]:

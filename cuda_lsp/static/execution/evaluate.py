@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes
+from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, defined, dtype_of, intrinsic_lanes
 from cuda_lsp.ir.program import (
     AddressOf,
     Axis,
@@ -34,7 +35,6 @@ from cuda_lsp.ir.program import (
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
-from cuda_lsp.static.execution.exchange import exchange
 from cuda_lsp.static.execution.ranges import fits_type, outcome_by_bounds, result_bounds, truth_bounds
 from cuda_lsp.static.execution.values import (
     Address,
@@ -69,6 +69,7 @@ class Evaluator:
         self.env: dict[int, Value] = {}
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
         self.sure = True  # they all execute it
+        self._for_some = False  # what is being computed is undefined for other lanes
         self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
@@ -98,7 +99,11 @@ class Evaluator:
         key = (id(e), *[v if type(v) is int else id(v) for v in held])
         known = self._memo.get(key)
         if known is None:
-            known = self._memo[key] = (self._compute(e), held)
+            self._for_some = False
+            known = (self._compute(e), held)
+            if self._for_some:  # undefined for lanes that do not execute it now
+                return known[0]
+            self._memo[key] = known
             self.held += _bytes(known[0])
         return known[0]
 
@@ -175,7 +180,11 @@ class Evaluator:
 
     def _compute(self, e: Expr) -> Value:
         if isinstance(e, Binary):
-            return self.binary(e.op, self._part(e.left), self._part(e.right), e.left.type, e.type)
+            left = self._part(e.left)
+            if not BINARY[e.op].logical:
+                return self.binary(e.op, left, self._part(e.right), e.left.type, e.type)
+            right = self._where_it_counts(left, e.op is BinaryOp.AND, e.right)
+            return self.binary(e.op, left, right, e.left.type, e.type)
         if isinstance(e, Cast):
             return self.cast(self._part(e.operand), e.type)
         if isinstance(e, Offset):
@@ -186,7 +195,11 @@ class Evaluator:
             return self.address(e)
         if isinstance(e, Select):
             condition = self.as_scalar(self._part(e.condition))
-            return self.select(condition, self._part(e.then), self._part(e.otherwise))
+            then, otherwise = (
+                self._where_it_counts(condition, outcome, arm)
+                for outcome, arm in ((True, e.then), (False, e.otherwise))
+            )
+            return self.select(condition, then, otherwise)
         if isinstance(e, Unary):
             return self._unary(e)
         if isinstance(e, Const):
@@ -212,14 +225,38 @@ class Evaluator:
 
     def binary(self, op: BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
         if type(a) is int and type(b) is int and isinstance(operand, Int):
-            return BINARY[op].python(a, b, operand)
+            exact = BINARY[op].exact(a, b, operand)
+            return self._undefined(op, a, b) if exact is None else exact
         if isinstance(a, (Address, Choice)) or isinstance(b, (Address, Choice)):
             return self._pointers(op, a, b)
         if isinstance(a, Data) or isinstance(b, Data) or not isinstance(operand, Int):
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
             return self._derived(op, (a, b))
+        known = defined(op, b, operand)
+        if known is not True and not np.all(known):
+            if (self.executing & ~known).any():
+                return self._undefined(op, a, b)
+            self._for_some = True
         return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
+
+    def _undefined(self, op: BinaryOp, a: Scalar, b: Scalar) -> Data:
+        """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
+        self._alive.extend((a, b))
+        spread = min(spread_of(v, len(self.blocks)) for v in (a, b))
+        reason = f"a `{op.value}` that is undefined in C++"
+        return self.data(("undefined", op, identity(a), identity(b)), reason, spread, weak=True)
+
+    def _where_it_counts(self, condition: Value, outcome: bool, e: Expr) -> Value:
+        """``e``, which matters where the condition has that outcome: elsewhere it may be undefined."""
+        if not isinstance(condition, np.ndarray):
+            return self._part(e)
+        executing = self.executing
+        self.executing = executing & (condition.astype(bool) == outcome)
+        try:
+            return self._part(e)
+        finally:
+            self.executing = executing
 
     def _unknown_binary(self, op: BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
         for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
@@ -366,9 +403,9 @@ class Evaluator:
 
     def _intrinsic(self, e: Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
-        exchanged = exchange(e.name, operands, self.executing, self.threads, self.sure)
-        if exchanged is not None:
-            return exchanged
+        row = EXCHANGES.get(e.name)
+        if row is not None:
+            return self._exchange(row, operands, e)
         operand = e.operands[0].type if e.operands else e.type
         if e.name in INTRINSICS and isinstance(operand, Int) and isinstance(e.type, Int):
             numbers = [o for o in operands if isinstance(o, int)]
@@ -376,13 +413,23 @@ class Evaluator:
                 return INTRINSICS[e.name](numbers, operand)
             if not any(isinstance(o, Data) for o in operands):
                 return intrinsic_lanes(e.name, [np.asarray(o) for o in operands], operand, e.type)
-        if e.name.startswith("__syncthreads_"):
-            reasons = [o.reason for o in operands if isinstance(o, Data)] or ["a block-wide vote"]
-            return self.fresh(reasons[0], Spread.BLOCK)
         if e.name in INTRINSICS or isinstance(e.type, Float):
             return self._derived(e.name, operands)
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
+
+    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: Intrinsic) -> Value:
+        """Known operands are exchanged where it is known who takes part (a shuffle does not ask)."""
+        data = [o.reason for o in operands if isinstance(o, Data)]
+        known = [o for o in operands if not isinstance(o, Data)]
+        sure = self.sure or row.source is not None
+        if not data and sure and self.executing.ndim == 1 and isinstance(e.type, Int):
+            result = values_of(row, known, self.executing, self.threads, e.type)
+            if result is not None:
+                return result
+        if row.reach is Reach.BLOCK:
+            return self.fresh(data[0] if data else "a block-wide vote", Spread.BLOCK)
+        return self.fresh(data[0] if data else f"the result of {e.name}", weak=not data)
 
 
 # -------------------------------------------------------------------------------------- helpers

@@ -180,6 +180,7 @@ class Machine:
         return outcome
 
     def _if(self, s: If, mask: Mask) -> Mask | None:
+        self.eval.executed_by(mask.may, mask.sure)
         condition = self.eval.scalar(s.condition)
         if isinstance(condition, int):
             return self.run(s.then if condition else s.otherwise, mask)

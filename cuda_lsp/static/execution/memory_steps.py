@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import stripped
@@ -192,7 +193,7 @@ def store(machine: Machine, s: Store, mask: Mask) -> Mask:
 
 
 def _lock(machine: Machine, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
-    if isinstance(s, Atomic) and s.op == "load":
+    if isinstance(s, Atomic) and not s.row.writes:
         return
     line = s.site.range.start.line
     machine.path.locks.append(LockEvent(machine.sequence, machine.clock, array, takes, mask.must, line))
@@ -254,7 +255,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
                 scope=s.scope,
                 elementwise=s.elementwise,
             )
-        if array.id in machine.facts.modelled and array.space is Space.SHARED and s.op != "load":
+        if array.id in machine.facts.modelled and array.space is Space.SHARED and s.row.writes:
             unknown = machine.eval.fresh("an atomic")
             _shared(machine, array).store(address.offset, unknown, s.type, part.must, part.may)
         if id(s) in machine.facts.acquiring or array in machine.facts.lock_arrays:
@@ -263,7 +264,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
         if s.var is not None and s.var.id in machine.facts.relevant:
             reason = f"the old value that {s.site.text or 'an atomic'} returns"
             result = machine.eval.fresh(reason, ticket=ticket)
-        machine.versions[array.id] = machine.versions.get(array.id, 0) + (s.op != "load")
+        machine.versions[array.id] = machine.versions.get(array.id, 0) + s.row.writes
     if s.var is not None and s.var.id in machine.facts.relevant:
         machine.define(
             s, s.var, machine.eval.fresh("an atomic", weak=True) if result is None else result, mask
@@ -273,10 +274,10 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
 
 def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
     """The numbers that a counter hands out here; None: they need not be distinct."""
-    if s.op not in ("add", "sub", "inc") or not _only_counts(machine, s, address.array):
+    if not s.row.moves or not _only_counts(machine, s, address.array):
         return None
-    gap = machine.eval.scalar(s.operands[0])
-    if isinstance(gap, int) and s.op != "inc":
+    gap, wraps = machine.eval.scalar(s.operands[0]), s.op is AtomicOp.INC
+    if isinstance(gap, int) and not wraps:
         gap = abs(tickets.signed(gap, s.type.size))
     within = min(spread_of(address.offset, machine.blocks), Spread.GRID)
     if address.array.space is Space.SHARED:
@@ -284,21 +285,21 @@ def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> 
     # Plain stores to the counter (a reset) start a new family; atomics do not.
     resets = machine.plain_stores.get(address.array.id, 0)
     family = hash((address.array.id, identity(address.offset), resets))
-    counts = s.op == "inc" or (isinstance(gap, int) and gap > 0)
+    counts = wraps or (isinstance(gap, int) and gap > 0)
     x, y, z = machine.grid if within is Spread.GRID else (1, 1, 1)
     draws = tickets.draws_of_grid(mask.must, mask.may, machine.blocks, x * y * z)
-    limit = (gap if isinstance(gap, int) else -1) if s.op == "inc" else None
+    limit = (gap if isinstance(gap, int) else -1) if wraps else None
     machine.path.tickets.append(
         Ticketing(
             family, address.array.id, machine.sequence, machine.clock, mask.must, draws if counts else None,
-            1 if s.op == "inc" or not isinstance(gap, int) else gap, isinstance(address.offset, int),
+            1 if wraps or not isinstance(gap, int) else gap, isinstance(address.offset, int),
             tickets.direction(s) == "down", limit,
         )
     )  # fmt: skip
     if not counts or within is Spread.THREAD:
         return None
     # atomicInc starts again at 0 beyond its limit: its last number is one, its slots are not
-    return Ticket(family, gap if s.op != "inc" and isinstance(gap, int) else 0, (), within)
+    return Ticket(family, gap if not wraps and isinstance(gap, int) else 0, (), within)
 
 
 def _only_counts(machine: Machine, counting: Atomic, array: Array) -> bool:

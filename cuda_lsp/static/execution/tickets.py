@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Const
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.static.execution.trace import Access, FenceEvent, Path, Ticketing
@@ -35,18 +36,18 @@ from cuda_lsp.static.execution.values import (
 
 def direction(s: Atomic) -> str | None:
     """Which way an atomic moves its counter: up, down, round (``atomicInc``), "" neither; None: unknown."""
-    if s.op == "inc":
+    if s.op is AtomicOp.INC:
         return "round"
-    if s.op == "load":
+    if not s.row.writes:
         return ""
-    amount = stripped(s.operands[0]) if s.operands and s.op in ("add", "sub") else None
+    amount = stripped(s.operands[0]) if s.operands and s.row.moves else None
     if isinstance(amount, Builtin):
         by = 1
     elif isinstance(amount, Const):
         by = signed(int(amount.value), s.type.size)
     else:
         return None
-    return "" if by == 0 else "up" if (by > 0) == (s.op == "add") else "down"
+    return "" if by == 0 else "up" if by * s.row.moves > 0 else "down"
 
 
 def signed(number: int, size: int) -> int:

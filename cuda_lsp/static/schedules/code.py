@@ -14,11 +14,12 @@ from functools import lru_cache
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
-from cuda_lsp.static.schedules.exact_values import OFFERED, Evaluate, evaluator, exchanges
+from cuda_lsp.static.schedules.exact_values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
 
@@ -50,7 +51,7 @@ class Touch:
     type: Type | None = None
     slot: int | None = None
     value: Evaluate | None = None
-    op: str = ""
+    atomic: AtomicRow | None = None
     operands: tuple[Evaluate, ...] = ()
     scope: Scope | None = None
     elementwise: bool = False
@@ -221,8 +222,8 @@ class _Writer:
             return
         lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:
-            lanes = [e for e in lanes if e.name.startswith("__shfl")]  # votes count from its lane 0
-        offered = tuple(self.expression(e.operands[OFFERED.get(e.name, 0)]) for e in lanes[:1])
+            lanes = [(e, row) for e, row in lanes if row.source is not None]  # votes count from its lane 0
+        offered = tuple(self.expression(e.operands[row.offered or 0]) for e, row in lanes[:1])
         mask = self.expression(s.mask) if s.mask is not None else None
         self.code.append(Wait(s, mask, offered))
 
@@ -247,7 +248,7 @@ class _Writer:
             operands = tuple(self.expression(o) for o in s.operands)
             self.code.append(
                 Touch(
-                    pointer, size, s.mode, s.site, s.type, slot, op=s.op, operands=operands,
+                    pointer, size, s.mode, s.site, s.type, slot, atomic=s.row, operands=operands,
                     scope=s.scope, elementwise=s.elementwise,
                 )
             )  # fmt: skip

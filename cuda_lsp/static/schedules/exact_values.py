@@ -11,6 +11,7 @@ from typing import Any
 
 from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, value_of
 from cuda_lsp.ir.program import Array, Axis
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.ir.walk import subexpressions
@@ -95,54 +96,38 @@ def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
     return result
 
 
-def _undefined(op: ir.BinaryOp, b: int, type: Int) -> bool:
-    """C++ does not say what comes out."""
-    if op in (ir.BinaryOp.DIV, ir.BinaryOp.REM):
-        return b == 0
-    return op in (ir.BinaryOp.SHL, ir.BinaryOp.SHR) and not 0 <= b < type.bits
-
-
 def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
-    python, type, op = ops.BINARY[e.op].python, e.left.type, e.op
+    exact, type, op = ops.BINARY[e.op].exact, e.left.type, e.op
 
     def result(t: Any) -> Value:
         a, b = left(t), right(t)
         if isinstance(a, int) and isinstance(b, int) and isinstance(type, Int):
-            return None if _undefined(op, b, type) else python(a, b, type)
+            return exact(a, b, type)
         if op is ir.BinaryOp.AND and (a == 0 or b == 0):
             return 0
         if op is ir.BinaryOp.OR and ((isinstance(a, int) and a) or (isinstance(b, int) and b)):
             return 1
         if not isinstance(a, tuple) or not isinstance(b, tuple) or a[0] is not b[0]:
             return None
-        return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
+        return exact(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
 
     return result
 
 
-# Lane exchanges: which operand lanes offer to one another, and what comes out.
-
-OFFERED = {
-    "__shfl_sync": 1, "__shfl_up_sync": 1, "__shfl_down_sync": 1, "__shfl_xor_sync": 1,
-    "__ballot_sync": 1, "__any_sync": 1, "__all_sync": 1,
-    "__syncthreads_count": 0, "__syncthreads_and": 0, "__syncthreads_or": 0,
-}  # fmt: skip
-
-
-def exchanges(e: ir.Expr) -> list[ir.Intrinsic]:
-    """The lane exchanges in an expression."""
-    return [x for x in subexpressions((e,)) if isinstance(x, ir.Intrinsic) and x.name in OFFERED]
+def exchanges(e: ir.Expr) -> list[tuple[ir.Intrinsic, Exchange]]:
+    """The exchanges in an expression whose participants wait for one another."""
+    found = ((x, EXCHANGES.get(x.name)) for x in subexpressions((e,)) if isinstance(x, ir.Intrinsic))
+    return [(x, row) for x, row in found if row is not None and row.synchronises]
 
 
 def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
     type = e.operands[0].type if e.operands else None
-    if e.name in OFFERED:
+    if e.name in EXCHANGES:
         return _exchange(operands, e)
     if not isinstance(type, Int):
         return lambda t: None
-    extreme = {"min": min, "umin": min, "max": max, "umax": max}.get(e.name)
     function = ops.INTRINSICS.get(e.name)
-    if function is None and extreme is None:
+    if function is None:
         return lambda t: None
 
     def result(t: Any) -> Value:
@@ -150,39 +135,16 @@ def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
         known = [v for v in values if isinstance(v, int)]
         if len(known) != len(values):
             return None
-        return extreme(known) if extreme is not None else function(known, type) if function else None
+        return function(known, type)
 
     return result
 
 
 def _exchange(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
-    name = e.name
+    row, type = EXCHANGES[e.name], e.type
 
-    def vote(t: Any) -> Value:
-        offers: dict[int, Value] = t.offers
-        if not offers or any(not isinstance(v, int) for v in offers.values()):
-            return None
-        if name == "__ballot_sync":
-            return sum(1 << lane for lane, v in offers.items() if v)
-        if name.endswith("count"):
-            return sum(1 for v in offers.values() if v)
-        return int((all if name in ("__all_sync", "__syncthreads_and") else any)(offers.values()))
+    def result(t: Any) -> Value:
+        known = [operand(t) for operand in operands]
+        return value_of(row, t.offers, t.axes[Axis.LANE], known, type) if isinstance(type, Int) else None
 
-    def shuffle(t: Any) -> Value:
-        by = operands[2](t)
-        width = operands[3](t) if len(operands) > 3 else 32
-        if not isinstance(by, int) or not isinstance(width, int) or width not in (1, 2, 4, 8, 16, 32):
-            return None
-        lane: int = t.axes[Axis.LANE]
-        first = lane // width * width
-        source = {
-            "__shfl_sync": first + by % width,
-            "__shfl_up_sync": lane - by,
-            "__shfl_down_sync": lane + by,
-            "__shfl_xor_sync": lane ^ by,
-        }[name]
-        if not first <= source < first + width:
-            source = lane
-        return t.offers.get(source)
-
-    return shuffle if name.startswith("__shfl") else vote
+    return result if row.synchronises else lambda t: None

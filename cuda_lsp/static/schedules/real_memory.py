@@ -1,11 +1,11 @@
 """Memory of an execution: exact integers by object and byte, with what it held when the kernel started.
 
-An object that is accessed in several sizes is not known at all. Atomics as in the CUDA C++ Programming Guide.
+An object that is accessed in several sizes is not known at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 from attrs import define, field
 
@@ -54,39 +54,3 @@ class Memory:
 
     def forget(self, base: Hashable) -> None:
         self.lost.add(base)
-
-
-def updated(op: str, old: Value, operands: Sequence[Value], type: Type) -> Value:
-    """What an atomic leaves where it found ``old``; None: nobody knows."""
-    known = [v for v in operands if isinstance(v, int)]
-    if op in ("exch", "store"):
-        return type.wrap(known[0]) if known and isinstance(type, Int) else None
-    if not isinstance(old, int) or not isinstance(type, Int) or len(known) != len(operands):
-        return None
-    if op == "load" or not known:
-        return old if op == "load" else None
-    a = known[0]
-    match op:
-        case "add":
-            new = old + a
-        case "sub":
-            new = old - a
-        case "min":
-            new = min(old, a)
-        case "max":
-            new = max(old, a)
-        case "inc":
-            new = 0 if old >= a else old + 1
-        case "dec":
-            new = a if old == 0 or old > a else old - 1
-        case "and":
-            new = old & a
-        case "or":
-            new = old | a
-        case "xor":
-            new = old ^ a
-        case "cas":
-            new = known[1] if old == a and len(known) > 1 else old
-        case _:
-            return None
-    return type.wrap(new)

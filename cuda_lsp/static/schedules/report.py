@@ -15,24 +15,16 @@ host keeps where they decide both addresses. The rule, by what the addresses of 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import Array, Axis, Kernel, Var
-from cuda_lsp.model import (
-    Code,
-    Finding,
-    GpuModel,
-    LaunchConfig,
-    Mode,
-    Related,
-    Space,
-    Status,
-    Witness,
-)
-from cuda_lsp.static import messages, work
+from cuda_lsp.ir.program import Axis, Kernel, Var
+from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
+from cuda_lsp.static import work
 from cuda_lsp.static.assumed import free_scalars, unlike
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.schedules.run import Pending
 from cuda_lsp.static.schedules.search import Search, Shown, Sites
@@ -43,8 +35,8 @@ _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 def races_by_running(
     kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float, *,
     glance: bool = False,
-) -> dict[Sites, Finding]:  # fmt: skip
-    """Certain findings for those of the wanted pairs of places that a real schedule shows to race.
+) -> dict[Sites, Diagnosis]:  # fmt: skip
+    """Certain diagnoses for those of the wanted pairs of places that a real schedule shows to race.
 
     ``glance``: a few inputs only, which takes milliseconds.
     """
@@ -55,10 +47,10 @@ def races_by_running(
     except RecursionError:
         return {}
     wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
-    found: dict[Sites, Finding] = {}
+    found: dict[Sites, Diagnosis] = {}
     for pair, shown in search.shown(wanted, glance=glance).items():
         if _meant(search.flow, shown, kernel, launch):
-            found[pair] = _finding(search, shown)
+            found[pair] = _diagnosis(search, shown)
     return found
 
 
@@ -107,39 +99,25 @@ def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, laun
     return not moved and not chosen and bool(own.address & _THREADS)
 
 
-# ------------------------------------------------------------------------------------------- the words
+# --------------------------------------------------------------------------------------- the diagnosis
 
 
-def _finding(search: Search, shown: Shown) -> Finding:
-    kernel, launch = search.kernel, search.launch
+def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     early, late = sorted((shown.first, shown.second), key=_place_in_text)
-    kind = conflicts.kind(early.touch.mode, late.touch.mode)
-    condition = " and ".join(_conditions(search, shown)) or None
+    conditions = tuple(_conditions(search, shown))
     a, b = early.runner.thread, late.runner.thread
-    blocks = None if shown.same_block else (a.bid, b.bid)
-    cells = tuple((array.name, offset, value) for (array, offset), value in shown.asked().items())
-    index = messages.element(early.array, max(early.start, late.start))
-    used = {n: v for n, v in shown.arguments.items() if condition is not None and f"`{n}`" in condition}
-    witness = Witness((a.tid, b.tid), blocks, early.array.name, index, used, shown.arguments, cells)
+    witness = Witness(
+        (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
+        words.element(early.array, max(early.start, late.start)), {}, shown.arguments,
+        tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
+    )  # fmt: skip
     warp = _within_a_warp(search, shown)
-    actions = tuple(messages.doing(p.touch.mode, p.touch.site) for p in (late, early))
-    who = tuple(messages.thread(t.tid, t.bid if blocks else None) for t in (b, a))
     same = early.touch.site.range == late.touch.site.range
-    remedy = messages.remedy(not shown.same_block, warp, same, loop_carried=False)
-    text = messages.race(kind, str(witness), (who[0], who[1]), (actions[0], actions[1]), {}, remedy)
-    code = Code.GLOBAL_RACE if early.array.space is Space.GLOBAL else Code.SHARED_RACE
-    return Finding(
-        Code.WARP_RACE if warp else code,
-        Status.PROVED if condition is None else Status.CONDITIONAL,
-        text + (f", when {condition}" if condition else ""),
-        kernel.name,
-        late.touch.site,
-        (Related(early.touch.site, f"the other access: {actions[1]}"),),
-        kind=kind,
-        witness=witness,
-        condition=condition,
+    return race_between(
+        search.kernel.name, search.launch, early.array, early.touch, late.touch, witness,
+        Status.CONDITIONAL if conditions else Status.PROVED, conditions, warp=warp,
+        remedy=words.remedy(not shown.same_block, warp, same, loop_carried=False),
         same_value=_same_value(early, late),
-        launch=launch,
     )  # fmt: skip
 
 
@@ -159,29 +137,25 @@ def _within_a_warp(search: Search, shown: Shown) -> bool:
     return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
 
 
-def _conditions(search: Search, shown: Shown) -> Iterator[str]:
-    """What of the inputs the race needs, for people."""
+def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
+    """What of the inputs the race needs."""
     flow = search.flow
     places = [x for p in (shown.first, shown.second) for x in flow.at(p.touch.site.range)]
     decide = frozenset[Source](source for x in places for source in x.address | x.guard)
     cells = {cell: v for cell, v in shown.asked().items() if cell[0] in flow.arrays_in(decide)}
     if cells:
-        yield messages.contents(cells)
+        yield Contents(tuple(cells.items()))
     elif shown.arrays:
-        yield _certain_values(shown.arrays & flow.arrays_in(decide) or shown.arrays)
+        arrays = sorted(shown.arrays & flow.arrays_in(decide) or shown.arrays, key=lambda a: a.id)
+        yield SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
     for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
-        yield f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
+        yield Branch(site.range.start.line, outcome)
     free = set(free_scalars(search.kernel, search.launch))
     addresses = frozenset[Source](source for x in places for source in x.address)
     if not shown.same_block and search.launch.grid is None:
-        yield "the grid has more than one block"
+        yield Needs.BLOCKS
     named = [p.name for p in search.kernel.params if p.name in free and p in addresses]
     if not named and not cells and not shown.choices:
         named = [p.name for p in search.kernel.params if p.name in free and p in decide]
     if named:
-        yield "for example " + " and ".join(f"`{n}` == {shown.arguments[n]}" for n in named)
-
-
-def _certain_values(arrays: Collection[Array]) -> str:
-    ordered = sorted(arrays, key=lambda array: array.id)
-    return messages.certain_values(list(dict.fromkeys(f"`{array.name}`" for array in ordered)))
+        yield Example(tuple((name, shown.arguments[name]) for name in named))

@@ -17,8 +17,9 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from attrs import define, field, frozen
 
+from cuda_lsp.ir.atomics import AtomicRow, updated
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
-from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Site, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.schedules.code import (
@@ -33,7 +34,7 @@ from cuda_lsp.static.schedules.code import (
     Wait,
 )
 from cuda_lsp.static.schedules.exact_values import Value
-from cuda_lsp.static.schedules.real_memory import Memory, updated
+from cuda_lsp.static.schedules.real_memory import Memory
 from cuda_lsp.static.solver.witness import Thread, memory_base
 
 MAX_STEPS = 1_500_000
@@ -275,7 +276,7 @@ class Schedule:
         else:
             old = memory.load(base, array, offset, i.type)
             operands = [operand(t) for operand in i.operands]
-            new = None if t.chosen else updated(i.op, old, operands, i.type)
+            new = None if t.chosen or i.atomic is None else _updated(i.atomic, old, operands, i.type)
             memory.store(base, offset, size, new)
             if i.slot is not None:
                 t.held[i.slot] = old
@@ -350,6 +351,13 @@ class Schedule:
         if t.thread.linear // size != first.thread.linear // size:
             return False
         return first.mask is None or bool(first.mask >> t.axes[Axis.LANE] & 1)
+
+
+def _updated(row: AtomicRow, old: Value, operands: Sequence[Value], type: Type) -> Value:
+    if not isinstance(type, Int):
+        return None
+    number, *numbers = (v if isinstance(v, int) else None for v in (old, *operands))
+    return updated(row, number, numbers, type)
 
 
 Standing = tuple[Thread, Mapping[Axis, int]]

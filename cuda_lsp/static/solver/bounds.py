@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cuda_lsp.model import Code, Finding, LaunchConfig, Site, Space, Status, Witness
-from cuda_lsp.static import messages
+from cuda_lsp.model import Code, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.condition import needed_condition
 from cuda_lsp.static.solver.query import Answer, Outcome, Query
 from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong
@@ -19,7 +20,7 @@ from cuda_lsp.static.symbolic.events import Access, Event, accesses
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 
-def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -> Iterator[Finding]:
+def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -> Iterator[Diagnosis]:
     """One finding per site whose index can leave its shared array."""
     from cuda_lsp.static.solver.report import argument_values, model_threads
     from cuda_lsp.static.symbolic.intervals import Relation
@@ -42,15 +43,14 @@ def out_of_bounds(query: Query, events: Sequence[Event], launch: LaunchConfig) -
         if start is None:
             continue
         seen.add(access.site)
-        condition = needed_condition(formula, query)
         values = {p.args[0]: arguments[p.args[0]] for p in query.parameters(formula)}
-        place = messages.subscript(access.array, start)
-        yield Finding(
+        place = words.subscript(access.array, start)
+        yield Diagnosis(
             Code.SHARED_OUT_OF_BOUNDS, Status.CONDITIONAL,
-            f"{messages.thread(thread.tid)} reaches {place}, outside its {size} bytes, when {condition}",
-            query.kernel.name, access.site, condition=condition, launch=launch,
+            f"{words.thread(thread.tid)} reaches {place}, outside its {size} bytes",
+            query.kernel.name, access.site, conditions=needed_condition(formula, query), launch=launch,
             witness=Witness(
-                (thread.tid, thread.tid), None, access.array.name, messages.element(access.array, start),
+                (thread.tid, thread.tid), None, access.array.name, words.element(access.array, start),
                 values, arguments,
             ),
         )  # fmt: skip

@@ -7,26 +7,26 @@ among bounds of one parameter the tightest wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from cuda_lsp.ir.program import Axis
+from cuda_lsp.static.findings.conditions import Compared, Conditions, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
 from cuda_lsp.static.symbolic.terms import Term
 
-_VAGUE = "certain values"
-
 MAX_ATOMS = 2
 MAX_QUERIES = 24
 
 
-def condition_of(p: Problem, facts: Term, query: Query) -> str | None:
-    """None: the race needs no parameter. Else the condition; "" is never returned."""
+def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
+    """Empty: the race needs no parameter."""
     formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
-    return needed_condition(formula, query) if query.parameters(formula) else None
+    return needed_condition(formula, query) if query.parameters(formula) else ()
 
 
-def needed_condition(formula: Term, query: Query) -> str:
+def needed_condition(formula: Term, query: Query) -> Conditions:
     """A condition on the parameters in ``formula`` without which it has no model."""
     parameters = sorted(query.parameters(formula), key=lambda part: part.args[0])
     asked = [0]
@@ -37,59 +37,50 @@ def needed_condition(formula: Term, query: Query) -> str:
             return False
         return query.satisfiable(t.and_(formula, t.not_(atom))) is False
 
-    texts: list[str] = []
+    found: list[Compared] = []
     for i, a in enumerate(parameters):
         for b in parameters[i + 1 :]:
-            for text, atom in _relations(a, b):
-                if needed(atom):
-                    texts.append(text)
-                    break
+            sign = next((sign for sign, atom in _relations(a, b) if needed(atom)), None)
+            if sign is not None:
+                found.append(Compared(a.args[0], sign, b.args[0]))
     for parameter in parameters:
-        if len(texts) < MAX_ATOMS and not any(f"`{parameter.args[0]}`" in text for text in texts):
-            texts += _bounds(parameter, formula, query, needed)
-    if texts:
-        return " and ".join(texts[:MAX_ATOMS])
-    names = " and ".join(f"`{x.args[0]}`" for x in parameters[:MAX_ATOMS])
-    return f"{names} {'takes' if len(parameters) == 1 else 'take'} {_VAGUE}"
-
-
-def is_vague(condition: str) -> bool:
-    """No comparison was found that the race needs."""
-    return condition.endswith(_VAGUE)
+        if len(found) < MAX_ATOMS and parameter.args[0] not in parameters_of(found):
+            found += _bounds(parameter, formula, query, needed)
+    if found:
+        return tuple(found[:MAX_ATOMS])
+    return (SomeValues(tuple(x.args[0] for x in parameters[:MAX_ATOMS])),)
 
 
 def _relations(a: Term, b: Term) -> list[tuple[str, Term]]:
-    x, y = f"`{a.args[0]}`", f"`{b.args[0]}`"
-    return [
-        (f"{x} == {y}", t.eq(a, b)),
-        (f"{x} < {y}", t.lt(a, b)),
-        (f"{x} > {y}", t.lt(b, a)),
-        (f"{x} != {y}", t.not_(t.eq(a, b))),
-    ]
+    return [("==", t.eq(a, b)), ("<", t.lt(a, b)), (">", t.lt(b, a)), ("!=", t.not_(t.eq(a, b)))]
 
 
-def _bounds(parameter: Term, formula: Term, query: Query, needed: Callable[[Term], bool]) -> list[str]:
-    name = f"`{parameter.args[0]}`"
+def _bounds(
+    parameter: Term, formula: Term, query: Query, needed: Callable[[Term], bool]
+) -> Iterator[Compared]:
     thresholds = _thresholds(formula, query)
-    for value in thresholds:
-        if needed(t.eq(parameter, t.const(value))):
-            return [f"{name} == {_spell(value, query)}"]
-        break  # equality with the smallest only: "== 0" is the common one
-    texts: list[str] = []
+
+    def compared(sign: str, value: int) -> Compared:
+        return Compared(parameter.args[0], sign, value, _extent(value, query))
+
+    if needed(t.eq(parameter, t.const(thresholds[0]))):  # of the smallest only: "== 0" is the common one
+        yield compared("==", thresholds[0])
+        return
+    bounded = False
     for value in sorted(thresholds, reverse=True):
         sign = ">" if needed(t.lt(t.const(value), parameter)) else ""
         if not sign and value > 1 and needed(t.le(t.const(value), parameter)):
             sign = ">="
         if sign:
-            texts.append(f"{name} {sign} {_spell(value, query)}")
+            yield compared(sign, value)
+            bounded = True
             break
-    for value in sorted(thresholds):
+    for value in thresholds:
         if needed(t.lt(parameter, t.const(value))):
-            texts.append(f"{name} < {_spell(value, query)}")
-            break
-    if not texts and needed(t.not_(t.eq(parameter, t.ZERO))):
-        texts.append(f"{name} != 0")
-    return texts
+            yield compared("<", value)
+            return
+    if not bounded and needed(t.not_(t.eq(parameter, t.ZERO))):
+        yield Compared(parameter.args[0], "!=", 0)
 
 
 def _thresholds(formula: Term, query: Query) -> list[int]:
@@ -105,9 +96,7 @@ def _thresholds(formula: Term, query: Query) -> list[int]:
     return sorted(found | set(constants[:3]))
 
 
-def _spell(value: int, query: Query) -> str:
-    for axis in (*BDIM, *GDIM):
-        term = query.where.axes[axis]
-        if term.is_const and term.value == value and value > 1:
-            return f"`{axis.value}` ({value})"
-    return str(value)
+def _extent(value: int, query: Query) -> Axis | None:
+    """The extent of the launch that the number is."""
+    known = ((axis, query.where.axes[axis]) for axis in (*BDIM, *GDIM))
+    return next((axis for axis, term in known if term.is_const and term.value == value > 1), None)

@@ -14,14 +14,15 @@ walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import define, field
 
 from cuda_lsp.ir.program import Array
 from cuda_lsp.model import Mode, Space
-from cuda_lsp.static import messages
 from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
 from cuda_lsp.static.solver.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
@@ -33,6 +34,8 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 from cuda_lsp.static.symbolic.walk import memory_name
 
 Met = tuple[ThreadAccess, ThreadAccess]
+Memory = Callable[[Array, int], int | None]
+"""The integer at a byte of an array when the kernel starts; None: nobody knows."""
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
 
@@ -42,23 +45,32 @@ _FILLS = (0, 1, -(1 << 20), 1 << 20)
 
 def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
-) -> tuple[Met | None, str | None, Cells]:
+) -> tuple[Met | None, Conditions | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     choices = (None, True, False) if _inputs_choose(p, query) else (None,)
     for fill, choice in itertools.product(_FILLS, choices):
         memory = _Contents(answer, query, fill)
-        try:
-            runs = [query.replay(thread, arguments, arrays, memory.at, choice) for thread in threads]
-        except (NeedsData, TooLong):
-            continue
-        met = collide(
-            (threads[0], runs[0]), (threads[1], runs[1]),
-            (p.pair.first.site, p.pair.second.site), query.where.warp_size,
-        )  # fmt: skip
-        if met is not None and _feasible(met, runs, memory, choice is not None):
-            return met, _told(met, memory) if _may_be_meant(p, query) else None, memory.cells()
+        with suppress(NeedsData, TooLong):
+            met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))
+            if met is not None and _feasible(met, runs, memory, choice is not None):
+                return met, _needed(met, memory) if _may_be_meant(p, query) else None, memory.cells()
     return None, None, ()
+
+
+def replayed(
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query,
+    memory: Memory = lambda array, offset: None,
+    choices: tuple[bool | None, bool | None] = (None, None),
+) -> tuple[Met | None, Sequence[Run]]:  # fmt: skip
+    """The collision of both threads (None: they miss one another), and their runs.
+
+    ``choices``: how conditions come out of which nobody knows, by thread. Raises ``NeedsData``, ``TooLong``.
+    """
+    first, second = p.pair.first, p.pair.second
+    arrays = frozenset((first.array, second.array))
+    a, b = (query.replay(x, arguments, arrays, memory, c) for x, c in zip(threads, choices, strict=True))
+    met = collide((threads[0], a), (threads[1], b), (first.site, second.site), query.where.warp_size)
+    return met, (a, b)
 
 
 def _inputs_choose(p: Problem, query: Query) -> bool:
@@ -70,13 +82,11 @@ def _inputs_choose(p: Problem, query: Query) -> bool:
     return bool(floats) and not shared and all(n.partition("@")[0] in contents for n in names - floats)
 
 
-def _told(met: Met, memory: _Contents) -> str:
+def _needed(met: Met, memory: _Contents) -> Conditions:
     """The contents of memory, and how conditions on floating-point data come out, as a condition."""
-    chosen = {access.chosen for access in met} - {None}
-    texts = [
-        f"the condition on line {c[0].range.start.line} is {'true' if c[1] else 'false'}" for c in chosen if c
-    ]
-    return " and ".join([*([memory.text()] if memory.asked else []), *sorted(texts)])
+    chosen = {access.chosen for access in met if access.chosen is not None}
+    told = sorted({(site.range.start.line, holds) for site, holds in chosen})
+    return (*([memory.condition()] if memory.asked else []), *(Branch(*branch) for branch in told))
 
 
 @define
@@ -104,10 +114,9 @@ class _Contents:
     def cells(self) -> Cells:
         return tuple((array.name, offset, value) for (array, offset), value in self.asked.items())
 
-    def text(self) -> str:
+    def condition(self) -> Contents:
         inputs = {cell: value for cell, value in self.asked.items() if cell[0] not in self.of_written}
-        shown = inputs or self.asked
-        return messages.contents(shown)
+        return Contents(tuple((inputs or self.asked).items()))
 
 
 def _feasible(met: Met, runs: Sequence[Run], memory: _Contents, chosen: bool) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 
+from cuda_lsp.static.findings.conditions import Unordered
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, shared_level
@@ -20,8 +21,8 @@ from cuda_lsp.static.symbolic.walk import memory_name
 MAX_PLACES = 6
 
 
-def order_of(p: Problem, facts: Term, query: Query) -> str | None:
-    """What keeps the two accesses apart: "`row` ascends"; None: that alone does not."""
+def order_of(p: Problem, facts: Term, query: Query) -> Unordered | None:
+    """The array that keeps the two accesses apart where it ascends; None: that alone does not."""
     formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
     names = {memory_name(array): array.name for array in query.kernel.arrays}
     places: dict[str, list[Term]] = defaultdict(list)
@@ -32,7 +33,7 @@ def order_of(p: Problem, facts: Term, query: Query) -> str | None:
         if 1 < len(found) <= MAX_PLACES:
             ascends = t.and_(*(_ascending(a, b) for a, b in itertools.permutations(found, 2)))
             if query.satisfiable(t.and_(formula, ascends)) is False:
-                return f"`{names[name]}` ascends"
+                return Unordered(names[name])
     return None
 
 

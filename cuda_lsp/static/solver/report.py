@@ -8,39 +8,24 @@ when it rests on data or on an over-approximation.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import Array, Axis, BarrierScope
-from cuda_lsp.model import (
-    Code,
-    Dim3,
-    Finding,
-    LaunchConfig,
-    Related,
-    Site,
-    Space,
-    Status,
-    Witness,
-)
-from cuda_lsp.static import messages
+from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
 from cuda_lsp.static.assumed import axes_of, unlike
-from cuda_lsp.static.solver.condition import condition_of, is_vague
-from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, with_contents
+from cuda_lsp.static.findings import conditions as c
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.solver.condition import condition_of
+from cuda_lsp.static.solver.contents import Cells, Met, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows import Pitch
-from cuda_lsp.static.solver.witness import (
-    NeedsData,
-    Run,
-    Thread,
-    ThreadAccess,
-    TooLong,
-    collide,
-    memory_base,
-)
+from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong, memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
@@ -49,52 +34,38 @@ from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
-TOO_LONG = "a loop too long to replay"
-_ARGUMENTS = "the arguments"
-
-
-def is_certain(finding: Finding) -> bool:
-    return finding.status in (Status.PROVED, Status.CONDITIONAL)
-
 
 def race_finding(
     p: Problem, facts: Term, answer: Answer, query: Query, launch: LaunchConfig | None
-) -> Finding | None:
-    """The finding for a model of the pair, or None when the model does not replay (spurious)."""
+) -> Diagnosis | None:
+    """The diagnosis for a model of the pair, or None when the model does not replay (spurious)."""
     values = answer.values or {}
     threads = model_threads(values, query, p.pair.relation)
     arguments = argument_values(query, values, launch)
-    doubt = data_dependence(p, query)
-    if query.summary.locks:
-        doubt = query.summary.locks
-    met: tuple[ThreadAccess, ThreadAccess] | None = None
-    data_condition: str | None = None
+    locks = query.summary.locks
+    doubt: Doubt | None = c.OnData(locks) if locks else data_dependence(p, query)
+    met: Met | None = None
+    data: Conditions | None = None
     cells: Cells = ()
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
     try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-        met = _meeting(p, threads, runs, query.where.warp_size)
+        met, _ = replayed(p, threads, arguments, query)
         if met is None and doubt is None:
             return None
     except NeedsData:
-        doubt = doubt or "what memory holds"
-        met, data_condition, cells = with_contents(p, threads, arguments, answer, query)
+        doubt = doubt or c.OnData("what memory holds")
+        met, data, cells = with_contents(p, threads, arguments, answer, query)
         if met is None:
-            met, data_condition = _meeting_by_choice(p, threads, arguments, arrays, query) or (None, None)
+            met, data = _meeting_by_choice(p, threads, arguments, query) or (None, None)
     except TooLong:
-        doubt = doubt or TOO_LONG
+        doubt = doubt or Open.REPLAY
     if memory_base(p.pair.first.array)[0] != memory_base(p.pair.second.array)[0]:
-        met, doubt = None, "two pointers that may overlap"
-    return _finding(p, facts, query, launch, threads, met, doubt, arguments, data_condition, cells)
+        met, doubt = None, Open.POINTERS
+    return _diagnosis(p, facts, query, launch, threads, met, doubt, arguments, data, cells)
 
 
 def _meeting_by_choice(
-    p: Problem,
-    threads: Sequence[Thread],
-    arguments: Mapping[str, int],
-    arrays: frozenset[Array],
-    query: Query,
-) -> tuple[tuple[ThreadAccess, ThreadAccess], str] | None:
+    p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query
+) -> tuple[Met, Conditions] | None:
     """The collision when a condition on data goes one way, and that condition.
 
     At addresses that are not data. Either one of the two accesses happens whatever the data are (then
@@ -104,41 +75,29 @@ def _meeting_by_choice(
     if p.pair.first.array.space is not Space.SHARED and not inputs:
         return None
     for choices in ((True, True), (False, False), (True, False), (False, True)):
-        try:
-            runs = [
-                query.replay(thread, arguments, arrays, choice=choice)
-                for thread, choice in zip(threads, choices, strict=True)
-            ]
-        except (NeedsData, TooLong):
-            continue
-        met = _meeting(p, threads, runs, query.where.warp_size)
-        chosen = [access.chosen for access in met if access.chosen is not None] if met is not None else []
-        if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
-            site, outcome = chosen[0]
-            return met, f"the condition on line {site.range.start.line} is {'true' if outcome else 'false'}"
+        with suppress(NeedsData, TooLong):
+            met, _ = replayed(p, threads, arguments, query, choices=choices)
+            chosen = [access.chosen for access in met or () if access.chosen is not None]
+            if met is not None and (len(chosen) == 1 or (inputs and len(set(chosen)) == 1)):
+                site, outcome = chosen[0]
+                return met, (c.Branch(site.range.start.line, outcome),)
     return None
-
-
-def _meeting(
-    p: Problem, threads: Sequence[Thread], runs: Sequence[Run], warp_size: int
-) -> tuple[ThreadAccess, ThreadAccess] | None:
-    a, b = (threads[0], runs[0]), (threads[1], runs[1])
-    return collide(a, b, (p.pair.first.site, p.pair.second.site), warp_size)
 
 
 def argument_values(query: Query, values: Mapping[Term, int], launch: LaunchConfig | None) -> dict[str, int]:
     """Scalar arguments of a model: what the launch fixes, what the model says, 0 where it is silent."""
-    free = {name: _symbol_value(name, values) for name in query.where.free}
+    by_name = _by_name(values)
+    free = {name: by_name.get(name, 0) for name in query.where.free}
     return {**free, **(launch.arguments if launch is not None else {})}
 
 
-def _symbol_value(name: str, values: Mapping[Term, int]) -> int:
-    return next((v for term, v in values.items() if term.op is Op.SYMBOL and term.args[0] == name), 0)
+def _by_name(values: Mapping[Term, int]) -> dict[str, int]:
+    return {term.args[0]: v for term, v in values.items() if term.op is Op.SYMBOL}
 
 
 def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) -> tuple[Thread, Thread]:
     """The two threads of a model as numbers; what the model leaves open is zero or one."""
-    by_name = {term.args[0]: v for term, v in values.items() if term.op is Op.SYMBOL}
+    by_name = _by_name(values)
 
     def number(axis: Axis, thread: int, default: int) -> int:
         term = query.where.axes[axis]
@@ -160,120 +119,104 @@ def model_threads(values: Mapping[Term, int], query: Query, relation: Relation) 
     return first, second
 
 
-def data_dependence(p: Problem, query: Query) -> str | None:
-    """What unknown value the pair's formula mentions, for people; None: none."""
+def data_dependence(p: Problem, query: Query) -> c.OnData | None:
+    """The unknown value that the pair's formula mentions."""
     for part in t.subterms(p.formula):
         if part.op not in (Op.APPLY, Op.TEST):
             continue
         name = base_name(part.args[0])
         if name in query.summary.facts:
             continue  # a loop's exit: defined
-        return query.summary.unknowns.get(name, "a value computed from data")
+        return c.OnData(query.summary.unknowns.get(name, "a value computed from data"))
     return None
 
 
-# ----------------------------------------------------------------------------------------- finding
+# --------------------------------------------------------------------------------------- diagnosis
 
 
-def _finding(
+def _diagnosis(
     p: Problem, facts: Term, query: Query, launch: LaunchConfig | None, threads: tuple[Thread, Thread],
-    met: tuple[ThreadAccess, ThreadAccess] | None, doubt: str | None, arguments: Mapping[str, int],
-    data_condition: str | None = None, cells: Cells = (),
-) -> Finding:  # fmt: skip
-    first, second = p.pair.first, p.pair.second
-    early, late, swapped = _text_order(first, second)
-    kind = conflicts.kind(early.mode, late.mode)
-    shown = (threads[1], threads[0]) if swapped else threads
-    condition = None
-    status = Status.POSSIBLE
-    if data_condition is not None and (order := order_of(p, facts, query)) is not None:
-        data_condition, doubt, cells = None, f"whether {order}", ()
-    if met is not None and data_condition is not None and not query.summary.locks:
+    met: Met | None, doubt: Doubt | None, arguments: Mapping[str, int], data: Conditions | None = None,
+    cells: Cells = (),
+) -> Diagnosis:  # fmt: skip
+    """``met``: the two accesses of the replay; ``data``: what of memory that needs, if it may be meant."""
+    early, late, swapped = _text_order(p.pair.first, p.pair.second)
+    if data is not None and (order := order_of(p, facts, query)) is not None:
+        data, doubt, cells = None, order, ()
+    status, conditions = Status.POSSIBLE, ()
+    meant = data is not None and not query.summary.locks
+    if met is not None and (meant or doubt is None or _happens_anyway(p, query, threads, arguments)):
         # Addresses that are products may meet only because the model chose the factors.
-        needed = None if is_linear(p.overlap) else condition_of(p, facts, query)
-        condition = data_condition if needed is None else f"{needed} and {data_condition}"
-        status = Status.CONDITIONAL
+        needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
-        if doubt is not None:
-            condition, status = None, Status.POSSIBLE
-    elif met is not None and (doubt is None or _replays_without_memory(p, query, threads, arguments)):
-        doubt = None
-        condition = condition_of(p, facts, query)
-        status = Status.PROVED if condition is None else Status.CONDITIONAL
-        doubt = _launch_doubt(p, facts, query, condition)
-        if doubt is not None:
-            condition, status = None, Status.POSSIBLE
-    witness = None
+        if doubt is None:
+            conditions = (*needed, *(data or ()))
+            status = Status.CONDITIONAL if meant or conditions else Status.PROVED
+    array, witness, warp = early.array, None, False
     if met is not None:
-        used = {n: v for n, v in arguments.items() if condition is not None and n in condition}
-        blocks = (shown[0].bid, shown[1].bid)
-        if blocks == ((0, 0, 0), (0, 0, 0)):  # any block
-            blocks = None
-        start = max(met[0].start, met[1].start)
-        index = messages.element(first.array, start)
+        array = p.pair.first.array
+        a, b = threads[::-1] if swapped else threads
         witness = Witness(
-            (shown[0].tid, shown[1].tid), blocks, first.array.name, index, used, arguments, cells
-        )
-    warp = met is not None and _within_a_warp_only(p, facts, query, threads)
-    code = Code.WARP_RACE if warp else _code(first)
-    return Finding(
-        code,
-        status,
-        _message(p, early, late, witness, warp, condition, doubt),
-        query.kernel.name,
-        late.site,
-        (Related(early.site, f"the other access: {messages.doing(early.mode, early.site)}"),),
-        kind=kind,
-        witness=witness,
-        condition=condition or None,
-        reason=doubt,
-        same_value=p.same_value,
-        launch=launch,
-    )
+            (a.tid, b.tid), None if a.bid == b.bid == (0, 0, 0) else (a.bid, b.bid),  # 0: any block
+            array.name, words.element(array, max(met[0].start, met[1].start)), {}, arguments, cells,
+        )  # fmt: skip
+        warp = _within_a_warp_only(p, facts, query, threads)
+    return race_between(
+        query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
+        remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+    )  # fmt: skip
 
 
-def unexcluded(p: Problem, facts: Term, query: Query, launch: LaunchConfig | None) -> Finding:
-    """The finding of a pair that only a condition which all threads of the block share may keep apart."""
+def _remedy(p: Problem, early: Access, late: Access, warp: bool) -> str:
+    if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
+        return words.UNFENCED
+    same = early.site.range == late.site.range
+    # A statement that reads what it writes names the write first: that is no later round.
+    again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    return words.remedy(not p.pair.relation.same_block, warp, same, again)
+
+
+def unexcluded(p: Problem, facts: Term, query: Query, launch: LaunchConfig | None) -> Diagnosis:
+    """Of a pair that only a condition which all threads of the block share may keep apart."""
     threads = model_threads({}, query, p.pair.relation)
-    return _finding(p, facts, query, launch, threads, None, "whether both are ever reached", {})
+    return _diagnosis(p, facts, query, launch, threads, None, Open.REACHED, {})
 
 
-def with_broken_rows(finding: Finding, pitch: Pitch) -> Finding:
-    """The finding of a pair whose columns leave their rows for every width: the arguments are no doubt."""
-    if finding.reason != _ARGUMENTS or finding.witness is None:
-        return finding
-    condition = f"a row of {' and '.join(pitch.names)} elements reaches into the next"
-    message = finding.message.replace(f" (depends on {_ARGUMENTS})", f", when {condition}")
-    return evolve(finding, status=Status.CONDITIONAL, reason=None, condition=condition, message=message)
+def with_broken_rows(found: Diagnosis, pitch: Pitch) -> Diagnosis:
+    """Of a pair whose columns leave their rows for every width: the arguments are no doubt."""
+    if found.doubt is not Open.ARGUMENTS or found.witness is None:
+        return found
+    return found.needing(c.Overreach(pitch.names))
 
 
-def _launch_doubt(p: Problem, facts: Term, query: Query, condition: str | None) -> str | None:
+def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> Doubt | None:
     """What of the launch or the arguments a race in global memory rests on, when that is only a guess.
 
     A grid that nobody knows may be exactly as large as the data; a parameter without a condition
     that can be said in words may be constrained by the host.
     """
     launch = query.where.launch
-    if launch is not None and launch.assumed and unlike(query.kernel, launch):
-        return "the launch, which is only assumed"
-    if condition is not None and (grain := grain_of(p, facts, query)) is not None:
-        return f"whether {grain}"
+    assumed = launch is not None and launch.assumed
+    if launch is not None and assumed and unlike(query.kernel, launch):
+        return Open.LAUNCH_ASSUMED
+    if needed and (grain := grain_of(p, facts, query)) is not None:
+        return grain
     if p.pair.first.array.space is not Space.GLOBAL:
         return None
-    if condition is not None and (is_vague(condition) or condition.endswith("< 0")):
-        return _ARGUMENTS if launch is None or not launch.assumed else "the launch and the arguments"
+    if needed and c.is_weak(needed):
+        return Open.LAUNCH_AND_ARGUMENTS if assumed else Open.ARGUMENTS
     if p.pair.relation.same_block:
         return None
-    if launch is not None and launch.assumed and not _mentions_blocks(p):
-        return "the number of blocks, which is only assumed"
+    if assumed and not _mentions_blocks(p):
+        return Open.BLOCKS_ASSUMED
     if launch is not None and launch.grid is not None:
         return None
     used = axes_of(query.kernel)
     most = (2 if i == 0 or BID[i] in used else 1 for i in range(3))
     small = t.and_(*(t.le(query.where.axes[axis], t.const(n)) for axis, n in zip(GDIM, most, strict=True)))
     if query.possible(p, t.and_(facts, small)):
-        return None if launch is None or not launch.assumed or condition is None else "the launch"
-    return "the number of blocks, which is not known"
+        return Open.LAUNCH if assumed and needed else None
+    return Open.BLOCKS_UNKNOWN
 
 
 def _mentions_blocks(p: Problem) -> bool:
@@ -281,18 +224,13 @@ def _mentions_blocks(p: Problem) -> bool:
     return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
 
 
-def _replays_without_memory(
-    p: Problem, query: Query, threads: tuple[Thread, Thread], arguments: Mapping[str, int]
+def _happens_anyway(
+    p: Problem, query: Query, threads: Sequence[Thread], arguments: Mapping[str, int]
 ) -> bool:
-    """The collision happens whatever memory holds."""
-    if query.summary.locks:
-        return False
-    arrays = frozenset((p.pair.first.array, p.pair.second.array))
-    try:
-        runs = [query.replay(thread, arguments, arrays) for thread in threads]
-    except (NeedsData, TooLong):
-        return False
-    return _meeting(p, threads, runs, query.where.warp_size) is not None
+    """The collision does, whatever memory holds."""
+    with suppress(NeedsData, TooLong):
+        return not query.summary.locks and replayed(p, threads, arguments, query)[0] is not None
+    return False
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
@@ -317,36 +255,10 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
     return second, first, True
 
 
-def _code(access: Access) -> Code:
-    return Code.GLOBAL_RACE if access.array.space is Space.GLOBAL else Code.SHARED_RACE
-
-
-def _message(
-    p: Problem, early: Access, late: Access, witness: Witness | None, warp: bool, condition: str | None,
-    doubt: str | None,
-) -> str:  # fmt: skip
-    kind = conflicts.kind(early.mode, late.mode)
-    actions = (messages.doing(late.mode, late.site), messages.doing(early.mode, early.site))
-    if witness is None:
-        return messages.possible_race(kind, early.array.name, actions, doubt or "data")
-    blocks = witness.blocks or (None, None)
-    who = (messages.thread(witness.threads[1], blocks[1]), messages.thread(witness.threads[0], blocks[0]))
-    same = early.site.range == late.site.range
-    # A statement that reads what it writes names the write first: that is no later round.
-    again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
-    remedy = messages.remedy(not p.pair.relation.same_block, warp, same, again)
-    if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
-        remedy = messages.UNFENCED
-    text = messages.race(kind, str(witness), who, actions, {}, remedy)
-    if condition:
-        text += f", when {condition}"
-    return text + (f" (depends on {doubt})" if doubt else "")
-
-
 # -------------------------------------------------------------------------------------- divergence
 
 
-def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Finding]:
+def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnosis]:
     """Barriers that two threads of one block disagree on."""
     relation = Relation()
     facts = related(query.where, relation)
@@ -366,7 +278,7 @@ def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Finding
             yield finding
 
 
-def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Level) -> Finding | None:
+def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Level) -> Diagnosis | None:
     from cuda_lsp.static.symbolic.encode import closure
 
     answer = query.solve(closure(formula, query.summary, shared))
@@ -376,28 +288,23 @@ def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Leve
     threads = model_threads(values, query, Relation())
     launch = query.where.launch
     arguments = argument_values(query, values, launch)
+    text = f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
     try:
         counts = [
             sum(b.scope is barrier.scope for b in query.replay(x, arguments, frozenset()).barriers)
             for x in threads
         ]
     except (NeedsData, TooLong):
-        return Finding(
+        return Diagnosis(
             Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
-            f"threads of one block may disagree on reaching {_barrier_text(barrier)}", query.kernel.name,
-            barrier.site, reason="a condition computed from data", launch=launch,
+            f"threads of one block may disagree on reaching {text}", query.kernel.name, barrier.site,
+            doubt=c.OnData("a condition computed from data"), launch=launch,
         )  # fmt: skip
     if counts[0] == counts[1]:
         return None
-    fixed = not query.parameters(formula)
-    a, b = (messages.thread(x.tid) for x in threads)
-    return Finding(
-        Code.BARRIER_DIVERGENCE, Status.PROVED if fixed else Status.CONDITIONAL,
-        f"{a} reaches {_barrier_text(barrier)} and {b} of the same block does not",
-        query.kernel.name, barrier.site,
-        condition=None if fixed else "the condition differs between threads", launch=launch,
+    a, b = (words.thread(x.tid) for x in threads)
+    found = Diagnosis(
+        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {b} of the same block does not",
+        query.kernel.name, barrier.site, launch=launch,
     )  # fmt: skip
-
-
-def _barrier_text(barrier: BarrierEvent) -> str:
-    return f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
+    return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found

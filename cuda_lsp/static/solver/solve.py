@@ -16,10 +16,12 @@ from threading import Lock
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, Finding, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
+from cuda_lsp.model import Code, GpuModel, LaunchConfig, Mode, SourceRange, Space, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.bounds import out_of_bounds
@@ -99,7 +101,7 @@ class SolverResult:
 
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnosis, ...] = ()
     stats: Stats = field(factory=Stats)
     every_launch: bool = False
     assumptions: tuple[str, ...] = ()
@@ -110,9 +112,9 @@ class SolverResult:
 class _Attempt:
     """One pass over a kernel under one setting."""
 
-    findings: dict[Sites, Finding] = field(factory=dict[Sites, Finding])
+    findings: dict[Sites, Diagnosis] = field(factory=dict[Sites, Diagnosis])
     doubts: dict[Sites, str] = field(factory=dict[Sites, str])
-    others: list[Finding] = field(factory=list[Finding])
+    others: list[Diagnosis] = field(factory=list[Diagnosis])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
     mixed: bool = False  # threads may wait at different barriers
@@ -141,7 +143,7 @@ class _Attempt:
 
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict and, when undecided, why."""
-        if any(solve_report.is_certain(f) for f in self.findings.values()):
+        if any(f.certain for f in self.findings.values()):
             return Verdict.RACY, (*self.reasons, *self._doubts_told())
         if self.decided:
             return Verdict.RACE_FREE, ()
@@ -186,7 +188,7 @@ def _run_what_is_open(
     kernel: ir.Kernel, launch: LaunchConfig, gpu: GpuModel, attempt: _Attempt, deadline: float
 ) -> None:
     """Pairs that a real schedule shows to race, of those that are not decided, become certain."""
-    unsure = [s for s, f in attempt.findings.items() if not solve_report.is_certain(f)]
+    unsure = [s for s, f in attempt.findings.items() if not f.certain]
     for sites, finding in races_by_running(kernel, launch, gpu, [*attempt.doubts, *unsure], deadline).items():
         attempt.doubts.pop(sites, None)
         attempt.findings[sites] = finding
@@ -199,7 +201,7 @@ def _settle_launch(
     parametric = _attempt(kernel, launch, gpu, budget, deadline, stats, 0)
     least = min(work.now() + _RUNNING * budget.kernel, deadline + _RUNNING * budget.kernel)
     _run_what_is_open(kernel, launch, gpu, parametric, max(deadline, least))
-    certain = {s for s, f in parametric.findings.items() if solve_report.is_certain(f)}
+    certain = {s for s, f in parametric.findings.items() if f.certain}
     if not parametric.doubts and len(certain) == len(parametric.findings):
         return parametric
     unrolled = _attempt(kernel, launch, gpu, budget, deadline, stats, UNROLL)
@@ -211,7 +213,7 @@ def _settle_launch(
         return parametric
     for sites in certain:
         again = unrolled.findings.get(sites)
-        if again is None or not solve_report.is_certain(again):
+        if again is None or not again.certain:
             unrolled.findings[sites] = parametric.findings[sites]
         unrolled.doubts.pop(sites, None)
     return unrolled
@@ -503,7 +505,7 @@ def _decide(
     """``meets``: the two accesses do meet wherever both are reached."""
     sites = _sites(p.pair)
     known = attempt.findings.get(sites)
-    if known is not None and solve_report.is_certain(known) and not known.same_value:
+    if known is not None and known.certain and not known.same_value:
         return
     finding = _race_for_every_pitch(p, facts, query, launch)
     if finding is not None:
@@ -523,7 +525,7 @@ def _decide(
             attempt.doubts[sites] = _doubt(p, "the solver ran out of time")
         return
     finding = solve_report.race_finding(p, facts, answer, query, launch)
-    if finding is None or finding.reason == solve_report.TOO_LONG:
+    if finding is None or finding.doubt is Open.REPLAY:
         finding = _in_early_rounds(p, facts, query, launch) or finding
     if finding is not None and broken is not None:
         finding = solve_report.with_broken_rows(finding, broken)
@@ -570,16 +572,16 @@ def _is_of_one_thread(part: Term) -> bool:
     return part.op in (Op.SYMBOL, Op.APPLY, Op.TEST) and part.args[0] != base_name(part.args[0])
 
 
-def _race_for_every_pitch(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Finding | None:
+def _race_for_every_pitch(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Diagnosis | None:
     """The certain race of two threads that meet however wide rows are: they meet in one row."""
     for within, answer in _meetings(p, facts, query):
         finding = solve_report.race_finding(within, facts, answer, query, launch)
-        if finding is not None and solve_report.is_certain(finding):
+        if finding is not None and finding.certain:
             return finding
     return None
 
 
-def _in_early_rounds(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Finding | None:
+def _in_early_rounds(p: Problem, facts: Term, query: Query, launch: LaunchConfig) -> Diagnosis | None:
     """The certain race of a model with positive sizes whose loops run a few rounds, which can be replayed."""
     counters = [
         part for part in t.subterms(p.formula)
@@ -592,7 +594,7 @@ def _in_early_rounds(p: Problem, facts: Term, query: Query, launch: LaunchConfig
     if answer.outcome is not Outcome.MODEL:
         return None
     finding = solve_report.race_finding(early, facts, answer, query, launch)
-    return finding if finding is not None and solve_report.is_certain(finding) else None
+    return finding if finding is not None and finding.certain else None
 
 
 def _positive(formula: Term, query: Query) -> Term:

@@ -419,18 +419,16 @@ class _Machine:
         if isinstance(a, Place) and isinstance(b, Place):
             if a.array is not b.array:
                 return None
-            return ops.BINARY[e.op].python(a.offset, b.offset, INT64)
+            return ops.BINARY[e.op].exact(a.offset, b.offset, INT64)
         if not isinstance(a, int) or not isinstance(b, int) or not isinstance(e.left.type, Int):
             return None
-        return ops.BINARY[e.op].python(a, b, e.left.type)
+        return ops.BINARY[e.op].exact(a, b, e.left.type)
 
     def _intrinsic(self, e: ir.Intrinsic) -> Value:
         values = [self.value(operand) for operand in e.operands]
         known = [v for v in values if isinstance(v, int)]
         if len(known) != len(values) or not e.operands or not isinstance(e.operands[0].type, Int):
             return None
-        if e.name in ("min", "umin", "max", "umax"):
-            return (min if "min" in e.name else max)(known)
         function = ops.INTRINSICS.get(e.name)
         return function(tuple(known), e.operands[0].type) if function is not None else None
 

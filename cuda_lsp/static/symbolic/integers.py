@@ -70,7 +70,7 @@ def floor_mod(a: Term, divisor: int) -> Term:
 
 def divide(a: Term, b: Term) -> Term:
     """C's truncating quotient."""
-    if a.is_const and b.is_const:
+    if a.is_const and b.is_const and b.value:
         return const(BINARY[BinaryOp.DIV].python(a.value, b.value, INT64))
     if b.is_const and b.value > 0 and a.lo >= 0:
         return floor_div(a, b.value)
@@ -85,7 +85,7 @@ def divide(a: Term, b: Term) -> Term:
 
 def remainder(a: Term, b: Term) -> Term:
     """C's remainder, with the sign of ``a``."""
-    if a.is_const and b.is_const:
+    if a.is_const and b.is_const and b.value:
         return const(BINARY[BinaryOp.REM].python(a.value, b.value, INT64))
     if b.is_const and b.value > 0 and a.lo >= 0:
         return floor_mod(a, b.value)

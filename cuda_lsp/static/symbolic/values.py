@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
+from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
     AddressOf,
@@ -186,13 +187,6 @@ def _into_signed(raw: Term, type: Int) -> Term:
 
 
 # ------------------------------------------------------------------------------------- evaluation
-
-_EXCHANGES = ("shfl", "_any", "_all", "ballot", "match", "activemask", "vote", "reduce_", "syncthreads")
-_VOLATILE = ("clock", "nanosleep", "globaltimer", "activemask", "curand", "rand")
-
-
-def is_lane_exchange(name: str) -> bool:
-    return any(word in name for word in _EXCHANGES)
 
 
 @frozen(eq=False)
@@ -410,11 +404,8 @@ class Evaluator:
         known = self.exchanged(e)
         if known is not None:
             return known
-        if is_lane_exchange(name) or any(word in name for word in _VOLATILE):
-            uniform = "syncthreads" in name
-            warp = any(word in name for word in ("ballot", "_any", "_all", "reduce_"))
-            level = Level.BLOCK if uniform else Level.WARP if warp else Level.THREAD
-            return self.fresh(f"the result of `{name}`", level, e.type)
+        if name in EXCHANGES:
+            return self.fresh(f"the result of `{name}`", _LEVELS[EXCHANGES[name].reach], e.type)
         operands = tuple(self.value(operand) for operand in e.operands)
         terms = tuple(self._address(o) if isinstance(o, PointerValue) else o for o in operands)
         if not isinstance(e.type, Int) or not all(isinstance(o.type, Int) for o in e.operands):
@@ -427,8 +418,6 @@ def _integer_intrinsic(name: str, e: Intrinsic, operands: tuple[Term, ...]) -> T
     if name in ("abs", "labs", "llabs"):
         (a,) = operands
         return a if a.lo >= 0 else t.ite(t.le(t.ZERO, a), a, t.scale(a, -1))
-    if name in ("min", "umin", "max", "umax"):
-        return (t.minimum if "min" in name else t.maximum)(*operands)
     if name in ("__mul24", "__umul24"):
         return t.mul(*operands)  # assumed: both factors fit 24 bits
     if name in INTRINSICS:
@@ -447,6 +436,7 @@ def _compare_data(op: BinaryOp, a: Term, b: Term) -> Term:
     return t.test(f"float{op.value}", Level.GRID, (a, b))
 
 
+_LEVELS = {Reach.LANE: Level.THREAD, Reach.WARP: Level.WARP, Reach.BLOCK: Level.BLOCK}
 _COMPARISONS: Mapping[BinaryOp, Callable[[Term, Term], Term]] = {
     BinaryOp.LT: t.lt,
     BinaryOp.LE: t.le,

@@ -16,6 +16,7 @@ from attrs import define, evolve, field
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir import walk
+from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64, Int, Pointer, Type
 from cuda_lsp.model import Mode, Scope, Site, Space
@@ -429,18 +430,18 @@ class Walker:
                 evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
             ]
         in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
-        if self.fenced and in_global and s.op not in ("load", "store"):
+        if self.fenced and in_global and s.row.reads and s.row.writes:
             self.events.append(TicketEvent())
-        if s.op in ("cas", "exch") and self.iterators and not self.held:
+        if s.row.swaps and self.iterators and not self.held:
             self.locks = self.locks or WAITING
         before = self._cells(places)
-        if s.op != "load":
+        if s.row.writes:
             self.overwrite(places, s.type.size)
         step = self._raises_by(s)
         if step is None:
             self.unsteady.update(x.array for x in places.targets if isinstance(x.array, Array))
         number = self._number_drawn(s, places, step) if s.var is not None else None
-        if s.op != "load" and step is not None:
+        if s.row.writes and step is not None:
             for array, cells in before:
                 offset = places.targets[0].offset
                 number = memory_cells.raised(self, array, offset, s.type.size, step, number, cells)
@@ -465,15 +466,15 @@ class Walker:
 
     def _raises_by(self, s: ir.Atomic) -> Term | None:
         """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""
-        if s.op == "load":
+        if not s.row.writes:
             return t.ZERO
         operand = self.evaluator().value(s.operands[0]) if s.operands else None
         if not isinstance(operand, Term):
             return None
-        if s.op == "inc":
+        if s.op is AtomicOp.INC:
             return t.ONE if operand.is_const and operand.value in (-1, _ALL_ONES) else None
         most = (1 << (8 * s.type.size - 1)) - 1  # beyond it, it lowers the counter
-        return operand if s.op == "add" and operand.lo >= 0 and operand.hi <= most else None
+        return operand if s.op is AtomicOp.ADD and operand.lo >= 0 and operand.hi <= most else None
 
     def _copy(self, s: ir.Copy) -> None:
         size = self.evaluator().integer(s.size)

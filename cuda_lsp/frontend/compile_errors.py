@@ -1,0 +1,54 @@
+"""What clang complained of inside a kernel or inside what it calls.
+
+clang's words are the only thing by which libclang tells its complaints apart: they are read here, once.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum, auto
+
+from attrs import frozen
+
+from cuda_lsp.model import SourceRange
+
+_FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
+_MISSING = re.compile(r"'([^'\n]+)' file not found")
+
+
+class Complaint(Enum):
+    """What kind of thing clang minds."""
+
+    FORGIVEN = auto()
+    """nvcc takes it, and clang reads on as if the word that it misses were there."""
+    LAUNCH_ON_DEVICE = auto()
+    """A kernel launches a kernel, which nvcc takes."""
+    OTHER = auto()
+
+
+def complaint(message: str) -> Complaint:
+    """The kind of one of clang's errors."""
+    if _FORGIVEN.match(message):
+        return Complaint.FORGIVEN
+    if message.startswith("reference to __global__ function"):
+        return Complaint.LAUNCH_ON_DEVICE
+    return Complaint.OTHER
+
+
+def missing_header(message: str) -> str | None:
+    """The header that an error says was not found, as it was written; None: it says something else."""
+    found = _MISSING.search(message)
+    return found[1] if found else None
+
+
+@frozen
+class CompileError:
+    """An error at a place that matters to a kernel; ``message`` as clang words it."""
+
+    range: SourceRange
+    message: str
+
+    @property
+    def complaint(self) -> Complaint:
+        """What kind of thing clang minds there."""
+        return complaint(self.message)

@@ -1,0 +1,141 @@
+"""Host code as it is searched: no comments, no strings, and never two characters of white space in a row.
+
+What may stand between two words is then ``\\s?``, never ``\\s*``. So no pattern has many ways to share out a
+long stretch of spaces between its parts, and a comment of four hundred characters is such a stretch.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from functools import cached_property
+
+from cuda_lsp.frontend.blanked import blanked
+
+_RUN = re.compile(r"\s\s+")
+_FOR = re.compile(r"\bfor\s?\(")
+_BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}
+FURTHEST = 5000
+"""Characters between two parentheses, or the two ends of a configuration, that belong together."""
+
+
+class HostText:
+    """The text of one file. Offsets are those of ``plain``, where nothing else is said."""
+
+    def __init__(self, text: str) -> None:
+        plain = blanked(text)
+        pieces: list[str] = []
+        self._ends: list[int] = []  # of the runs, in the text
+        self._after: list[int] = []  # … in ``plain``
+        done = length = 0
+        for run in _RUN.finditer(plain):
+            pieces += plain[done : run.start()], "\n" if "\n" in run[0] else " "
+            length += run.start() - done + 1
+            done = run.end()
+            self._ends.append(done)
+            self._after.append(length)
+        pieces.append(plain[done:])
+        self.text = text
+        self.plain = "".join(pieces)
+
+    def original(self, offset: int) -> int:
+        """Where a character of ``plain`` that is no white space stands in the text."""
+        run = bisect_right(self._after, offset) - 1
+        return offset if run < 0 else offset - self._after[run] + self._ends[run]
+
+    def reduced(self, offset: int) -> int:
+        """Where a character of the text that is no white space stands in ``plain``."""
+        run = bisect_right(self._ends, offset) - 1
+        return offset if run < 0 else offset - self._ends[run] + self._after[run]
+
+    @cached_property
+    def parentheses(self) -> Mapping[int, int]:
+        """Where each ``(`` is closed."""
+        return closings(self.plain, "()")
+
+    def closing(self, opening: int) -> int:
+        """Where the parenthesis at ``opening`` is closed; -1 when that is far or nowhere."""
+        found = self.parentheses.get(opening, -1)
+        return found if found - opening < FURTHEST else -1
+
+    @cached_property
+    def braces(self) -> Braces:
+        """The blocks of the text."""
+        return Braces(self.plain)
+
+
+def closings(plain: str, pair: str) -> dict[int, int]:
+    """Where each opening bracket is closed; those that nothing closes are left out."""
+    found: dict[int, int] = {}
+    stack: list[int] = []
+    opening = pair[0]
+    for match in _BRACKET[pair].finditer(plain):
+        if match[0] == opening:
+            stack.append(match.start())
+        elif stack:
+            found[stack.pop()] = match.start()
+    return found
+
+
+class Braces:
+    """The brace pairs around positions, which delimit scopes."""
+
+    def __init__(self, plain: str) -> None:
+        self._plain = plain
+        self._braces = [match.start() for match in _BRACKET["{}"].finditer(plain)]
+        self._semicolons = [match.start() for match in re.finditer(";", plain)]
+        self.closing: dict[int, int] = {}
+        self._innermost: list[int] = []  # after each brace: the open brace around what follows, -1 for none
+        stack: list[int] = []
+        for position in self._braces:
+            if plain[position] == "{":
+                stack.append(position)
+            elif stack:
+                self.closing[stack.pop()] = position
+            self._innermost.append(stack[-1] if stack else -1)
+
+    def begin(self, position: int) -> int:
+        """The open brace around a position; -1 for none."""
+        index = bisect_right(self._braces, position) - 1
+        return self._innermost[index] if index >= 0 else -1
+
+    def end(self, position: int) -> int:
+        """Where the block around a position ends; the text's end outside of all."""
+        return self.closing.get(self.begin(position), len(self._plain))
+
+    def parameter_end(self, position: int) -> int:
+        """A parameter lives to the end of the body that follows it; one of a prototype lives nowhere."""
+        index = bisect_right(self._braces, position)
+        if index >= len(self._braces) or self._plain[self._braces[index]] != "{":
+            return position
+        opening = self._braces[index]
+        ended = bisect_left(self._semicolons, position)
+        if ended < len(self._semicolons) and self._semicolons[ended] < opening:
+            return self._closing_of_for(position, opening)
+        return self.closing.get(opening, len(self._plain))
+
+    def _closing_of_for(self, position: int, opening: int) -> int:
+        before = self._plain[max(0, position - 80) : position + 1]
+        head = before[max(before.rfind(c) for c in ";{}") + 1 :]
+        if not _FOR.search(head):
+            return position
+        return self.closing.get(opening, len(self._plain))
+
+
+def by_name(pattern: re.Pattern[str], plain: str) -> dict[str, list[re.Match[str]]]:
+    """The matches of a pattern whose first group is a name, in order."""
+    found: dict[str, list[re.Match[str]]] = {}
+    for match in pattern.finditer(plain):
+        found.setdefault(match[1], []).append(match)
+    return found
+
+
+def start_of(match: re.Match[str]) -> int:
+    """Where a match begins (to search for one by place)."""
+    return match.start()
+
+
+def end_of(match: re.Match[str]) -> int:
+    """Where a match ends."""
+    return match.end()

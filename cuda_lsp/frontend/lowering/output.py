@@ -1,0 +1,174 @@
+"""What lowering one kernel has made so far: statements, variables, arrays, and where it is in the source.
+
+``Untranslatable`` and ``Restart`` are how lowering gives up: a statement, or everything made so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
+from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.frontend.tree import Ast, Node
+from cuda_lsp.ir.ops import INTRINSICS
+from cuda_lsp.ir.program import (
+    AddressOf,
+    Array,
+    Axis,
+    Builtin,
+    Const,
+    Expr,
+    Incomplete,
+    Intrinsic,
+    Stmt,
+    Unknown,
+    Var,
+)
+from cuda_lsp.ir.types import Type
+from cuda_lsp.ir.walk import operands
+from cuda_lsp.model import Site, SourceRange, Space
+
+_OF_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+"""What differs between the threads of a block."""
+
+
+class Restart(Exception):
+    """An optimistic assumption failed for declaration ``key``: it needs ``memory`` or is assigned."""
+
+    def __init__(self, key: int, memory: bool) -> None:
+        self.key, self.memory = key, memory
+
+
+class Untranslatable(Exception):
+    """A construct that the lowering does not cover; becomes an ``Incomplete`` at its statement."""
+
+    def __init__(self, construct: str, reason: str, node: Node | None = None) -> None:
+        super().__init__(construct)
+        self.construct, self.reason, self.node = construct, reason, node
+
+
+class Frame:
+    """One function being inlined: where ``return`` goes, what ``this`` is."""
+
+    def __init__(self, label: int, result: Place | None, this: Place | None) -> None:
+        self.label = label
+        self.result = result
+        self.this = this
+        self.returned: Place | Value | None = None  # of a single return in tail position
+        self.tails: set[tuple[int, int]] = set()  # returns after which the function ends anyway
+        self.by_reference = False
+        self.left = False
+        self.labels: dict[str, int] = {}
+        self.breaks: list[int] = []
+        self.continues: list[int] = []
+        self.depths: dict[int, int] = {}  # of scopes, where the loop or switch of a label began
+        self.scopes: list[list[Place]] = []  # objects to end with each scope that is open
+
+
+class Output:
+    """The kernel program as far as it is made; ``ast`` is what it is made from."""
+
+    def __init__(self, ast: Ast, home: SourceRange) -> None:
+        self.ast = ast
+        self.home = home  # the kernel's extent: where what no expression says happens
+        self.out: list[Stmt] = []
+        self.arrays: dict[int | str, Array] = {}  # by declaration, or by what they were made for
+        self.calls: tuple[SourceRange, ...] = ()  # that are being inlined, outermost first
+        self.frames: list[Frame] = [Frame(0, None, None)]
+        self.static_shared = 0  # bytes
+        self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
+        self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.late_parameters: list[Var] = []  # fields that only their use told of
+        self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
+        self._ids = 0
+
+    # -------------------------------------------------------------------------------- building
+
+    def fresh(self) -> int:
+        """An identity that nothing of the program has yet."""
+        self._ids += 1
+        return self._ids
+
+    def var(self, name: str, type: Type) -> Var:
+        """A new variable; one without a name is a temporary, set once."""
+        return Var(name, type, self.fresh())
+
+    def emit(self, statement: Stmt) -> None:
+        """Append a statement to the innermost list that is open."""
+        self.out.append(statement)
+
+    @contextmanager
+    def nested(self) -> Generator[list[Stmt]]:
+        """Statements emitted inside go to the list yielded."""
+        outer, self.out = self.out, []
+        try:
+            yield self.out
+        finally:
+            self.out = outer
+
+    @property
+    def frame(self) -> Frame:
+        """The function whose statements are being lowered."""
+        return self.frames[-1]
+
+    def site(self, node: Node) -> Site:
+        """Where a node stands, and through which calls it was reached."""
+        return Site(self.ast.extent(node)[0], self.ast.text(node), self.calls)
+
+    def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
+        """A value that is not expressed; uniform when everything it is computed from is."""
+        uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
+        loaded = any(self.loaded(value) for value in inputs)
+        return Unknown(reason, type, self.fresh(), uniform, loaded)
+
+    def loaded(self, value: Value) -> bool:
+        """Whether data from memory is part of a value that is not expressed."""
+        if isinstance(value, Unknown):
+            return value.loaded
+        return is_expr(value) and any(map(self.loaded, operands(value)))
+
+    def uniform(self, value: Value) -> bool:
+        """Whether a value is evidently the same in every thread of a block."""
+        if isinstance(value, Const | AddressOf):
+            return True
+        if isinstance(value, Unknown):
+            return value.uniform
+        if isinstance(value, Builtin):
+            return value.axis not in _OF_THREADS
+        if isinstance(value, Var):
+            return value.id in self.parameters
+        if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer
+            return False
+        return is_expr(value) and all(map(self.uniform, operands(value)))
+
+    def incomplete(
+        self,
+        construct: str,
+        reason: str,
+        node: Node,
+        pointers: Sequence[Expr] = (),
+        synchronises: bool = False,
+        harmless: bool = False,
+    ) -> None:
+        """Say that a construct is not followed; ``pointers``: what it may read and write."""
+        self.emit(Incomplete(construct, reason, self.site(node), tuple(pointers), synchronises, harmless))
+
+    def array(self, key: int | str, name: str, space: Space, info: TypeInfo, **more: object) -> Array:
+        """The memory object of a declaration (one per key)."""
+        known = self.arrays.get(key)
+        if known is None:
+            element, shape = info.element()
+            known = Array(
+                name,
+                space,
+                element.ir,
+                shape if info.kind == "array" else (1,),
+                self.fresh(),
+                volatile=info.volatile or element.volatile,
+                size=info.size or None,
+                **more,  # type: ignore[arg-type]
+            )
+            self.arrays[key] = known
+        return known

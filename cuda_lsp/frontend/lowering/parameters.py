@@ -1,0 +1,61 @@
+"""Where one parameter of a kernel is: a variable, an array behind a pointer, or one place a field."""
+
+from __future__ import annotations
+
+from cuda_lsp.frontend.lowering.output import Output
+from cuda_lsp.frontend.lowering.places import (
+    DataPlace,
+    MemoryPlace,
+    Place,
+    RecordPlace,
+    StaticPlace,
+    VarPlace,
+)
+from cuda_lsp.frontend.lowering.types import Field, TypeInfo
+from cuda_lsp.ir.program import AddressOf, Array, Var
+from cuda_lsp.ir.types import Pointer
+from cuda_lsp.model import Space
+
+
+def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var], owner: int) -> Place:
+    """Where a parameter, or a field of one, is; the variables that hold its scalars are put in ``found``."""
+    if info.kind == "record" and info.scalar_replaceable():
+        fields = {
+            f.key: place_of_parameter(low, f"{name}.{f.name}", f.type, found, owner) for f in info.fields
+        }
+        record = RecordPlace(info, fields, owner)
+        record.source = record
+        low.record_names[id(record)] = name
+        return record
+    if not info.scalar:
+        array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
+        return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
+    var = low.var(name, info.ir)
+    low.parameters.add(var.id)
+    found.append(var)
+    if info.is_pointer:
+        return StaticPlace(info, AddressOf(_pointee(low, name, info, var), info.ir), owner)
+    if info.is_float:
+        return DataPlace(info, owner, uniform=True, constant=True)
+    return VarPlace(info, var, owner, constant=True)
+
+
+def hidden_field(low: Output, record: RecordPlace, field: Field) -> Place:
+    """A field of a parameter's base class that libclang does not tell of (implicit instantiations)."""
+    name = f"{low.record_names[id(record)]}.{field.name}"
+    return place_of_parameter(low, name, field.type, low.late_parameters, record.owner)
+
+
+def _pointee(low: Output, name: str, info: TypeInfo, var: Var) -> Array:
+    target = info.target or info
+    element, _ = target.element()
+    array = low.array(
+        f"parameter {name}",
+        name,
+        Space.GLOBAL,
+        TypeInfo("array", "", element.ir, 0, target=target, count=None, volatile=target.volatile),
+        param=var,
+    )
+    if target.const and info.restrict:
+        low.readonly.add(array.id)
+    return array

@@ -1,0 +1,199 @@
+"""What a file is read with that nobody told: headers found by name, well-known names, switches, includers.
+
+Every guess is tried in its turn and kept only where more of the kernels is understood with it; what is kept
+is told. Made when a file is opened, never while typing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings.conventions import (
+    NO_CONVENTIONS,
+    Conventions,
+    conventions_of,
+    switches_of,
+)
+from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
+from cuda_lsp.frontend.surroundings.included import included_texts
+from cuda_lsp.model import SourceRange, ToolError
+
+_MAX_HEADER_ROUNDS = 4
+_NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile_commands.json"
+
+
+@frozen
+class Guessed:
+    """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for.
+
+    ``preludes``: what including files say first, outermost first; ``tailed``: and what they say behind.
+    """
+
+    folders: tuple[str, ...] = ()
+    conventions: Conventions = NO_CONVENTIONS
+    switches: tuple[str, ...] = ()
+    preludes: tuple[Prelude, ...] = ()
+    tailed: bool = False
+
+    def flags(self, path: Path) -> tuple[str, ...]:
+        """The compiler's flags behind those of the file ``path``."""
+        forced = [self.conventions.header(path)] if self.conventions.text else []
+        forced += [str(prelude.path) for prelude in self.preludes]
+        return (
+            *(f"-I{folder}" for folder in self.folders),
+            *(f"-D{name}=1" for name in self.switches),
+            *(word for header in forced for word in ("-include", header)),
+        )
+
+    def buffers(self, path: Path) -> list[tuple[str, str]]:
+        """(name, text) of the headers that ``flags`` names and no folder holds."""
+        found = [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
+        return found + [(str(prelude.path), prelude.text) for prelude in self.preludes]
+
+    def behind(self) -> str:
+        """What stands behind the file's text: the ends of the scopes that the preludes left open."""
+        tails = (f"\n{p.tail}" if self.tailed else "}" * p.open_braces for p in reversed(self.preludes))
+        return "".join(tails)
+
+    def told(self, where: SourceRange) -> list[ToolError]:
+        """What the user should know of it, at the file's first ``#include``."""
+        told: list[ToolError] = []
+        if self.folders:
+            found = f"some headers were found by their names only, in {_listed(self.folders)}"
+            told.append(ToolError(f"{found}: {_NOT_SO}", where))
+        if self.conventions.names:
+            names = _listed(self.conventions.names)
+            told.append(ToolError(f"nothing declares {names}: taken as in the frameworks; {_NOT_SO}", where))
+        if self.switches:
+            told.append(ToolError(f"read as if {_listed(self.switches)} were defined: {_NOT_SO}", where))
+        return told
+
+
+@frozen
+class Understanding:
+    """How much of a file a reading makes sense of.
+
+    ``unread``: kernels that clang does not see. ``errors``: that concern kernels, wherever they stand, those
+    ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
+    """
+
+    unread: int
+    errors: int
+    here: int
+    dependent: int
+    kernels: frozenset[str]
+
+    @property
+    def broken(self) -> int:
+        """What is not understood; 0: all is."""
+        return self.errors + self.dependent + self.unread
+
+    def more_than(self, before: Understanding) -> bool:
+        """Whether it is the better one (of absent headers there are no errors) and no kernel is lost."""
+        own, others = ((u.unread, u.here + u.dependent) for u in (self, before))
+        return own < others and before.kernels <= self.kernels
+
+
+class Reading(Protocol):
+    """A file that can be read again with other guesses."""
+
+    path: Path
+
+    @property
+    def guessed(self) -> Guessed:
+        """With what it was read last."""
+        ...
+
+    def read_with(self, guessed: Guessed) -> None:
+        """Read the same text again."""
+        ...
+
+    def understanding(self) -> Understanding:
+        """Of the last reading."""
+        ...
+
+    def unfound(self) -> tuple[str, ...]:
+        """Names of headers that the last reading missed and the project may have."""
+        ...
+
+    def has_templates(self) -> bool:
+        """Whether the last reading saw kernel templates."""
+        ...
+
+
+def guess(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
+    """Read ``text``, read once as it is, with what makes more of its kernels clear."""
+    if not reading.understanding().broken:
+        return
+    if reading.unfound():
+        _look_for_headers(reading)
+    if reading.understanding().broken:
+        _take_by_convention(reading, text)
+    if reading.understanding().broken:
+        _turn_switches_on(reading, text, include_dirs)
+    if reading.understanding().broken:
+        _try_as_fragment(reading)
+
+
+def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
+    if not reading.understanding().more_than(before):
+        reading.read_with(otherwise)
+
+
+def _look_for_headers(reading: Reading) -> None:
+    """The headers that the project has somewhere; one that is found may include others."""
+    first, before = reading.guessed, reading.understanding()
+    for _ in range(_MAX_HEADER_ROUNDS):
+        known = reading.guessed.folders
+        new = tuple(f for f in nearby_headers.folders_of(reading.path, reading.unfound()) if f not in known)
+        if not new:
+            break
+        reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
+    if reading.guessed != first:
+        _keep_if_better(reading, before, first)
+
+
+def _take_by_convention(reading: Reading, text: str) -> None:
+    """Declarations of well-known names."""
+    first, before = reading.guessed, reading.understanding()
+    conventions = conventions_of(text)
+    if conventions.text:
+        reading.read_with(evolve(first, conventions=conventions))
+        _keep_if_better(reading, before, first)
+
+
+def _turn_switches_on(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
+    """Macros under which projects keep their device code."""
+    first, before = reading.guessed, reading.understanding()
+    around = included_texts(reading.path, text, (*include_dirs, *first.folders))
+    switches = switches_of((text, *around.values()))
+    if switches:
+        reading.read_with(evolve(first, switches=switches))
+        _keep_if_better(reading, before, first)
+
+
+def _try_as_fragment(reading: Reading) -> None:
+    """What the including files say first, and behind where templates stay without arguments."""
+    best, before = reading.guessed, reading.understanding()
+    fewest, known = before.broken, before.kernels
+    for preludes in find_preludes(reading.path):
+        for tailed in (False, True):
+            reading.read_with(evolve(best, preludes=preludes, tailed=tailed))
+            now = reading.understanding()
+            if now.broken < fewest and known <= now.kernels:
+                fewest, best = now.broken, reading.guessed
+            if not fewest or not reading.has_templates():
+                break
+        if not fewest:
+            break
+    if reading.guessed != best:
+        reading.read_with(best)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")

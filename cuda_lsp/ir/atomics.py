@@ -1,0 +1,93 @@
+"""The atomic operations, one row each: what they leave in memory, and what follows from that.
+
+Source: CUDA C++ Programming Guide, "Atomic Functions"; PTX ISA, ``atom``. A new operation is a row here
+and a declaration in ``frontend/headers/atomics.h``. How far an atomic reaches is no matter of the row.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.ir.types import Int
+
+
+class AtomicOp(enum.Enum):
+    """By the names of PTX, and ``sub``, ``load``, ``store``."""
+
+    ADD = "add"
+    SUB = "sub"
+    INC = "inc"
+    DEC = "dec"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    EXCH = "exch"
+    CAS = "cas"
+    LOAD = "load"
+    STORE = "store"
+
+
+Update = Callable[[int, Sequence[int]], int]
+"""What memory held, the operands → what it holds then, before it is wrapped; all in the type's range."""
+
+
+@frozen
+class AtomicRow:
+    """One operation.
+
+    ``cuda``: its name behind ``atomic``. ``fetch``: C++ and nvcc know it as ``fetch_…``. ``neutral``: the
+    operand with which it changes nothing. ``moves``: which way its operand (``inc``: 1) moves a counter.
+    ``swaps``: gives what it found for another value, so that it may take a lock. ``selects``: what it leaves
+    is what it found or an operand. ``reads``, ``writes``: memory, in general.
+    """
+
+    op: AtomicOp
+    update: Update
+    operands: int = 1
+    cuda: str = ""
+    fetch: bool = False
+    neutral: int | None = None
+    moves: int = 0
+    swaps: bool = False
+    selects: bool = False
+    reads: bool = True
+    writes: bool = True
+
+    @property
+    def blind(self) -> bool:
+        """What it leaves does not depend on what it found."""
+        return not self.reads or self.op is AtomicOp.EXCH
+
+
+_Op = AtomicOp
+# fmt: off
+ATOMICS: Mapping[AtomicOp, AtomicRow] = {row.op: row for row in (
+    AtomicRow(_Op.ADD,   lambda old, x: old + x[0],     cuda="Add",  fetch=True, neutral=0, moves=1),
+    AtomicRow(_Op.SUB,   lambda old, x: old - x[0],     cuda="Sub",  fetch=True, neutral=0, moves=-1),
+    AtomicRow(_Op.INC,   lambda old, x: 0 if old >= x[0] else old + 1,               cuda="Inc", moves=1),
+    AtomicRow(_Op.DEC,   lambda old, x: x[0] if old == 0 or old > x[0] else old - 1, cuda="Dec"),
+    AtomicRow(_Op.MIN,   lambda old, x: min(old, x[0]), cuda="Min",  fetch=True, selects=True),
+    AtomicRow(_Op.MAX,   lambda old, x: max(old, x[0]), cuda="Max",  fetch=True, selects=True),
+    AtomicRow(_Op.AND,   lambda old, x: old & x[0],     cuda="And",  fetch=True, neutral=-1),
+    AtomicRow(_Op.OR,    lambda old, x: old | x[0],     cuda="Or",   fetch=True, neutral=0),
+    AtomicRow(_Op.XOR,   lambda old, x: old ^ x[0],     cuda="Xor",  fetch=True, neutral=0),
+    AtomicRow(_Op.EXCH,  lambda old, x: x[0],           cuda="Exch", swaps=True, selects=True),
+    AtomicRow(_Op.CAS,   lambda old, x: x[1] if old == x[0] else old, operands=2,
+              cuda="CAS",  swaps=True, selects=True),
+    AtomicRow(_Op.LOAD,  lambda old, x: old,            operands=0, writes=False),
+    AtomicRow(_Op.STORE, lambda old, x: x[0],           reads=False),
+)}
+# fmt: on
+
+
+def updated(row: AtomicRow, old: int | None, operands: Sequence[int | None], type: Int) -> int | None:
+    """What an atomic leaves where it found ``old``, in ``type``'s range; None: not known."""
+    known = [x for x in operands[: row.operands] if x is not None]
+    if len(known) < row.operands or (old is None and not row.blind):
+        return None
+    return type.wrap(row.update(0 if old is None else old, known))

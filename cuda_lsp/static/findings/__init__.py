@@ -1,0 +1,1 @@
+"""What the static analyses say: conditions and doubts as data, one maker of diagnoses, words last."""

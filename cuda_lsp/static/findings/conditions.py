@@ -1,0 +1,161 @@
+"""What a race needs, and what a doubt is about: data that analyses decide by; ``words`` makes text of them.
+
+A *condition* is something that the source does not exclude. A *doubt* is why nobody knows whether the race
+happens; ``Open`` lists those that speak of nothing else.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+
+from attrs import frozen
+
+from cuda_lsp.ir.program import Array, Axis
+
+
+@frozen
+class Compared:
+    """``parameter sign other``: another parameter or a number, which may be the ``extent`` of the launch."""
+
+    parameter: str
+    sign: str
+    other: str | int
+    extent: Axis | None = None
+
+
+@frozen
+class SomeValues:
+    """The parameters take values that no comparison tells."""
+
+    parameters: tuple[str, ...]
+
+
+@frozen
+class Example:
+    """Parameters and values under which it was seen. ``sampled``: all of them, made up by the first tier."""
+
+    values: tuple[tuple[str, int], ...]
+    sampled: bool = False
+
+
+@frozen
+class Contents:
+    """What arrays hold when the kernel starts: (array, byte offset) and value."""
+
+    cells: tuple[tuple[tuple[Array, int], int], ...]
+
+
+@frozen
+class SomeContents:
+    """The arrays hold values that cannot be told in a few words."""
+
+    arrays: tuple[str, ...]
+
+
+@frozen
+class Branch:
+    """How the condition on a line comes out, which hangs on data."""
+
+    line: int
+    holds: bool
+
+
+@frozen
+class Overreach:
+    """A row of so many elements reaches into the next; extents as text."""
+
+    extents: tuple[str, ...]
+
+
+class Needs(enum.Enum):
+    """Conditions that speak of nothing else, with their words."""
+
+    BLOCKS = "the grid has more than one block"
+    DISAGREEMENT = "the condition differs between threads"
+
+
+Condition = Compared | SomeValues | Example | Contents | SomeContents | Branch | Overreach | Needs
+Conditions = tuple[Condition, ...]
+"""All of them are needed."""
+
+
+def parameters_of(conditions: Iterable[Condition]) -> frozenset[str]:
+    """The scalar parameters that conditions for people speak of."""
+    found: set[str] = set()
+    for condition in conditions:
+        match condition:
+            case Compared(parameter, _, str(other)):
+                found |= {parameter, other}
+            case Compared(parameter):
+                found.add(parameter)
+            case SomeValues(parameters):
+                found.update(parameters)
+            case Example(values):
+                found.update(dict(values))
+            case _:
+                pass
+    return frozenset(found)
+
+
+def is_weak(conditions: Conditions) -> bool:
+    """No comparison that the race needs was found, or it needs a size below zero: too little to accuse."""
+    match conditions[-1]:
+        case SomeValues() | Compared(_, "<", 0):
+            return True
+        case _:
+            return False
+
+
+# ------------------------------------------------------------------------------------------ doubts
+
+
+@frozen
+class OnData:
+    """An unknown value; ``what`` it is or where it comes from, for people."""
+
+    what: str
+
+
+@frozen
+class Uneven:
+    """Whether the parameter is a multiple of the layout's vector length."""
+
+    parameter: str
+    divisor: int
+
+
+@frozen
+class Unordered:
+    """Whether the array of offsets ascends."""
+
+    array: str
+
+
+@frozen
+class Unconfirmed:
+    """Arguments that the first tier made up; with all of them open the solver could not confirm it."""
+
+    conditions: Conditions
+
+
+class Open(enum.Enum):
+    """Doubts that speak of nothing else, and what leaves a kernel undecided, with their words."""
+
+    LAUNCH = "the launch"
+    LAUNCH_ASSUMED = "the launch, which is only assumed"
+    LAUNCH_UNTOLD = "the launch, which nothing in the file tells"  # other plausible ones do not show it
+    LAUNCH_AND_ARGUMENTS = "the launch and the arguments"
+    ARGUMENTS = "the arguments"
+    BLOCKS_ASSUMED = "the number of blocks, which is only assumed"
+    BLOCKS_UNKNOWN = "the number of blocks, which is not known"
+    POINTERS = "two pointers that may overlap"
+    REACHED = "whether both are ever reached"
+    REPLAY = "a loop too long to replay"
+    BACKGROUND = "it is still being executed in the background"
+    BROKEN = "while it does not compile it is not executed to its end"
+    OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
+    ENUMERATION = "not decided by enumeration; the solver has not looked at it"
+
+
+Doubt = OnData | Uneven | Unordered | Unconfirmed | Open

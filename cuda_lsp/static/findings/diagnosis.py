@@ -1,0 +1,141 @@
+"""What an analysis says of one place: data until it is shown, and one maker for races of every engine.
+
+The tiers merge, demote and condition diagnoses by what they hold; ``Diagnosis.finding`` makes them words.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from cuda_lsp.ir import conflicts
+from cuda_lsp.ir.program import Array
+from cuda_lsp.model import (
+    BankReport,
+    Code,
+    Finding,
+    LaunchConfig,
+    Mode,
+    RaceKind,
+    Related,
+    Severity,
+    Site,
+    SourceRange,
+    Space,
+    Status,
+    Witness,
+    severity_of,
+)
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, parameters_of
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
+_CERTAIN = (Status.PROVED, Status.CONDITIONAL)
+Key = tuple[Code | None, SourceRange, SourceRange]
+"""A code and its place twice, or None and the two places of a race."""
+
+
+@frozen
+class Diagnosis:
+    """A ``Finding`` in the making: ``story`` is what happens, without what it needs and depends on.
+
+    ``told_same``: the message says that both write the same value.
+    """
+
+    code: Code
+    status: Status
+    story: str
+    kernel: str
+    site: Site
+    related: tuple[Related, ...] = ()
+    kind: RaceKind | None = None
+    witness: Witness | None = None
+    bank: BankReport | None = None
+    conditions: Conditions = ()
+    doubt: Doubt | None = None
+    same_value: bool = False
+    told_same: bool = False
+    launch: LaunchConfig | None = None
+
+    @property
+    def certain(self) -> bool:
+        return self.status in _CERTAIN
+
+    @property
+    def key(self) -> Key:
+        """Equal for the same thing found twice: races by their pair of places, others by place."""
+        places = sorted([self.site.range, *(r.site.range for r in self.related[:1])])
+        return (None if self.kind else self.code, places[0], places[-1])
+
+    @property
+    def effective_severity(self) -> Severity:
+        return severity_of(self.code, self.status, same_value=self.same_value)
+
+    @property
+    def message(self) -> str:
+        race, met = self.kind is not None, self.witness is not None
+        ending = words.ending(self.conditions, self.doubt, race=race, met=met, same=self.told_same)
+        return self.story + ending
+
+    @property
+    def condition(self) -> str | None:
+        """What it needs, in words."""
+        return words.conditions(self.conditions) or None
+
+    @property
+    def reason(self) -> str | None:
+        """What it depends on, in words."""
+        return None if self.doubt is None else words.doubt(self.doubt)
+
+    def needing(self, *conditions: Condition) -> Diagnosis:
+        """The same, conditional."""
+        return evolve(self, status=Status.CONDITIONAL, conditions=conditions, doubt=None)
+
+    def doubted(self, doubt: Doubt) -> Diagnosis:
+        """The same, only possible; what it needs stays told."""
+        return evolve(self, status=Status.POSSIBLE, doubt=doubt)
+
+    def finding(self, severity: Severity | None = None) -> Finding:
+        """In words, with the severity that settings give its code."""
+        return Finding(
+            self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
+            self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
+            severity=severity,
+        )  # fmt: skip
+
+
+class Deed(Protocol):
+    """An access, whichever engine tells of it."""
+
+    @property
+    def site(self) -> Site: ...
+    @property
+    def mode(self) -> Mode: ...
+
+
+def race_between(
+    kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
+    status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
+    warp: bool = False, same_value: bool = False, told_same: bool = False,
+) -> Diagnosis:  # fmt: skip
+    """The race of two accesses in the order of the text: the squiggle is on the later one.
+
+    ``seen``: two threads that meet, the earlier access's first, with its loops' counters; None: it only says
+    what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet.
+    """
+    kind = conflicts.kind(early.mode, late.mode)
+    actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
+    story = words.suspicion(kind, array.name, actions)
+    if seen is not None:
+        blocks = seen.blocks or (None, None)
+        who = (words.thread(seen.threads[1], blocks[1]), words.thread(seen.threads[0], blocks[0]))
+        story = words.race(kind, str(seen), who, actions, seen.values, remedy)
+        named = {n: v for n, v in seen.arguments.items() if n in parameters_of(conditions)}
+        seen = evolve(seen, values={**seen.values, **named})
+    code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE
+    other = Related(early.site, f"the other access: {actions[1]}")
+    return Diagnosis(
+        Code.WARP_RACE if warp else code, status, story, kernel, late.site, (other,), kind, seen, None,
+        conditions, doubt, same_value, told_same, launch,
+    )  # fmt: skip

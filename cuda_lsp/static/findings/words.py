@@ -1,0 +1,184 @@
+"""The words of findings: what two threads do, where, when, what would order them, what is in doubt.
+
+Nothing decides by reading them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.types import Int
+from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
+from cuda_lsp.static.findings import conditions as c
+from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
+
+_SHOWN = 3  # cells named in a condition
+_VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
+         Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
+
+
+def element(array: Array, byte: int) -> tuple[int, ...]:
+    """The indices of the element that holds ``byte``; the flat element index when the shape is unknown."""
+    flat = byte // max(array.element.size, 1)
+    inner = array.shape[1:]
+    if not array.shape or any(n is None or n <= 0 for n in inner):
+        return (flat,)
+    result: list[int] = []
+    for extent in reversed([n for n in inner if n is not None]):
+        flat, rest = divmod(flat, extent)
+        result.append(rest)
+    return (flat, *reversed(result))
+
+
+def subscript(array: Array, byte: int) -> str:
+    return array.name + "".join(f"[{i}]" for i in element(array, byte))
+
+
+def _contents(cells: tuple[tuple[tuple[Array, int], int], ...]) -> str:
+    """A few cells one by one, else by array."""
+    ordered = sorted(cells, key=lambda cell: (cell[0][0].id, cell[0][1]))
+    if len(ordered) <= _SHOWN:
+        return "for example " + " and ".join(_cell(array, byte, value) for (array, byte), value in ordered)
+    values: dict[str, set[int]] = {}
+    for (array, _), value in ordered:
+        values.setdefault(array.name, set()).add(value)
+    alike = [f"`{name}` holds only {found.pop()}" for name, found in values.items() if len(found) == 1]
+    others = tuple(name for name, found in values.items() if len(found) > 1)
+    told = [f"for example {' and '.join(alike)}"] if alike else []
+    return " and ".join([*told, *([_condition(c.SomeContents(others))] if others else [])])
+
+
+def _cell(array: Array, byte: int, value: int) -> str:
+    inside = byte % max(array.element.size, 1)
+    name = f"`{subscript(array, byte)}`"
+    if isinstance(array.element, Int):
+        return f"{name} == {value}"
+    return f"{name} holds {value} at byte {inside}" if inside else f"{name} begins with {value}"
+
+
+def thread(index: Dim3, block: Dim3 | None = None) -> str:
+    text = f"thread ({index[0]},{index[1]},{index[2]})"
+    return text if block is None else f"{text} of block ({block[0]},{block[1]},{block[2]})"
+
+
+def doing(mode: Mode, site: Site) -> str:
+    if mode.atomic and "(" in site.text:
+        return f"executes {site.text}"
+    return f"{_VERB[mode]} {site.text}" if site.text else f"{_VERB[mode]} it"
+
+
+def race(
+    kind: RaceKind, where: str, threads: tuple[str, str], actions: tuple[str, str], values: Mapping[str, int],
+    remedy: str,
+) -> str:  # fmt: skip
+    """``RAW race on s[1]: thread (0,0,0) reads s[(id + 1) % nt] while thread (1,0,0) writes s[id]; …``."""
+    when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
+    story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
+    return f"{kind.value} race on {where}: {story}; {remedy}"
+
+
+def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
+    """A race of which nobody has seen two threads meet."""
+    return f"possible {kind.value} race on {array}: one thread {actions[0]} while another {actions[1]}"
+
+
+def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
+    """What is missing between the two accesses."""
+    if between_blocks:
+        return "nothing orders threads of different blocks"
+    if same_instruction:
+        return "they execute the same statement at the same time"
+    if warp:
+        return "no __syncwarp() orders the lanes of this warp"
+    if loop_carried:
+        return "no barrier orders them from one loop round to the next"
+    return "no barrier orders them"
+
+
+UNFENCED = "the lock that both hold is given back without a __threadfence(), so it orders nothing"
+
+
+def bank_conflict(site: Site, report: BankReport) -> str:
+    cost = f"takes {report.wavefronts} wavefronts instead of {report.ideal}"
+    message = f"{report.ways}-way bank conflict: {site.text or 'this access'} {cost}"
+    if report.atomic_ways > 1:
+        message += f"; up to {report.atomic_ways} lanes of a warp update one address"
+    return message
+
+
+# ------------------------------------------------------------------------- conditions and doubts
+
+
+def conditions(all_: Conditions) -> str:
+    """All of them, as one clause after *when*."""
+    return " and ".join(map(_condition, all_))
+
+
+def _condition(condition: Condition) -> str:
+    match condition:
+        case c.Compared(parameter, sign, other, extent):
+            value = f"`{extent.value}` ({other})" if extent is not None else str(other)
+            return f"`{parameter}` {sign} " + (f"`{other}`" if isinstance(other, str) else value)
+        case c.SomeValues(parameters):
+            return f"{_names(parameters)} {'takes' if len(parameters) == 1 else 'take'} certain values"
+        case c.Example(values, sampled):
+            if sampled:
+                return ", ".join(f"{name} = {value}" for name, value in values)
+            return "for example " + " and ".join(f"`{name}` == {value}" for name, value in values)
+        case c.Contents(cells):
+            return _contents(cells)
+        case c.SomeContents(arrays):
+            return f"{_names(arrays)} {'holds' if len(arrays) == 1 else 'hold'} certain values"
+        case c.Branch(line, holds):
+            return f"the condition on line {line} is {'true' if holds else 'false'}"
+        case c.Overreach(extents):
+            return f"a row of {' and '.join(extents)} elements reaches into the next"
+        case c.Needs():
+            return condition.value
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return " and ".join(f"`{name}`" for name in names)
+
+
+def doubt(of: Doubt) -> str:
+    """What it depends on, or why a kernel is undecided."""
+    match of:
+        case c.OnData(what):
+            return what
+        case c.Uneven(parameter, divisor):
+            return f"whether `{parameter}` is a multiple of {divisor}"
+        case c.Unordered(array):
+            return f"whether `{array}` ascends"
+        case c.Unconfirmed(made_up):
+            return f"arguments that nothing in the file tells ({conditions(made_up)})"
+        case Open():
+            return of.value
+
+
+def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool) -> str:
+    """What a message says of conditions and doubts after its story.
+
+    ``race``: it is one; ``met``: of two threads that were seen; ``same``: both write the same value.
+    """
+    if race and not met:
+        return f"; whether they meet depends on {'data' if of is None else doubt(of)}"
+    if isinstance(of, c.OnData) and not race:
+        return ""  # the story says it
+    alike = " (both write the same value)" if same else ""
+    depends = "" if of is None or isinstance(of, c.Unconfirmed) else f" (depends on {doubt(of)})"
+    if isinstance(of, c.OnData):
+        return depends + alike
+    return alike + _when(of.conditions if isinstance(of, c.Unconfirmed) else needed) + depends
+
+
+def _when(needed: Conditions) -> str:
+    if not needed or needed == (c.Needs.DISAGREEMENT,):  # of which the story speaks
+        return ""
+    text = conditions(needed)
+    return (
+        f" (for example when {text})"
+        if isinstance(needed[0], c.Example) and needed[0].sampled
+        else f", when {text}"
+    )

@@ -1,0 +1,97 @@
+"""Diagnoses: merged and demoted as data, in words at the end."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp.ir.program import Axis
+from cuda_lsp.model import Code, Position, RaceKind, Related, Site, SourceRange, Status, Witness
+from cuda_lsp.static.findings.conditions import (
+    Compared,
+    Contents,
+    Example,
+    Needs,
+    OnData,
+    Open,
+    SomeValues,
+    Unconfirmed,
+    is_weak,
+    parameters_of,
+)
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+
+
+def site(line: int) -> Site:
+    return Site(SourceRange(Path("k.cu"), Position(line, 1), Position(line, 5)), "s[i]")
+
+
+SEEN = Witness(((0, 0, 0), (1, 0, 0)), None, "s", (0,))
+RACE = Diagnosis(
+    Code.SHARED_RACE, Status.PROVED, "story", "k", site(2), (Related(site(1), "other"),), RaceKind.RAW, SEEN
+)
+SMALL = Compared("n", "<", 256, Axis.BDIM_X)
+
+
+def test_a_condition_is_told_after_the_story():
+    found = RACE.needing(SMALL, Compared("n", "!=", "m"))
+    assert found.status is Status.CONDITIONAL
+    assert found.condition == "`n` < `blockDim.x` (256) and `n` != `m`"
+    assert found.message == f"story, when {found.condition}"
+
+
+def test_a_demoted_race_keeps_its_condition_and_says_what_it_depends_on():
+    found = RACE.needing(SMALL).doubted(Open.LAUNCH_UNTOLD)
+    assert found.status is Status.POSSIBLE and found.conditions == (SMALL,)
+    assert found.message == (
+        "story, when `n` < `blockDim.x` (256) (depends on the launch, which nothing in the file tells)"
+    )
+
+
+def test_an_example_that_the_solver_cannot_confirm_stays_an_example():
+    example = Example((("n", 5), ("m", 6)), sampled=True)
+    found = RACE.needing(example)
+    doubted = evolve(found.doubted(Unconfirmed(found.conditions)), conditions=())
+    assert found.message == doubted.message == "story (for example when n = 5, m = 6)"
+    assert (doubted.condition, doubted.reason) == (
+        None,
+        "arguments that nothing in the file tells (n = 5, m = 6)",
+    )
+
+
+def test_that_both_write_one_value_stands_after_data_and_before_the_launch():
+    same = evolve(RACE, told_same=True)
+    assert same.doubted(OnData("`in`")).message == "story (depends on `in`) (both write the same value)"
+    assert same.needing(Needs.BLOCKS).message == (
+        "story (both write the same value), when the grid has more than one block"
+    )
+
+
+def test_a_race_without_a_witness_says_what_decides_whether_threads_meet():
+    assert evolve(RACE, witness=None).doubted(Open.REACHED).message == (
+        "story; whether they meet depends on whether both are ever reached"
+    )
+
+
+def test_what_only_unknown_values_or_a_size_below_zero_show_is_weak():
+    assert is_weak((SomeValues(("n",)),)) and is_weak((SMALL, Compared("n", "<", 0)))
+    assert not is_weak((SMALL,)) and not is_weak((Compared("n", "<", 1),))
+
+
+def test_conditions_speak_of_parameters_and_not_of_words_or_cells():
+    conditions = (SMALL, Contents(()), SomeValues(("k",)), Example((("j", 1),)))
+    assert parameters_of(conditions) == {"n", "k", "j"}
+
+
+def test_a_diagnosis_travels_between_processes():
+    found = RACE.needing(SMALL).doubted(OnData("x"))
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_races_are_one_by_their_two_places_and_others_by_code_and_place():
+    there = evolve(RACE, site=site(1), related=(Related(site(2), "other"),), code=Code.WARP_RACE)
+    assert there.key == RACE.key
+    bounds = Diagnosis(Code.SHARED_OUT_OF_BOUNDS, Status.PROVED, "story", "k", site(2))
+    assert bounds.key != evolve(bounds, code=Code.SHARED_UNINITIALISED).key
