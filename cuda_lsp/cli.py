@@ -84,7 +84,7 @@ def check(
     overrides = _overrides(block_dim, grid_dim, include, define, arch, banks)
     files = _sources(paths)
     if dynamic == "off":
-        from cuda_lsp.static.analyze import check_files
+        from cuda_lsp.batch import check_files
 
         reports, ran = check_files(files, overrides, config, solver=solver), True
     else:
@@ -220,9 +220,9 @@ def _run_files(
     """Both analyses on every file, with a line of progress where somebody watches; whether all could run."""
     from rich.console import Console
 
+    from cuda_lsp.batch import analysed_files
     from cuda_lsp.confirm import check_kernels
     from cuda_lsp.dynamic.runner import Runner
-    from cuda_lsp.static.analyze import analysed_files
 
     runner = Runner()
     console = Console(stderr=True, highlight=False)
@@ -301,8 +301,8 @@ def _program_files(
     file: Path, overrides: dict[str, Any], config: Path | None, how: ProgramOptions
 ) -> tuple[list[Analysed], Settings]:
     """The static analysis of every source and header of the program that may hold kernels."""
+    from cuda_lsp.batch import analysed_files
     from cuda_lsp.confirm_program import Analysed, device_headers, device_units
-    from cuda_lsp.static.analyze import analysed_files
 
     (main_file,) = _sources([file])
     flags = device_units(how.built) if how.built is not None else {}

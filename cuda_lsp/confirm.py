@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import evolve, frozen
 
@@ -29,7 +30,7 @@ from cuda_lsp.dynamic.observations.notes import ending
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
-from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.frontend.toolchain import FrontendOptions, cache_folder
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
@@ -40,18 +41,13 @@ from cuda_lsp.model import (
     KernelReport,
     LaunchConfig,
     LaunchSource,
-    Space,
     Status,
     ToolError,
     Verdict,
 )
-from cuda_lsp.static.analyze import Analyzer, frontend_options
-from cuda_lsp.static.assumed import sample
-from cuda_lsp.static.data_flow import data_flow
-from cuda_lsp.static.execution.trace import array_bytes
-from cuda_lsp.static.offset_arrays import offset_arrays
-from cuda_lsp.static.proved_sites import proved_sites
-from cuda_lsp.static.run_inputs import buffer_bytes, contents_for, index_limits
+from cuda_lsp.static import run_needs
+from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.run_needs import Elements
 
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
@@ -90,7 +86,7 @@ def job_for(
         base_name=report.name.split("<")[0],
         mangled=kernel.mangled,
         range=report.range,
-        parameters=_limited(kernel_parameters(kernel), kernel, report),
+        parameters=_filled_parameters(kernel, report),
         trials=_trials(kernel, report, settings),
         options=compile_options(settings, path),
         cache=cache_folder(),
@@ -99,7 +95,7 @@ def job_for(
         detail=options.detail,
         all_blocks=options.all_blocks,
         watch=options.watch_all or not proved_free(report),
-        proved=frozenset() if options.watch_all else proved_sites(kernel, report),
+        proved=frozenset() if options.watch_all else run_needs.proved_sites(kernel, report),
         shapes=kernel_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,
@@ -120,7 +116,7 @@ def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
 
 def compile_options(settings: Settings, path: Path | None = None) -> CompileOptions:
     """What the settings say to a compiler, and the compilation database that governs ``path``."""
-    options = frontend_options(settings)
+    options = FrontendOptions.of(settings)
     if path is not None:
         options, _ = options_for(path.absolute(), options)  # the analysis tells what is wrong with it
     return CompileOptions(
@@ -224,7 +220,8 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     # What only a possible race needs may be what the program never does: a scatter by a permutation.
     cells = witness.contents if witness is not None and finding.status is Status.CONDITIONAL else ()
     conditioned = finding.status is not Status.PROVED and not cells
-    contents = contents_for(kernel, finding, {**scalars, **launch.arguments}) if conditioned else {}
+    known = {**scalars, **launch.arguments}
+    contents = run_needs.contents_for(kernel, finding, launch, known) if conditioned else {}
     blocks = finding.witness.blocks if finding.witness is not None else None
     if not (values or contents or cells or blocks):
         return None
@@ -256,69 +253,53 @@ def _inputs(trial: Trial) -> tuple[object, ...]:
 
 def _sized(kernel: Kernel, trial: Trial, settings: Settings) -> Trial:
     launch = with_grid(trial.launch)
-    needs = buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
-    return evolve(trial, needs=needs, spare_shared=_spare_shared(kernel, trial.launch, settings))
-
-
-def _spare_shared(kernel: Kernel, launch: LaunchConfig, settings: Settings) -> int:
-    """Bytes for dynamic shared memory whose size nothing tells: what every launch may have; 0: it is told."""
-    arrays = [array for array in kernel.arrays if array.space is Space.SHARED]
-    if launch.dynamic_shared is not None or not any(array.dynamic for array in arrays):
-        return 0
-    static = sum(array_bytes(array, launch) or 0 for array in arrays if not array.dynamic)
-    return max(0, settings.gpu.max_static_shared - static) // 16 * 16
-
-
-def _limited(
-    parameters: tuple[Parameter, ...], kernel: Kernel, report: KernelReport
-) -> tuple[Parameter, ...]:
-    """The parameters with what their elements must stay below to be indices, and which ascend."""
-    launch = with_grid(report.launches[0] if report.launches else LaunchConfig((256, 1, 1)))
-    limits, offsets = index_limits(kernel, launch), offset_arrays(kernel)
-    forests = {array.param.name for array in data_flow(kernel).forests if array.param is not None}
-
-    def limited(piece: Piece) -> Piece:
-        ascending = piece.name in offsets
-        usual = _MOST_OFFSETS if ascending else piece.limit
-        limit = min(usual, limits.get(piece.name, usual))
-        return evolve(piece, limit=limit, ascending=ascending, forest=piece.name in forests)
-
-    return tuple(evolve(p, pieces=tuple(map(limited, p.pieces))) for p in parameters)
+    needs = run_needs.buffer_bytes(kernel, launch, {**trial.scalars, **launch.arguments}, settings.gpu)
+    spare = run_needs.spare_shared(kernel, trial.launch, settings.gpu)
+    return evolve(trial, needs=needs, spare_shared=spare)
 
 
 def _scalars(kernel: Kernel, launch: LaunchConfig) -> dict[str, int]:
-    natural = sample(kernel, launch) or {}
+    natural = run_needs.sample(kernel, launch) or {}
     return {
         name: value if name in launch.arguments else min(value, _LARGEST_SCALAR)
         for name, value in natural.items()
     }
 
 
-def kernel_parameters(kernel: Kernel) -> tuple[Parameter, ...]:
+def _filled_parameters(kernel: Kernel, report: KernelReport) -> tuple[Parameter, ...]:
     """The kernel's parameters, with what a run has to put into them."""
+    launch = report.launches[0] if report.launches else LaunchConfig((256, 1, 1))
+    return kernel_parameters(kernel, run_needs.elements_of(kernel, with_grid(launch)))
+
+
+def kernel_parameters(
+    kernel: Kernel, elements: Mapping[str, Elements] = MappingProxyType({})
+) -> tuple[Parameter, ...]:
+    """The kernel's parameters as they are passed; ``elements``: what pointers, by name, have to point to."""
     arrays = {array.param.name: array for array in kernel.arrays if array.param is not None}
-    counted = data_flow(kernel).drawn  # a program sets counters and locks to zero first
 
     def piece(member: Member) -> Piece:
-        array = arrays.get(member.name)
-        return _piece(member, array, array in counted)
+        return _piece(member, arrays.get(member.name), elements.get(member.name, Elements()))
 
     return tuple(Parameter(p.name, tuple(map(piece, p.members)), p.size) for p in kernel.layout)
 
 
-def _piece(member: Member, array: Array | None, counter: bool) -> Piece:
+def _piece(member: Member, array: Array | None, elements: Elements) -> Piece:
     type = member.type
     if not isinstance(type, Pointer):
         return Piece(member.name, member.offset, max(1, type.size), fraction=isinstance(type, Float))
     element = array.element if array is not None else member.pointee
     contents = (
-        ElementKind.OTHER if counter
+        ElementKind.OTHER if elements.counter
         else ElementKind.FLOAT if isinstance(element, Float)
         else ElementKind.OTHER if isinstance(element, Opaque)
         else ElementKind.INTEGER
     )  # fmt: skip
     size = element.size if element is not None else type.pointee_size
-    return Piece(member.name, member.offset, 8, True, max(size, 1), contents)
+    piece = Piece(member.name, member.offset, 8, True, max(size, 1), contents)
+    usual = _MOST_OFFSETS if elements.ascending else piece.limit
+    limit = usual if elements.below is None else min(usual, elements.below)
+    return evolve(piece, limit=limit, ascending=elements.ascending, forest=elements.forest)
 
 
 def kernel_shapes(kernel: Kernel) -> dict[str, Shape]:

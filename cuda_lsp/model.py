@@ -96,6 +96,13 @@ class Scope(enum.Enum):
 # -------------------------------------------------------------------------------------- hardware
 
 
+WARP_SIZE = 32
+"""Lanes of a warp, on every GPU so far; languages and masks have it built in."""
+
+MAX_BLOCK_THREADS = 1024
+"""Threads of a block that every GPU allows."""
+
+
 @frozen
 class GpuModel:
     """Hardware facts of one architecture. Sizes in bytes."""
@@ -104,9 +111,10 @@ class GpuModel:
     compute_capability: tuple[int, int]
     banks: int = 32
     bank_bytes: int = 4
-    warp_size: int = 32
-    max_threads_per_block: int = 1024
+    warp_size: int = WARP_SIZE
+    max_threads_per_block: int = MAX_BLOCK_THREADS
     max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
+    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     max_static_shared: int = 48 * 1024
     max_dynamic_shared: int = 99 * 1024
 
@@ -178,6 +186,7 @@ class Code(enum.Enum):
     SHARED_OUT_OF_BOUNDS = "shared-out-of-bounds"
     GLOBAL_OUT_OF_BOUNDS = "global-out-of-bounds"
     SHARED_UNINITIALISED = "shared-uninitialised"
+    MISALIGNED_ACCESS = "misaligned-access"
     UNCOALESCED_ACCESS = "uncoalesced-access"
     LAUNCH_LIMIT = "launch-limit"
     ANALYSIS_INCOMPLETE = "analysis-incomplete"
@@ -237,6 +246,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_OUT_OF_BOUNDS, "shared-memory index out of bounds"),
         CodeInfo(Code.GLOBAL_OUT_OF_BOUNDS, "access outside the program's allocations"),
         CodeInfo(Code.SHARED_UNINITIALISED, "shared memory read before any write", Severity.WARNING),
+        CodeInfo(Code.MISALIGNED_ACCESS, "access at an address that is no multiple of its size"),
         CodeInfo(Code.UNCOALESCED_ACCESS, "uncoalesced global access", Severity.INFORMATION),
         CodeInfo(Code.LAUNCH_LIMIT, "launch exceeds a limit of the target"),
         CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),

@@ -21,6 +21,7 @@ import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
 import platformdirs
 from attrs import frozen
 
+from cuda_lsp.config import Settings
 from cuda_lsp.hardware import architecture_number
 
 HEADERS = Path(__file__).resolve().parent / "headers"
@@ -52,6 +53,17 @@ class FrontendOptions:
     arguments: tuple[str, ...] = ()
     compile_commands: str | None = None
     device: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> FrontendOptions:
+        """What the settings ask for."""
+        return cls(
+            settings.include_dirs,
+            settings.defines,
+            settings.arch,
+            settings.std,
+            compile_commands=settings.compile_commands,
+        )
 
     @property
     def compute(self) -> int:

@@ -16,13 +16,11 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from attrs import define, evolve, field
 
-from cuda_lsp import config
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.directives import FileDirectives
 from cuda_lsp.frontend.host.workspace import Workspace
@@ -31,17 +29,15 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
+from cuda_lsp.static import budgets
 from cuda_lsp.static.background import Answer, Background, budget_of
-from cuda_lsp.static.critical import with_critical_sections
-from cuda_lsp.static.grid_barriers import with_grid_barriers
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
+from cuda_lsp.static.rewrites.locks import with_critical_sections
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
 
-_KEPT_REPORTS = 64  # of texts that no open file has any more
-_OPENING, _TYPING = 0.25, 0.055  # seconds of this thread from the text to what is published of it
-_LEAST = 0.02  # seconds that a kernel is executed for even when there is no time left
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
 
@@ -111,7 +107,7 @@ class Analyzer:
     def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
         """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
         started = time.perf_counter()
-        until = time.thread_time() + (_TYPING if path in self._documents else _OPENING)
+        until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
@@ -145,7 +141,7 @@ class Analyzer:
             return None
         translation = document.translation
         translation.reparse(text, focused=self._quick)
-        keys, errors = self._first_tier(translation, time.thread_time() + _TYPING)
+        keys, errors = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
         with self._lock:
             imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
             imagined.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
@@ -195,6 +191,14 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
+    def check(self, path: Path, text: str, *, solver: bool = True) -> FileReport:
+        """Both tiers on one text, blocking; ``solver`` False: the first only."""
+        started = time.perf_counter()
+        report = self.update(path, text)
+        if solver and self.settings.solver:
+            report = self.settle(path)
+        return evolve(report, seconds=time.perf_counter() - started)
+
     def rest(self) -> None:
         """Free what reading kernels leaves behind; from ``update``'s thread, when its report is published."""
         for document in self._documents.values():
@@ -239,7 +243,7 @@ class Analyzer:
     def _open(self, path: Path, text: str) -> _Document:
         document = self._documents.get(path)
         if document is None:
-            translation = Translation(path, text, frontend_options(self.settings))
+            translation = Translation(path, text, FrontendOptions.of(self.settings))
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
             document.translation.reparse(text, focused=self._quick)
@@ -257,7 +261,9 @@ class Analyzer:
         errors: list[ToolError] = list(translation.diagnostics)
         for key, source in wanted:
             if not self._is_known(key, translation):
-                enough = max(until, time.thread_time() + _LEAST) if self._quick else math.inf
+                enough = (
+                    max(until, time.thread_time() + budgets.LEAST_EXECUTION_S) if self._quick else math.inf
+                )
                 failure = self._analyse(translation, source, key, enough)
                 if failure:
                     errors.append(failure)
@@ -353,7 +359,7 @@ class Analyzer:
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}
         old = [key for key in self._reports if key not in live]
-        for key in old[:-_KEPT_REPORTS]:
+        for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]
 
 
@@ -419,88 +425,10 @@ def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
         return SolverResult(Verdict.UNDECIDED, (f"the solver failed: {type(error).__name__}: {error}",))
 
 
-def frontend_options(settings: Settings) -> FrontendOptions:
-    """The parse options that the settings ask for."""
-    return FrontendOptions(
-        settings.include_dirs,
-        settings.defines,
-        settings.arch,
-        settings.std,
-        compile_commands=settings.compile_commands,
-    )
-
-
-# ------------------------------------------------------------------------------------- blocking use
-
-
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
     """Both tiers on one text, in this process, blocking."""
-    started = time.perf_counter()
     analyzer = Analyzer(settings)
     try:
-        report = analyzer.update(path, text)
-        if solver and analyzer.settings.solver:
-            report = analyzer.settle(path)
-        return evolve(report, seconds=time.perf_counter() - started)
+        return analyzer.check(path, text, solver=solver)
     finally:
         analyzer.shutdown()
-
-
-def check_file(path: Path, settings: Settings | None = None, *, solver: bool = True) -> FileReport:
-    """Both tiers on one file; what cannot be read is an error of the report."""
-    text = _text_of(path)
-    return text if isinstance(text, FileReport) else check_text(path, text, settings, solver=solver)
-
-
-def _text_of(path: Path) -> str | FileReport:
-    """The file's text, or the report that says why there is none."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
-    if b"\0" in data[:4096]:
-        return FileReport(path, errors=(ToolError(f"{path} is a binary file, not CUDA source"),))
-    return data.decode("utf-8", "replace")
-
-
-def check_files(
-    paths: Iterable[Path],
-    overrides: Mapping[str, Any],
-    settings_file: Path | None = None,
-    *,
-    solver: bool = True,
-) -> Sequence[FileReport]:
-    """Both tiers on files, each with the settings of its folder under ``overrides``."""
-    return [report for _, _, report in analysed_files(paths, overrides, settings_file, solver=solver)]
-
-
-def analysed_files(
-    paths: Iterable[Path],
-    overrides: Mapping[str, Any],
-    settings_file: Path | None = None,
-    *,
-    solver: bool = True,
-) -> Iterator[tuple[Analyzer, str, FileReport]]:
-    """Each file with its text, its report, and the analyzer that still knows its kernels until the next."""
-    for path in paths:
-        loaded, problems = (
-            config.load_file(settings_file, config.PATIENT)
-            if settings_file
-            else config.load(path.absolute().parent, config.PATIENT)
-        )
-        settings, more = config.merge(loaded, overrides, "command line")
-        told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
-        started = time.perf_counter()
-        analyzer = Analyzer(settings)
-        try:
-            text = _text_of(path)
-            if isinstance(text, FileReport):
-                yield analyzer, "", evolve(text, errors=(*told, *text.errors))
-                continue
-            report = analyzer.update(path, text)
-            if solver and analyzer.settings.solver:
-                report = analyzer.settle(path)
-            seconds = time.perf_counter() - started
-            yield analyzer, text, evolve(report, errors=(*told, *report.errors), seconds=seconds)
-        finally:
-            analyzer.shutdown()

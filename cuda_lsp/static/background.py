@@ -15,14 +15,13 @@ from pathlib import Path
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static import budgets
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 from cuda_lsp.static.work import PATIENCE
 from cuda_lsp.static.workers import SolverPool
-
-_EXECUTION = 60.0  # seconds after which an execution is taken to hang, on a busy machine too
 
 Answer = FirstTier | SolverResult | Failure
 Answered = Callable[[Path, str, Answer], FirstTier | None]
@@ -32,7 +31,7 @@ Answered = Callable[[Path, str, Answer], FirstTier | None]
 def budget_of(settings: Settings) -> Budget:
     """The solver's limits."""
     seconds = settings.solver_budget / 1000
-    return Budget(kernel=seconds, query=min(0.4, seconds))
+    return Budget(kernel=seconds, query=min(budgets.QUERY_S, seconds))
 
 
 class Background:
@@ -70,9 +69,9 @@ class Background:
         if pool is None:
             return None
         answers: queue.SimpleQueue[FirstTier | Failure] = queue.SimpleQueue()
-        pool.submit(partial(enumerate_kernel, kernel, self._settings), _EXECUTION, answers.put)
+        pool.submit(partial(enumerate_kernel, kernel, self._settings), budgets.HANGING_S, answers.put)
         with contextlib.suppress(queue.Empty):
-            return answers.get(timeout=_EXECUTION + 2)
+            return answers.get(timeout=budgets.HANGING_S + 2)
         return None
 
     def close(self) -> None:
@@ -108,7 +107,7 @@ class Background:
 
         if first.cut:
             work = partial(enumerate_kernel, kernel, self._settings)
-            pool.submit(work, _EXECUTION, deliver, owner=(path, key))
+            pool.submit(work, budgets.HANGING_S, deliver, owner=(path, key))
             return
         budget = budget_of(self._settings)
         launches, gpu = first.report.launches, self._settings.gpu

@@ -30,8 +30,8 @@ from cuda_lsp.ir.walk import (
     walk,
 )
 from cuda_lsp.model import Mode, Site, SourceRange, Space
-from cuda_lsp.static.diagnostics import waiting
-from cuda_lsp.static.slicing import Slice, slice_kernel
+from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.slicing import Slice
 
 Source = Array | Var | Axis
 """An array whose contents, a parameter whose value, or a coordinate that a value is made of."""
@@ -127,8 +127,7 @@ class DataFlow:
 @lru_cache(maxsize=8)
 def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
-    facts = slice_kernel(kernel)
-    waiting.find(facts)
+    facts = facts_of(kernel)
     flow = DataFlow(facts, frozenset(p for p in kernel.params if isinstance(p.type, Int)))
     _values(flow)
     _accesses(flow, kernel.body, _NOTHING)

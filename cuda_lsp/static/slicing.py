@@ -7,7 +7,7 @@ is never executed.  Nothing here depends on a launch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field, frozen
 
@@ -154,10 +154,10 @@ class Slice:
         return known
 
 
-def assigned_once(facts: Slice) -> Mapping[Var, Expr]:
+def assigned_once(statements: Iterable[Stmt]) -> Mapping[Var, Expr]:
     """Variables that are assigned in one place, by a plain value, and that value."""
     values: dict[Var, Expr | None] = {}
-    for s in facts.statements:
+    for s in statements:
         var = assigned(s)
         if var is not None:
             plain = isinstance(s, Assign) and var not in values and pure(s.value)

@@ -45,7 +45,7 @@ def serve(pipe: Connection) -> None:
     there is none. Where processes cannot fork, it takes effect when the work is done.
     """
     sys.setrecursionlimit(_STACK)
-    importlib.import_module("cuda_lsp.static.second_opinion")
+    importlib.import_module("cuda_lsp.static.second_tier")
     importlib.import_module("z3").Solver().check()
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping, Set
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
+from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import CODES, Code, Finding, KernelReport, LaunchConfig, Status, Verdict
-from cuda_lsp.static.assumed import alternatives, free_scalars, launches_of, sample, unlike
-from cuda_lsp.static.diagnostics.banks import bank_findings
-from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
-from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
-from cuda_lsp.static.diagnostics.coalescing import coalescing_findings
+from cuda_lsp.model import Code, Dim3, Finding, KernelReport, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.barriers import barrier_findings
+from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
+from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
 from cuda_lsp.static.diagnostics.incomplete import incomplete_findings
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
@@ -33,15 +32,15 @@ from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
 from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
-from cuda_lsp.static.fitting import fitted, misuses_arrays
+from cuda_lsp.static.launches.arguments import free_scalars, sample
+from cuda_lsp.static.launches.candidates import launches_of
+from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
+from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
-from cuda_lsp.static.unseen import still_unseen, unseen_writes
 
-_PERFORMANCE = frozenset({Code.BANK_CONFLICT, Code.UNCOALESCED_ACCESS})
-_MISUSE = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
-_EXECUTION = 0.7  # of the time until somebody waits; the rest is for comparing accesses
-_GLANCE = 8.0  # milliseconds that comparing accesses of text that does not compile is worth to who types it
-_COMPARING = 2000.0  # milliseconds for comparing the accesses of one execution
+_DECIDING = RACES | {Code.BARRIER_DIVERGENCE}
+"""What a verdict hangs on."""
+_PERFORMANCE = ADVICE - {Code.REDUNDANT_BARRIER}
 
 
 @frozen(eq=False)
@@ -68,78 +67,114 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     ``until`` (of ``time.thread_time``, which other processes do not use up): somebody who types waits. What
     is known by then is returned, as ``cut`` when that is not all; the rest is asked for without this limit.
     """
-    clock = _Clock(until)
+    runs = _Executions(kernel, settings, until)
     launches = launches_of(kernel, settings)
-    findings: dict[Key, Diagnosis] = {}
-    open_reasons: dict[str, None] = {}
-    possible = False
-    sampled: set[Key] = set()
-    by_example = False
-    unseen: tuple[str, ...] = ()
+    looks: list[_Look] = []
     for launch in launches:
-        if clock.late() and launch is not launches[0]:
-            break
-        unknown = _run(kernel, launch, launch.arguments, settings, clock)
-        if launch.assumed:
-            launch, unknown = fitted(kernel, launch, unknown, partial(_open_run, kernel, settings, clock))
-            launches = (launch,)
-        found = _findings(unknown, settings, clock)
-        open_reasons.update(dict.fromkeys(unknown.undecided))
-        if not unknown.whole:
-            open_reasons[doubt(Open.OTHER_BLOCKS)] = None
-        if launch.grid is None:
-            found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
-        if launch.assumed:
-            found = _not_its_fault(kernel, launch, found, settings, clock)
-            unseen = _unseen(kernel, unknown, settings, clock)
-        doubts = [f for f in found if f.status is Status.POSSIBLE]
-        left = [f for f in doubts if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
-        _collect(findings, (f for f in found if f.status is not Status.POSSIBLE))
-        if kernel.errors:
-            pass  # what broken code leaves open is noise while it is being typed
-        elif free_scalars(kernel, launch):
-            examples = [] if clock.late() else _sampled(kernel, launch, settings, clock)
-            sampled |= {f.key for f in examples if f.code in RACES}
-            by_example |= any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples)
-            _collect(findings, examples)
-        else:
-            _collect(findings, doubts)
-        if left:
-            possible = True
-            open_reasons.update(dict.fromkeys(f.reason or doubt(Open.ENUMERATION) for f in left))
-        _collect(findings, limit_findings(kernel, launch, settings.gpu))
-    open_reasons.update(dict.fromkeys(unseen))
-    late = clock.late()
-    if late:
-        open_reasons = {doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND): None}
+        if not looks or not runs.late:
+            looks.append(_look(runs, launch))
+    launches = (looks[0].launch, *launches[1:])
+    findings: dict[Key, Diagnosis] = {}
+    for look in looks:
+        _collect(findings, look.findings)
+    for launch in kernel.launches:
+        if not accepts(settings.gpu, launch):  # told, never executed
+            _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
-    incomplete = (*incomplete_reasons(kernel), *_divergence(findings.values()))
-    reasons = (*incomplete, *open_reasons)
-    decided = not possible and not open_reasons and not _divergence(findings.values())
+    unseen = looks[-1].unseen
+    reasons = (*(reason for look in looks for reason in look.reasons), *unseen)
+    late = runs.late
+    if late:
+        reasons = (doubt(Open.BROKEN if kernel.errors else Open.BACKGROUND),)
+    reasons = tuple(dict.fromkeys(reasons))
+    divergence = _divergence(findings.values())
+    incomplete = (*incomplete_reasons(kernel), *divergence)
+    decided = not reasons and not divergence
     verdict = _verdict(findings.values(), race_free=decided and not incomplete)
     report = KernelReport(
         name=kernel.name,
         range=kernel.range,
         verdict=verdict,
-        reasons=reasons if verdict is Verdict.UNDECIDED else incomplete,
+        reasons=(*incomplete, *reasons) if verdict is Verdict.UNDECIDED else incomplete,
         launches=launches,
         findings=shown(findings.values(), settings),
-        refined=decided and not by_example,
+        refined=decided and not any(look.by_example for look in looks),
         key=kernel.digest,
     )
-    cut = late and not kernel.errors
-    all_ = tuple(findings.values())
-    return FirstTier(report, all_, decided, tuple(open_reasons), frozenset(sampled), cut, unseen)
+    sampled = frozenset[Key]().union(*(look.sampled for look in looks))
+    told, cut = tuple(findings.values()), late and not kernel.errors
+    return FirstTier(report, told, decided, reasons, sampled, cut, unseen)
+
+
+@frozen(eq=False)
+class _Look:
+    """What executions of one launch show, or of a smaller one in its stead.
+
+    ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
+    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``.
+    """
+
+    launch: LaunchConfig
+    findings: tuple[Diagnosis, ...]
+    reasons: tuple[str, ...]
+    sampled: frozenset[Key]
+    by_example: bool
+    unseen: tuple[str, ...]
+
+
+def _look(runs: _Executions, told: LaunchConfig) -> _Look:
+    kernel = runs.kernel
+    launch = fitted(kernel, told, lambda of: leaves_arrays(runs.of(of)) or (of is not told and runs.late))
+    trace = runs.of(launch)
+    found = runs.findings(trace)
+    if launch.grid is None:
+        found = tuple(_between_unknown_blocks(finding, launch) for finding in found)
+    unseen: tuple[str, ...] = ()
+    if launch.assumed:
+        others = entitled(kernel, launch, lambda of: misuses_arrays(runs.of(of)))
+        found = second_opinion(kernel, launch, found, others, runs.accusations)
+        unseen = _unseen(runs, launch)
+    doubts = [f for f in found if f.status is Status.POSSIBLE]
+    left = [
+        f.reason or doubt(Open.ENUMERATION)
+        for f in doubts
+        if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE
+    ]
+    examples: list[Diagnosis] = []
+    if kernel.errors:
+        doubts = []  # what broken code leaves open is noise while it is being typed
+    elif free_scalars(kernel, launch):
+        doubts, examples = [], [] if runs.late else _sampled(runs, launch)
+    return _Look(
+        launch=launch,
+        findings=(
+            *(f for f in found if f.status is not Status.POSSIBLE),
+            *doubts,
+            *examples,
+            *limit_findings(kernel, launch, runs.settings.gpu),
+        ),
+        reasons=(*trace.undecided, *(() if trace.whole else (doubt(Open.OTHER_BLOCKS),)), *left),
+        sampled=frozenset(f.key for f in examples if f.code in RACES),
+        by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
+        unseen=unseen,
+    )
 
 
 @define
-class _Clock:
-    """``until`` when somebody waits, and whether that has come (``missed``) before all was done."""
+class _Executions:
+    """A kernel's executions, and their findings, while there is time.
 
+    ``until`` as in ``enumerate_kernel``; ``missed``: it came before all was done.
+    """
+
+    kernel: Kernel
+    settings: Settings
     until: float
     missed: bool = False
+    _known: dict[Dim3, Trace] = field(factory=dict[Dim3, Trace])
 
+    @property
     def late(self) -> bool:
         self.missed = self.missed or self.left < 0
         return self.missed
@@ -149,40 +184,57 @@ class _Clock:
         """Seconds."""
         return self.until - time.thread_time()
 
+    def of(self, launch: LaunchConfig) -> Trace:
+        """With the open scalars unknown. Assumed launches (they differ in their blocks) are executed once."""
+        if not launch.assumed:
+            return self.under(launch, launch.arguments)
+        if launch.block not in self._known:
+            self._known[launch.block] = self.under(launch, launch.arguments)
+        return self._known[launch.block]
 
-def _run(
-    kernel: Kernel, launch: LaunchConfig, arguments: Mapping[str, int], settings: Settings, clock: _Clock
-) -> Trace:
-    share = clock.until - (1 - _EXECUTION) * clock.left if clock.until < math.inf else math.inf
-    budget = Budget(milliseconds=settings.enumeration_budget, until=share)
-    trace = execute(kernel, launch, arguments, settings.gpu, budget)
-    clock.missed = clock.missed or trace.late
-    if kernel.errors:
-        # What broken text leaves unknown is noise while it is being typed, and dear to compare.
-        for path in trace.paths:
-            path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
-    return trace
+    def under(self, launch: LaunchConfig, arguments: Mapping[str, int]) -> Trace:
+        """With these arguments."""
+        share = self.until - (1 - budgets.EXECUTION_SHARE) * self.left if self.until < math.inf else math.inf
+        budget = Budget(milliseconds=self.settings.enumeration_budget, until=share)
+        trace = execute(self.kernel, launch, arguments, self.settings.gpu, budget)
+        self.missed = self.missed or trace.late
+        if self.kernel.errors:
+            # What broken text leaves unknown is noise while it is being typed, and dear to compare.
+            for path in trace.paths:
+                path.accesses = [a for a in path.accesses if not isinstance(a.offset, Data)]
+        return trace
+
+    def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
+        """All that an execution tells."""
+        accusing = self._accusing(trace)
+        asked = () if self.kernel.errors or self.late else advice(self.settings)
+        return (*accusing, *(found for diagnostic in asked for found in diagnostic(trace)))
+
+    def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
+        """What a launch shows to be wrong for every argument, ``wanted`` or not."""
+        return accusations(self._accusing(self.of(launch)))
+
+    def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
+        glance = bool(self.kernel.errors) and self.until < math.inf
+        limit = min(budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS, 1000 * self.left)
+        order = (*race_findings(trace, limit), *barrier_findings(trace))
+        # What broken text does to addresses is no news to its author.
+        asked = () if self.kernel.errors or self.late else MISTAKES
+        return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
 
 
-def _open_run(kernel: Kernel, settings: Settings, clock: _Clock, launch: LaunchConfig) -> Trace:
-    return _run(kernel, launch, launch.arguments, settings, clock)
+def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
+    """Writes that only other blocks than the assumed run, where those are not known to be free of races."""
 
+    def ordered(other: LaunchConfig) -> Set[SourceRange]:
+        trace = None if runs.late else runs.of(other)
+        if trace is None or trace.undecided or not trace.whole or race_findings(trace, budgets.COMPARING_MS):
+            return frozenset()
+        return trace.written
 
-def _findings(trace: Trace, settings: Settings, clock: _Clock) -> tuple[Diagnosis, ...]:
-    glance = bool(trace.kernel.errors) and clock.until < math.inf
-    limit = min(_GLANCE if glance else _COMPARING, 1000 * clock.left)
-    order = (*race_findings(trace, limit), *barrier_findings(trace))
-    if trace.kernel.errors or clock.late():  # what broken text does to addresses is no news to its author
-        return order
-    optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, settings) else ()
-    return (
-        *order,
-        *bank_findings(trace, max(1, settings.min_bank_ways - 1)),
-        *bounds_findings(trace),
-        *uninitialised_findings(trace),
-        *coalescing_findings(trace),
-        *optional,
-    )
+    if runs.kernel.errors or runs.late:
+        return ()
+    return unseen_writes(runs.kernel, launch, runs.of(launch).written, ordered)
 
 
 def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnosis:
@@ -192,62 +244,18 @@ def _between_unknown_blocks(finding: Diagnosis, launch: LaunchConfig) -> Diagnos
     return finding.doubted(Open.LAUNCH_UNTOLD) if launch.assumed else finding.needing(Needs.BLOCKS)
 
 
-def _not_its_fault(
-    kernel: Kernel, launch: LaunchConfig, found: Iterable[Diagnosis], settings: Settings, clock: _Clock
-) -> tuple[Diagnosis, ...]:
-    """Under a launch that we assumed, only what other plausible launches show too is certain."""
-    findings = tuple(found)
-    certain = {f.key for f in findings if f.status is Status.PROVED and f.code not in _PERFORMANCE}
-    if unlike(kernel, launch):
-        certain.clear()
-    fits = not any(f.status is Status.PROVED and f.code in _MISUSE for f in findings)
-    for other in alternatives(kernel, launch):
-        if not certain:
-            break
-        trace = _run(kernel, other, other.arguments, settings, clock)
-        if fits and misuses_arrays(trace):
-            continue
-        there = _findings(trace, settings, clock)
-        certain &= {f.key for f in there if f.status is Status.PROVED}
-    return tuple(
-        f
-        if f.status is not Status.PROVED or f.code in _PERFORMANCE or f.key in certain
-        else f.doubted(Open.LAUNCH_UNTOLD)
-        for f in findings
-    )
-
-
-def _unseen(kernel: Kernel, trace: Trace, settings: Settings, clock: _Clock) -> tuple[str, ...]:
-    """Writes that only other blocks than the assumed run, where those are not known to be free of races."""
-    others = () if kernel.errors or clock.late() else alternatives(kernel, trace.launch)
-    unseen = unseen_writes(kernel, trace) if others else None
-    if not unseen:
-        return ()
-    ordered: list[Trace] = []
-    for other in others:
-        if clock.late():
-            break
-        again = _run(kernel, other, other.arguments, settings, clock)
-        if not again.undecided and again.whole and not race_findings(again, _COMPARING):
-            ordered.append(again)
-    return tuple(dict.fromkeys(still_unseen(unseen, ordered).values()))
-
-
-def _sampled(kernel: Kernel, launch: LaunchConfig, settings: Settings, clock: _Clock) -> list[Diagnosis]:
+def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
     """Findings that need the open scalars to have certain values; the example is the condition."""
-    arguments = sample(kernel, launch)
-    if arguments is None:
+    arguments = sample(runs.kernel, launch)
+    trace = runs.under(launch, arguments) if arguments is not None else None
+    if arguments is None or trace is None or trace.excluded:
         return []
-    trace = _run(kernel, launch, arguments, settings, clock)
-    if trace.excluded:
-        return []
-    found = _findings(trace, settings, clock)
+    # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's word.
+    found = [f for f in runs.findings(trace) if f.code is not Code.GLOBAL_RACE]
     if launch.assumed:
-        # Neither launch nor arguments are known: too little to accuse anybody. The solver has the word.
-        found = tuple(f for f in found if f.code in _PERFORMANCE)
-    # Global addresses hang on pitches that fit together, which sampled ones need not: the solver's too.
-    found = tuple(f for f in found if f.code is not Code.GLOBAL_RACE)
-    example = Example(tuple((n, arguments[n]) for n in free_scalars(kernel, launch)), sampled=True)
+        # Neither launch nor arguments are known: too little to accuse anybody. The solver's too.
+        found = [f for f in found if f.code in _PERFORMANCE]
+    example = Example(tuple((n, arguments[n]) for n in free_scalars(runs.kernel, launch)), sampled=True)
     return [_under(finding, example) for finding in found]
 
 
@@ -266,7 +274,7 @@ def _collect(findings: dict[Key, Diagnosis], more: Iterable[Diagnosis]) -> None:
 
 
 def _verdict(findings: Iterable[Diagnosis], *, race_free: bool) -> Verdict:
-    doubtful = [f for f in findings if f.code in RACES or f.code is Code.BARRIER_DIVERGENCE]
+    doubtful = [f for f in findings if f.code in _DECIDING]
     if any(f.certain and f.code in RACES for f in doubtful):
         return Verdict.RACY
     # What follows a barrier that threads miss has no defined order.
@@ -323,13 +331,9 @@ def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
 
 
-def _wanted(code: Code, settings: Settings) -> bool:
-    return settings.severity[code] is not None if code in settings.severity else CODES[code].enabled
-
-
 def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:
     """Those whose code is switched on in words, with the configured severity, in order of the text."""
-    wanted = (d for d in diagnoses if _wanted(d.code, settings))
+    wanted = (d for d in diagnoses if is_wanted(d.code, settings))
     found = [d.finding(settings.severity.get(d.code)) for d in wanted]
     return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))
 

@@ -7,7 +7,7 @@ from extract_kernels import lowered
 
 from cuda_lsp.config import Settings
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.assumed import launches_of
+from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 REDUCE = (

@@ -12,12 +12,12 @@ from click.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
+from cuda_lsp.batch import analysed_files
 from cuda_lsp.cli import main
 from cuda_lsp.confirm import CheckOptions, check_kernels
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.model import Code, FileReport, Status
-from cuda_lsp.static.analyze import analysed_files
 
 pytestmark = needs_nvcc
 

@@ -13,7 +13,7 @@ import pytest
 
 from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport, Verdict
-from cuda_lsp.static import analyze
+from cuda_lsp.static import budgets
 from cuda_lsp.static.analyze import Analyzer, check_text
 from cuda_lsp.static.execution.values import distinct
 from cuda_lsp.static.findings.conditions import Open
@@ -37,9 +37,9 @@ FILE = Path("/nowhere/cut.cu")
 @pytest.fixture
 def hurried(monkeypatch):
     """An analyzer that has no time at all while somebody types."""
-    monkeypatch.setattr(analyze, "_TYPING", -1.0)
-    monkeypatch.setattr(analyze, "_OPENING", -1.0)
-    monkeypatch.setattr(analyze, "_LEAST", -1.0)
+    monkeypatch.setattr(budgets, "TYPING_S", -1.0)
+    monkeypatch.setattr(budgets, "OPENING_S", -1.0)
+    monkeypatch.setattr(budgets, "LEAST_EXECUTION_S", -1.0)
     analyzer = Analyzer(Settings(solver=False), quick=True)
     yield analyzer
     analyzer.shutdown()

@@ -11,7 +11,7 @@ from cuda_lsp.cli import main
 from cuda_lsp.config import Settings
 from cuda_lsp.model import KernelReport, SourceRange
 from cuda_lsp.static.analyze import Analyzer
-from cuda_lsp.static.proved_sites import proved_sites
+from cuda_lsp.static.run_needs import proved_sites
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc

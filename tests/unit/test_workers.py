@@ -17,7 +17,7 @@ import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static.second_opinion import refine_with_second_opinion
+from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
 from cuda_lsp.static.workers import SolverPool
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cuda_lsp.frontend.host.workspace import Workspace
-from cuda_lsp.model import LaunchSource, Verdict
-from cuda_lsp.static.analyze import check_file
+from cuda_lsp.model import FileReport, LaunchSource, Verdict
+from cuda_lsp.static.analyze import check_text
 
 KERNEL = """__global__ void fold(int* a) {
   __shared__ int s[64];
@@ -22,6 +22,10 @@ def write(folder: Path, **files: str) -> None:
         path = folder / name.replace("__", "/").replace("_", ".")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+
+
+def check_file(path: Path) -> FileReport:
+    return check_text(path, path.read_text())
 
 
 def test_a_launch_in_another_file_counts(tmp_path: Path) -> None:

@@ -4,4 +4,4 @@ Most modules here and in ``vocabulary`` are one recursion. It is always entered 
 loaded in one order, whichever is imported first.
 """
 
-import cuda_lsp.frontend.lowering.kernel  # noqa: F401
+from cuda_lsp.frontend.lowering import kernel as kernel

@@ -46,6 +46,16 @@ def bounds_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     return tuple(found.values())
 
 
+def leaves_arrays(trace: Trace) -> bool:
+    """Some thread surely accesses shared memory outside the array."""
+    return any(finding.status is Status.PROVED for finding in bounds_findings(trace))
+
+
+def misuses_arrays(trace: Trace) -> bool:
+    """Some thread surely leaves a shared array, or reads what no thread has written there."""
+    return leaves_arrays(trace) or any(f.status is Status.PROVED for f in uninitialised_findings(trace))
+
+
 def uninitialised_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``shared-uninitialised``: reads of shared bytes that no access before them may have written."""
     found: dict[object, Diagnosis] = {}

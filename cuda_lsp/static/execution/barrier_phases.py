@@ -6,6 +6,8 @@ threads come when is for ``split_barriers``; what that orders for ``barrier_repl
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
@@ -99,3 +101,24 @@ class Phases:
         """How many arrivals complete a phase."""
         barrier, which = self.places[phase]
         return self.states[barrier].expected(which)
+
+
+@frozen(eq=False)
+class Order:
+    """Who knows what, in one interval of a block.
+
+    ``of``: class of each thread, ``(threads,)``. For each class: the ``times`` (sequences) of its waits, and
+    what it knows from each on: ``known`` up to which sequence of each class, ``(classes,)``, and the phases
+    that are ``complete``. ``ends``: sequences at which classes wait for ever.
+    """
+
+    of: Ints
+    times: list[list[int]]
+    known: list[list[Ints]]
+    complete: list[list[frozenset[int]]]
+    ends: dict[int, int]
+
+    def knowledge(self, late: int, at: int) -> tuple[Ints, frozenset[int]]:
+        """What class ``late`` knows at sequence ``at``."""
+        index = bisect_right(self.times[late], at) - 1
+        return self.known[late][index], self.complete[late][index]

@@ -8,37 +8,14 @@ thread knows that the phase before is complete.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from attrs import frozen
 
 from cuda_lsp.ir.program import BarrierScope
-from cuda_lsp.static.execution.barrier_phases import NOBODY, Filling, Ints, Operation, Phases
+from cuda_lsp.static.execution.barrier_phases import NOBODY, Filling, Ints, Operation, Order, Phases
 from cuda_lsp.static.execution.trace import Access, Path
 from cuda_lsp.static.execution.values import Flags, Lanes, distinct
-
-
-@frozen(eq=False)
-class Order:
-    """Who knows what, in one interval of a block.
-
-    ``of``: class of each thread, ``(threads,)``. For each class: the ``times`` (sequences) of its waits, and
-    what it knows from each on: ``known`` up to which sequence of each class, ``(classes,)``, and the phases
-    that are ``complete``. ``ends``: sequences at which classes wait for ever.
-    """
-
-    of: Ints
-    times: list[list[int]]
-    known: list[list[Ints]]
-    complete: list[list[frozenset[int]]]
-    ends: dict[int, int]
-
-    def knowledge(self, late: int, at: int) -> tuple[Ints, frozenset[int]]:
-        """What class ``late`` knows at sequence ``at``."""
-        index = bisect_right(self.times[late], at) - 1
-        return self.known[late][index], self.complete[late][index]
 
 
 class Replay:

@@ -7,20 +7,17 @@ barriers are said to be not decided.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
+from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.split_barriers import SplitBarriers
+from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import BarrierEvent, Divergence
 from cuda_lsp.static.execution.values import Data, Lanes
 
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine
-    from cuda_lsp.static.execution.masks import Mask
 
-
-def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
+def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:
     """Execute barrier ``s`` by the lanes of ``mask``."""
     line = s.site.range.start.line
     if not s.assured:
@@ -29,13 +26,13 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
         if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
             machine.not_modelled(f"line {line}: a tile of more than one warp")
         elif machine.warp is not None:
-            _warp_level(machine, s, mask)
+            _warp_level(machine, split, s, mask)
         return
     partial = s.scope is BarrierScope.NAMED and (machine.facts.arrives or not _whole_block(machine, s))
     apart = s.scope is BarrierScope.BLOCK and s.phase is not BarrierPhase.SYNC
     if s.scope is BarrierScope.OBJECT or partial or apart:
-        if machine.split.step(machine, s, mask):
-            _block_level(machine, s, mask)
+        if split.step(machine, s, mask):
+            _block_level(machine, split, s, mask)
         return
     if s.phase is not BarrierPhase.SYNC:
         machine.not_modelled(f"line {line}: `{s.site.text}` arrives and waits in separate steps")
@@ -43,19 +40,19 @@ def synchronise(machine: Machine, s: Barrier, mask: Mask) -> None:
             return
     if s.scope is BarrierScope.CLUSTER:
         machine.not_modelled(f"line {line}: a cluster barrier orders several blocks")
-    _block_level(machine, s, mask)
+    _block_level(machine, split, s, mask)
 
 
-def _whole_block(machine: Machine, s: Barrier) -> bool:
+def _whole_block(machine: Execution, s: Barrier) -> bool:
     if s.count is None:
         return True
     count = machine.eval.scalar(s.count)
     return isinstance(count, int) and count >= machine.trace.threads
 
 
-def _block_level(machine: Machine, s: Barrier, mask: Mask) -> None:
+def _block_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:
     threads, blocks = machine.trace.threads, machine.blocks
-    machine.split.settle(machine)
+    split.settle(machine)
     if mask.may is not machine.everyone.may or not mask.sure:
         _check_divergence(machine, s, mask)
         present = [bool(row.any()) for row in np.reshape(mask.may, (blocks, threads))]
@@ -68,7 +65,7 @@ def _block_level(machine: Machine, s: Barrier, mask: Mask) -> None:
         machine.grid_clock += 1
 
 
-def _check_divergence(machine: Machine, s: Barrier, mask: Mask) -> None:
+def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
     threads, blocks = machine.trace.threads, machine.blocks
     if len(machine.path.divergences) > 64:
         return
@@ -94,7 +91,7 @@ def _check_divergence(machine: Machine, s: Barrier, mask: Mask) -> None:
         return
 
 
-def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
+def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:
     clock = machine.warp
     if clock is None or mask.may.ndim != 1:
         return
@@ -119,6 +116,6 @@ def _warp_level(machine: Machine, s: Barrier, mask: Mask) -> None:
     if key == machine.synced:  # nothing happened since the same lanes last met
         return
     machine.synced = key
-    machine.split.meet(machine, executing, group, s)
+    split.meet(machine, executing, group, s)
     machine.warp = clock.synchronised(executing, group)
     machine.sequence += 1

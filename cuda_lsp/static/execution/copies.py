@@ -10,7 +10,8 @@ all. What the issuing thread itself does with the bytes before its wait is not d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field
@@ -19,20 +20,15 @@ from numpy.typing import NDArray
 from cuda_lsp.ir.program import AwaitCopies, Barrier, BarrierPhase, BarrierScope, Copy
 from cuda_lsp.model import Mode, Site
 from cuda_lsp.static.execution.masks import Mask
-from cuda_lsp.static.execution.memory_steps import record
-from cuda_lsp.static.execution.split_barriers import own_access
-from cuda_lsp.static.execution.trace import Access, spread_out
+from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct, identity
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine
 
 Groups = NDArray[np.int64]
 _BLOCK_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
 
 
 @define(eq=False)
-class _InFlight:
+class InFlight:
     """One execution of one side of a copy. ``group``: its number in each lane, -1 before the commit.
 
     ``access``: as it was first recorded, with ``finishes`` filled in when the copy is bound.
@@ -51,45 +47,52 @@ class _InFlight:
 
 @define(eq=False)
 class Copies:
-    """The copies that are under way in one execution. ``groups``: how many each lane has committed."""
+    """The copies that are under way in one execution.
 
+    ``groups``: how many each lane has committed. ``touched``: copies that are bound to a phase, and accesses
+    of bytes that they move: phases say whether they are done by then.
+    """
+
+    trace: Trace
     groups: Groups
-    open: list[_InFlight] = field(factory=list[_InFlight])
+    open: list[InFlight] = field(factory=list[InFlight])
+    touched: list[tuple[Access, Access]] = field(factory=list[tuple[Access, Access]])
 
-    def issue(self, machine: Machine, s: Copy, address: Address, mode: Mode, size: int, mask: Mask) -> None:
-        """A copy begins."""
-        finishes = np.full(mask.may.shape[-1], -1, np.int64)
-        team = None if s.team is None else _teams(machine, s, _by_lane(mask.may))
-        if team is not None:
-            mask = _two_of_each(mask, team)
-        site = s.where(mode)
-        record(machine, site, address, mode, size, mask, copied=True, finishes=finishes, team=team)
-        group = np.full(mask.may.shape, -1, np.int64)
-        access = machine.path.accesses[-1]
-        self.open.append(_InFlight(site, address, mode, size, mask, group, finishes, team, access))
+    def team(self, s: Copy, mask: Mask) -> Lanes | None:
+        """The number of the group that each lane copies with; None: alone."""
+        if s.team is None:
+            return None
+        threads, warp = self.trace.threads, self.trace.gpu.warp_size
+        lane: Lanes = np.arange(mask.may.shape[-1], dtype=np.int64)
+        block: Lanes = lane // threads
+        thread: Lanes = lane % threads
+        if s.team is BarrierScope.TILE and s.team_size:
+            return block * threads + thread // s.team_size
+        if s.team in (BarrierScope.COALESCED, BarrierScope.WARP):
+            return block * threads + thread // warp
+        return block
 
-    def commit(self, machine: Machine, site: Site, mask: Mask) -> None:
+    def commit(self, site: Site, mask: Mask) -> None:
         """What the lanes of ``mask`` have issued since their last commit becomes a group."""
         if not mask.sure:
-            machine.trace.not_decided(_line(site, "commits copies under a condition that depends on data"))
+            self.trace.not_decided(_line(site, "commits copies under a condition that depends on data"))
         for copy in self.open:
             copy.group = np.where((copy.group < 0) & mask.may, self.groups, copy.group)
         self.groups = self.groups + mask.may.astype(np.int64)
 
-    def wait(self, machine: Machine, s: AwaitCopies, mask: Mask) -> None:
-        """Complete what the wait covers in the lanes that surely execute it."""
-        allowed = 0 if s.pending is None else machine.eval.scalar(s.pending)
+    def wait(self, s: AwaitCopies, allowed: int | Lanes | Data, mask: Mask) -> None:
+        """Complete what all but ``allowed`` groups have under way, in the lanes that surely execute ``s``."""
         if isinstance(allowed, Data):
-            machine.trace.not_decided(_line(s.site, "waits for a number of copies that is not known"))
+            self.trace.not_decided(_line(s.site, "waits for a number of copies that is not known"))
             return
         if (np.broadcast_to(allowed, mask.may.shape)[mask.may] < 0).any():
-            machine.trace.not_decided(_line(s.site, "waits for a stage that was not committed"))
+            self.trace.not_decided(_line(s.site, "waits for a stage that was not committed"))
             return
         for copy in list(self.open):
             covered = (copy.group >= 0) & (copy.group < self.groups - allowed) | (s.pending is None)
             self._done(copy, np.asarray(mask.must & covered))
 
-    def _done(self, copy: _InFlight, done: Flags) -> None:
+    def _done(self, copy: InFlight, done: Flags) -> None:
         """The copy is complete in these lanes."""
         if not done.any():
             return
@@ -117,11 +120,11 @@ class Copies:
             done[lanes] = np.isin(copy.finishes[lanes], list(phases))
             self._done(copy, done & copy.mask.may)
 
-    def pass_barrier(self, machine: Machine, s: Barrier) -> None:
-        """What is under way goes on behind a barrier."""
+    def behind(self, s: Barrier, whole_object: bool) -> Iterator[tuple[InFlight, Mask]]:
+        """What goes on behind a barrier, and in which lanes. ``whole_object``: one of the whole block."""
         if s.phase in (BarrierPhase.INIT, BarrierPhase.BIND):
             return
-        whole = s.scope in _BLOCK_WIDE or (s.scope is BarrierScope.OBJECT and machine.split.idle)
+        whole = s.scope in _BLOCK_WIDE or (s.scope is BarrierScope.OBJECT and whole_object)
         for copy in self.open:
             mask = copy.mask
             if not whole and (copy.finishes >= 0).any():  # phases say when these are done
@@ -129,12 +132,9 @@ class Copies:
                 if not may.any():
                     continue
                 mask = evolve(mask, may=may, must=may if mask.sure else mask.must & may, given=None)
-            record(
-                machine, copy.site, copy.address, copy.mode, copy.size, mask,
-                copied=True, finishes=copy.finishes, team=copy.team,
-            )  # fmt: skip
+            yield copy, mask
 
-    def check_own(self, machine: Machine, a: Access) -> None:
+    def check_own(self, a: Access) -> None:
         """An access of bytes that the same thread's copy is moving: nobody knows what it sees."""
         for copy in self.open:
             if copy.address.array is not a.array or not (copy.mode.writes or a.mode.writes):
@@ -142,9 +142,9 @@ class Copies:
             if copy.site is a.site or copy.team is not None:
                 continue
             if _may_touch(copy, a, copy.finishes < 0):
-                machine.trace.not_decided(own_access(copy, a))
+                self.trace.not_decided(own_access(copy, a))
             elif (copy.finishes >= 0).any() and _may_touch(copy, a, copy.finishes >= 0):
-                machine.split.own.append((copy.access, a))
+                self.touched.append((copy.access, a))
 
     def state(self) -> object:
         """Hashable; equal where the same copies are equally far."""
@@ -153,19 +153,7 @@ class Copies:
         return tuple(zip(where, behind, strict=True))
 
 
-def _teams(machine: Machine, s: Copy, executing: Flags) -> Lanes:
-    """The number of the group that each lane copies with."""
-    threads, warp = machine.trace.threads, machine.trace.gpu.warp_size
-    lane = np.arange(len(executing))
-    block, thread = lane // threads, lane % threads
-    if s.team is BarrierScope.TILE and s.team_size:
-        return block * threads + thread // s.team_size
-    if s.team in (BarrierScope.COALESCED, BarrierScope.WARP):
-        return block * threads + thread // warp
-    return block
-
-
-def _two_of_each(mask: Mask, team: Lanes) -> Mask:
+def two_of_each(mask: Mask, team: Lanes) -> Mask:
     """The first and the last lane of each group, which stand for any."""
     lanes = np.flatnonzero(_by_lane(mask.may))
     chosen = np.zeros(mask.may.shape[-1], bool)
@@ -176,7 +164,7 @@ def _two_of_each(mask: Mask, team: Lanes) -> Mask:
     return evolve(mask, may=may, must=may if mask.sure else mask.must & chosen, given=None)
 
 
-def _may_touch(copy: _InFlight, a: Access, lanes: Flags) -> bool:
+def _may_touch(copy: InFlight, a: Access, lanes: Flags) -> bool:
     if isinstance(copy.address.offset, Data) or isinstance(a.offset, Data):
         return bool((_by_lane(copy.mask.may) & _by_lane(a.may) & lanes).any())
     mine, other = (
@@ -193,3 +181,9 @@ def _by_lane(flags: Flags) -> NDArray[Any]:
 
 def _line(site: Site, what: str) -> str:
     return f"line {site.range.start.line}: `{site.text}` {what}"
+
+
+def own_access(copy: InFlight | Access, a: Access) -> str:
+    """A thread touches what its own copy may still move, for people."""
+    what = f"touches {a.array.name} while the copy of line {copy.site.range.start.line} may be under way"
+    return f"line {a.site.range.start.line}: `{a.site.text}` {what}"

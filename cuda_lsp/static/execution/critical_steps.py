@@ -1,10 +1,9 @@
-"""Regions in which a lock is held (``critical``), when a kernel is executed, and what they keep apart."""
+"""Regions in which a lock is held (``rewrites.locks``) in an execution, and what they keep apart."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +11,15 @@ from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Block, Lock
 from cuda_lsp.ir.walk import destinations, walk
 from cuda_lsp.model import Space
+from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import Access, Held
 from cuda_lsp.static.execution.values import Address, Flags, Lanes
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine, Mask
 
 UNLIKE = "whether threads have the same lock"
 
 
-def run(machine: Machine, s: Block, lock: Lock, mask: Mask) -> Mask | None:
+def run(machine: Execution, s: Block, lock: Lock, mask: Mask) -> Mask | None:
     """The region's statements. What others stored when they had the lock is not known here, nor after."""
     machine.eval.executed_by(mask.may, mask.sure)
     place = machine.eval.value(lock.pointer)
@@ -38,7 +36,7 @@ def run(machine: Machine, s: Block, lock: Lock, mask: Mask) -> Mask | None:
         _forget(machine, s)
 
 
-def _forget(machine: Machine, s: Block) -> None:
+def _forget(machine: Execution, s: Block) -> None:
     for pointer in itertools.chain.from_iterable(map(destinations, walk(s.body))):
         for array in machine.facts.roots(pointer):
             machine.versions[array.id] = machine.versions.get(array.id, 0) + 1

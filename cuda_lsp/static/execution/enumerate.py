@@ -8,19 +8,18 @@ here judges the trace: see ``races``, ``banks``, ``barriers``, ``bounds``, ``coa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
-from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.machine import Machine
 from cuda_lsp.static.execution.representatives import assumed_grid, representative_blocks, stand_for_all
 from cuda_lsp.static.execution.trace import Budget, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.execution.values import Address, Spread
-from cuda_lsp.static.slicing import Slice, slice_kernel
+from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.slicing import Slice
 
 
 def execute(
@@ -56,14 +55,6 @@ def execute(
         pending.extend((*taken[:i], False) for i in range(len(planned), len(taken)) if taken[i])
     trace.whole = stand_for_all(facts, launch, executed)
     return trace
-
-
-@lru_cache(maxsize=4)  # facts hold their kernel: a weak dictionary would keep every text ever typed
-def facts_of(kernel: Kernel) -> Slice:
-    """The launch-independent facts of ``kernel``, computed once for its executions in a row."""
-    facts = slice_kernel(kernel)
-    waiting.find(facts)
-    return facts
 
 
 def _grid(launch: LaunchConfig) -> Dim3:

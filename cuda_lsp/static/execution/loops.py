@@ -8,14 +8,13 @@ data is followed a few rounds, the rest is said to be not decided or widened.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from cuda_lsp.ir.ops import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.values import (
     Address,
     Choice,
@@ -29,15 +28,12 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import LoopShape
 
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine
-
 _CHUNK = 1 << 18  # lanes of one vectorised stretch
 _DATA_ROUNDS = 8  # rounds of a vectorised loop whose end depends on data
 _FEW_ROUNDS, _MANY_LANES = 2, 1 << 16  # … when that would be so many lanes, as in nests of such loops
 
 
-def execute_loop(machine: Machine, loop: Loop, mask: Mask) -> Mask | None:
+def execute_loop(machine: Execution, loop: Loop, mask: Mask) -> Mask | None:
     """Execute ``loop`` by the lanes of ``mask``; the lanes that go on after it."""
     shape = machine.facts.loops[id(loop)]
     outer, since = machine.loops, len(machine.leave_log)
@@ -53,7 +49,7 @@ def execute_loop(machine: Machine, loop: Loop, mask: Mask) -> Mask | None:
 # ------------------------------------------------------------------------------- all rounds at once
 
 
-def _vectorised(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) -> bool:
+def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) -> bool:
     """Execute an affine straight loop with an extra axis. False: it does not fit (nothing was done)."""
     steps = _steps(machine, shape)
     if steps is None:
@@ -91,7 +87,7 @@ def _vectorised(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) -> b
     return True
 
 
-def _steps(machine: Machine, shape: LoopShape) -> dict[int, tuple[Assign, Scalar]] | None:
+def _steps(machine: Execution, shape: LoopShape) -> dict[int, tuple[Assign, Scalar]] | None:
     """By how much each carried variable advances in a round; None when one is unknown."""
     result: dict[int, tuple[Assign, Scalar]] = {}
     for update in shape.updates or ():
@@ -113,7 +109,7 @@ def _steps(machine: Machine, shape: LoopShape) -> dict[int, tuple[Assign, Scalar
 
 
 def _stacked(
-    machine: Machine, shape: LoopShape, start: dict[int, Value], steps: dict[int, tuple[Assign, Scalar]],
+    machine: Execution, shape: LoopShape, start: dict[int, Value], steps: dict[int, tuple[Assign, Scalar]],
     first: int, rounds: int, mask: Mask,
 ) -> dict[int, Value]:  # fmt: skip
     """The carried variables at the beginning of rounds ``first``…, rounds on a new first axis."""
@@ -130,7 +126,7 @@ def _stacked(
 
 
 def _progression(
-    machine: Machine, shape: LoopShape, var: int, before: Value, step: Scalar,
+    machine: Execution, shape: LoopShape, var: int, before: Value, step: Scalar,
     first: int, rounds: int, ndim: int,
 ) -> Value:  # fmt: skip
     counts = np.reshape(np.arange(first, first + rounds, dtype=np.int64), (rounds, *([1] * ndim)))
@@ -145,7 +141,7 @@ def _progression(
 
 
 def _live_rounds(
-    machine: Machine, condition: int | Lanes, size: int, mask: Mask
+    machine: Execution, condition: int | Lanes, size: int, mask: Mask
 ) -> tuple[int, Mask | None, bool]:
     """How many of the stacked rounds some lane executes, their mask, and whether the loop ends there."""
     if isinstance(condition, int):
@@ -176,7 +172,7 @@ def _live_rounds(
 
 
 def _data_rounds(
-    machine: Machine, loop: Loop, shape: LoopShape, condition: Data, stack: dict[int, Value], mask: Mask
+    machine: Execution, loop: Loop, shape: LoopShape, condition: Data, stack: dict[int, Value], mask: Mask
 ) -> None:
     """The first rounds of a loop whose end is data: every lane may execute them."""
     _unfinished(machine, loop, condition)
@@ -195,7 +191,7 @@ def _data_rounds(
         machine.eval.env[var.id] = machine.eval.fresh(reason, weak=True)
 
 
-def _first_rounds(machine: Machine, value: Value, rounds: int) -> Value:
+def _first_rounds(machine: Execution, value: Value, rounds: int) -> Value:
     key = ("first", identity(value), rounds)
     known = machine.eval.remembered(key)
     if known is not None:
@@ -206,7 +202,7 @@ def _first_rounds(machine: Machine, value: Value, rounds: int) -> Value:
 
 
 def _finish(
-    machine: Machine, loop: Loop, shape: LoopShape, start: dict[int, Value],
+    machine: Execution, loop: Loop, shape: LoopShape, start: dict[int, Value],
     steps: dict[int, tuple[Assign, Scalar]], rounds: int, mask: Mask,
 ) -> None:  # fmt: skip
     """Leave the carried variables with their value after the loop (per lane its own last round)."""
@@ -226,7 +222,7 @@ def _finish(
                 machine.eval.env[var.id] = var.type.wrap(before + rounds * step)
 
 
-def _varying_end(machine: Machine, loop: Loop, before: int, step: int, rounds: int, var: int) -> bool:
+def _varying_end(machine: Execution, loop: Loop, before: int, step: int, rounds: int, var: int) -> bool:
     """Whether lanes ended the loop in different rounds: the condition itself says so at the last one."""
     saved = machine.eval.env[var]
     machine.eval.env[var] = before + (rounds - 1) * step
@@ -238,7 +234,7 @@ def _varying_end(machine: Machine, loop: Loop, before: int, step: int, rounds: i
 # ------------------------------------------------------------------------------------ one by one
 
 
-def _round_by_round(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) -> None:
+def _round_by_round(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) -> None:
     active: Mask | None = mask
     outer_loops = machine.loops
     seen: dict[object, int] = {}
@@ -275,7 +271,7 @@ def _round_by_round(machine: Machine, loop: Loop, shape: LoopShape, mask: Mask) 
             break
 
 
-def _tested(machine: Machine, loop: Loop, shape: LoopShape, active: Mask, number: int) -> Mask | None:
+def _tested(machine: Execution, loop: Loop, shape: LoopShape, active: Mask, number: int) -> Mask | None:
     """The lanes that execute round ``number``; None: the loop is over."""
     machine.eval.executed_by(active.may, active.sure)
     condition = machine.eval.scalar(loop.condition)
@@ -298,7 +294,7 @@ def _tested(machine: Machine, loop: Loop, shape: LoopShape, active: Mask, number
     return machine.unsure(active, condition, True)
 
 
-def _widen(machine: Machine, loop: Loop, shape: LoopShape) -> None:
+def _widen(machine: Execution, loop: Loop, shape: LoopShape) -> None:
     """Any round of the loop: its carried variables hold anything."""
     line = loop.site.range.start.line
     for var in shape.carried:
@@ -309,12 +305,12 @@ def _widen(machine: Machine, loop: Loop, shape: LoopShape) -> None:
         machine.eval.env[var.id] = Choice(tuple((None, a) for a in targets)) if targets else moved
 
 
-def _unfinished(machine: Machine, loop: Loop, condition: Data) -> None:
+def _unfinished(machine: Execution, loop: Loop, condition: Data) -> None:
     line = loop.site.range.start.line
     machine.trace.not_decided(f"line {line}: how often the loop runs depends on data ({condition.reason})")
 
 
-def _state(machine: Machine, shape: LoopShape, active: Mask) -> object:
+def _state(machine: Execution, shape: LoopShape, active: Mask) -> object:
     """What the coming rounds depend on, but for the loop's own counter; None: holds unknowns."""
     env = machine.eval.env
     parts: list[object] = [id(active.may)]
@@ -327,7 +323,7 @@ def _state(machine: Machine, shape: LoopShape, active: Mask) -> object:
     return (*parts, machine.contents_state(active), tuple(sorted(machine.left)))
 
 
-def _skip(machine: Machine, loop: Loop, shape: LoopShape, period: int) -> bool:
+def _skip(machine: Execution, loop: Loop, shape: LoopShape, period: int) -> bool:
     """Jump over whole periods of a repeating loop, to the last one that still executes."""
     counters = [v for v in shape.carried if v.id not in shape.steady]
     updates = {u.var.id: u for u in shape.updates or ()}
@@ -350,7 +346,7 @@ def _skip(machine: Machine, loop: Loop, shape: LoopShape, period: int) -> bool:
     return jump > 0
 
 
-def _rounds_left(machine: Machine, loop: Loop, steps: dict[int, tuple[Assign, int]]) -> int | None:
+def _rounds_left(machine: Execution, loop: Loop, steps: dict[int, tuple[Assign, int]]) -> int | None:
     """How many more rounds the condition admits, counting the one about to run; None: not in reach."""
     env = machine.eval.env
     start = {var: env[var] for var in steps}

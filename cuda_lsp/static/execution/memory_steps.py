@@ -6,7 +6,7 @@ are kept, shared ones in ``contents``, private ones cell by cell.  Everything el
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import evolve
@@ -15,11 +15,13 @@ from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import stripped
-from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.contents import SharedContents
+from cuda_lsp.static.execution.copies import InFlight, two_of_each
 from cuda_lsp.static.execution.masks import Mask
-from cuda_lsp.static.execution.trace import Access, LockEvent, OutOfBudget, Ticketing, array_bytes
+from cuda_lsp.static.execution.state import Execution
+from cuda_lsp.static.execution.trace import LockEvent, Ticketing, array_bytes
 from cuda_lsp.static.execution.values import (
     Address,
     Choice,
@@ -35,13 +37,10 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import tracked
 
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine
-
 _SAMPLES = 4  # executions of one read-only access kept for coalescing
 
 
-def load(machine: Machine, s: Load, mask: Mask) -> Mask:
+def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     wanted = s.var is not None and s.var.id in machine.facts.relevant
     if not wanted and _skippable(machine, s):
         return mask
@@ -53,7 +52,7 @@ def load(machine: Machine, s: Load, mask: Mask) -> Mask:
         if s.part:
             pass  # the load of all of it was recorded
         elif _records(machine, address.array):
-            record(machine, s.site, address, Mode.READ, s.type.size, part)
+            machine.record(s.site, address, Mode.READ, s.type.size, part)
         elif address.array.space is Space.GLOBAL:
             _sample(machine, s, address, part)
         if wanted:
@@ -68,7 +67,7 @@ def load(machine: Machine, s: Load, mask: Mask) -> Mask:
     return mask
 
 
-def _skippable(machine: Machine, s: Load) -> bool:
+def _skippable(machine: Execution, s: Load) -> bool:
     """A read of memory nobody writes, seen often enough."""
     roots = machine.facts.roots(s.pointer)
     if not roots or any(_records(machine, a) for a in roots):
@@ -80,18 +79,18 @@ def _skippable(machine: Machine, s: Load) -> bool:
     return seen >= _SAMPLES
 
 
-def _records(machine: Machine, array: Array) -> bool:
+def _records(machine: Execution, array: Array) -> bool:
     return tracked(machine.facts, array)
 
 
-def _sample(machine: Machine, s: Load, address: Address, mask: Mask) -> None:
+def _sample(machine: Execution, s: Load, address: Address, mask: Mask) -> None:
     if not isinstance(address.offset, Data) and len(machine.path.reads) < 4096:
         key = (id(s), identity(address.offset), id(mask.must))
         machine.path.reads.setdefault(key, (s, address.array, address.offset, mask.must))
 
 
 def _targets(
-    machine: Machine, pointer: Expr, mask: Mask, site: Site
+    machine: Execution, pointer: Expr, mask: Mask, site: Site
 ) -> list[tuple[Flags | None, Address, Mask | None]]:
     """The addresses a pointer denotes: (lanes or None, address, executing lanes)."""
     value = machine.eval.value(pointer)
@@ -112,7 +111,7 @@ def _targets(
     return []
 
 
-def _loaded(machine: Machine, s: Load, address: Address, mask: Mask) -> Value:
+def _loaded(machine: Execution, s: Load, address: Address, mask: Mask) -> Value:
     array, offset = address.array, address.offset
     if machine.held and array in machine.facts.written and array.space is not Space.LOCAL:
         # what whoever had the lock before left there
@@ -140,7 +139,7 @@ def _loaded(machine: Machine, s: Load, address: Address, mask: Mask) -> Value:
     return machine.eval.data(key, f"the value of {s.site.text}", spread, weak=weak, **bounds)
 
 
-def _broadcast(machine: Machine, term: Data) -> Data:
+def _broadcast(machine: Execution, term: Data) -> Data:
     """One thread's value, read by the whole block."""
     ticket, drawn = term.ticket, term.drawn
     return machine.eval.data(
@@ -151,7 +150,7 @@ def _broadcast(machine: Machine, term: Data) -> Data:
     )  # fmt: skip
 
 
-def _shared(machine: Machine, array: Array) -> SharedContents:
+def _shared(machine: Execution, array: Array) -> SharedContents:
     known = machine.shared.get(array.id)
     if known is None:
         size = array_bytes(array, machine.trace.launch)
@@ -159,7 +158,7 @@ def _shared(machine: Machine, array: Array) -> SharedContents:
     return known
 
 
-def _load_local(machine: Machine, s: Load, address: Address) -> Value:
+def _load_local(machine: Execution, s: Load, address: Address) -> Value:
     cells = machine.local.setdefault(address.array.id, {})
     offset = address.offset
     if isinstance(offset, int):
@@ -175,7 +174,7 @@ def _load_local(machine: Machine, s: Load, address: Address) -> Value:
     return machine.eval.fresh(f"the value of {s.site.text}")
 
 
-def store(machine: Machine, s: Store, mask: Mask) -> Mask:
+def store(machine: Execution, s: Store, mask: Mask) -> Mask:
     machine.eval.executed_by(mask.may, mask.sure)
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
@@ -184,7 +183,7 @@ def store(machine: Machine, s: Store, mask: Mask) -> Mask:
         stored = _stored(machine, s.value, array)
         machine.versions[array.id] = machine.versions.get(array.id, 0) + 1
         if _records(machine, array):
-            record(machine, s.site, address, Mode.WRITE, s.type.size, part, stored=stored)
+            machine.record(s.site, address, Mode.WRITE, s.type.size, part, stored=stored)
         if array.id in machine.facts.modelled:
             _remember_store(machine, s, address, stored, part)
         if array in machine.facts.lock_arrays:
@@ -192,14 +191,14 @@ def store(machine: Machine, s: Store, mask: Mask) -> Mask:
     return mask
 
 
-def _lock(machine: Machine, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
+def _lock(machine: Execution, s: Store | Atomic, array: Array, mask: Mask, takes: bool) -> None:
     if isinstance(s, Atomic) and not s.row.writes:
         return
     line = s.site.range.start.line
     machine.path.locks.append(LockEvent(machine.sequence, machine.clock, array, takes, mask.must, line))
 
 
-def _stored(machine: Machine, e: Expr, array: Array) -> Value | None:
+def _stored(machine: Execution, e: Expr, array: Array) -> Value | None:
     """The stored value where it matters: modelled contents, or whether two stores agree."""
     if array.id in machine.facts.modelled or isinstance(e, Const):
         return machine.eval.value(e)
@@ -209,7 +208,7 @@ def _stored(machine: Machine, e: Expr, array: Array) -> Value | None:
     return machine.eval.value(inner) if isinstance(inner, Const) else None
 
 
-def _remember_store(machine: Machine, s: Store, address: Address, stored: Value | None, mask: Mask) -> None:
+def _remember_store(machine: Execution, s: Store, address: Address, stored: Value | None, mask: Mask) -> None:
     value = stored if stored is not None else machine.eval.fresh("a stored value")
     if address.array.space is not Space.LOCAL:
         _shared(machine, address.array).store(address.offset, value, s.type, mask.must, mask.may)
@@ -224,7 +223,7 @@ def _remember_store(machine: Machine, s: Store, address: Address, stored: Value 
 
 
 def _scatter_local(
-    machine: Machine, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
+    machine: Execution, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
 ) -> None:
     offsets = set[int]() if isinstance(at, Data) else set[int](at.ravel().tolist())
     if isinstance(at, Data) or len(offsets) > 64:
@@ -237,7 +236,7 @@ def _scatter_local(
             cells[o] = value if old is None else machine.merged(value, old, lanes)
 
 
-def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
+def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
     machine.eval.executed_by(mask.may, mask.sure)
     result: Value | None = None
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
@@ -245,8 +244,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
             continue
         array = address.array
         if _records(machine, array):
-            record(
-                machine,
+            machine.record(
                 s.site,
                 address,
                 s.mode,
@@ -272,7 +270,7 @@ def atomic(machine: Machine, s: Atomic, mask: Mask) -> Mask:
     return mask
 
 
-def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
+def _number_drawn(machine: Execution, s: Atomic, address: Address, mask: Mask) -> Ticket | None:
     """The numbers that a counter hands out here; None: they need not be distinct."""
     if not s.row.moves or not _only_counts(machine, s, address.array):
         return None
@@ -302,7 +300,7 @@ def _number_drawn(machine: Machine, s: Atomic, address: Address, mask: Mask) -> 
     return Ticket(family, gap if not wraps and isinstance(gap, int) else 0, (), within)
 
 
-def _only_counts(machine: Machine, counting: Atomic, array: Array) -> bool:
+def _only_counts(machine: Execution, counting: Atomic, array: Array) -> bool:
     """All atomics of the kernel on this counter move it the same way."""
     ways = machine.atomic_ways.get(array.id)
     if ways is None:
@@ -313,7 +311,7 @@ def _only_counts(machine: Machine, counting: Atomic, array: Array) -> bool:
     return None not in ways and ways <= {tickets.direction(counting), ""}
 
 
-def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
+def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
     machine.eval.executed_by(mask.may, mask.sure)
     size = machine.eval.scalar(s.size)
     if not isinstance(size, int):
@@ -325,9 +323,9 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
         for _, address, part in _targets(machine, pointer, mask, site):
             if part is not None and _records(machine, address.array):
                 if s.asynchronous:
-                    machine.copies.issue(machine, s, address, mode, size, part)
+                    _issue(machine, s, address, mode, size, part)
                 else:
-                    record(machine, site, address, mode, size, part, copied=True)
+                    machine.record(site, address, mode, size, part, copied=True)
             if mode is Mode.WRITE:
                 machine.versions[address.array.id] = machine.versions.get(address.array.id, 0) + 1
                 machine.local.pop(address.array.id, None)
@@ -336,25 +334,13 @@ def copy(machine: Machine, s: Copy, mask: Mask) -> Mask:
     return mask
 
 
-def record(
-    machine: Machine, site: Site, address: Address, mode: Mode, size: int, mask: Mask, *,
-    stored: Value | None = None, scope: Scope | None = None, copied: bool = False,
-    finishes: Lanes | None = None, team: Lanes | None = None, elementwise: bool = False,
-) -> None:  # fmt: skip
-    if mode is Mode.WRITE:
-        machine.plain_stores[address.array.id] = machine.plain_stores.get(address.array.id, 0) + 1
-    machine.sequence += 1
-    machine.tracked_sequence = machine.sequence
-    machine.recorded += mask.may.size
-    if machine.recorded > machine.budget.lanes:
-        raise OutOfBudget(f"more than {machine.budget.lanes} accesses of single threads")
-    machine.path.accesses.append(
-        Access(
-            site, address.array, mode, size, address.offset, mask.must, mask.may, machine.clock, machine.warp,
-            machine.sequence, machine.loops, mask.guards, scope, stored, machine.grid_clock, mask.drawn,
-            len(machine.path.choices), copied, mask.doubt, mask.given, machine.held,
-            finishes, team, elementwise,
-        )
-    )  # fmt: skip
-    if machine.copies.open:
-        machine.copies.check_own(machine, machine.path.accesses[-1])
+def _issue(machine: Execution, s: Copy, address: Address, mode: Mode, size: int, mask: Mask) -> None:
+    """A copy begins, which goes on until it is awaited."""
+    site, finishes = s.where(mode), np.full(mask.may.shape[-1], -1, np.int64)
+    team = machine.copies.team(s, mask)
+    if team is not None:
+        mask = two_of_each(mask, team)
+    machine.record(site, address, mode, size, mask, copied=True, finishes=finishes, team=team)
+    group = np.full(mask.may.shape, -1, np.int64)
+    access = machine.path.accesses[-1]
+    machine.copies.open.append(InFlight(site, address, mode, size, mask, group, finishes, team, access))

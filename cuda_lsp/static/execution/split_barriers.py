@@ -9,8 +9,6 @@ the replay takes them for, the block is said to be not decided.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 from attrs import define, field
 
@@ -18,12 +16,11 @@ from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
 from cuda_lsp.model import Space
 from cuda_lsp.static.execution.barrier_phases import ARRIVES, NOBODY, Ints, Operation, Phases
 from cuda_lsp.static.execution.barrier_replay import Replay
+from cuda_lsp.static.execution.copies import own_access
+from cuda_lsp.static.execution.masks import Mask
+from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.trace import Access, Divergence, spread_out
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.machine import Machine
-    from cuda_lsp.static.execution.masks import Mask
 
 
 @define(eq=False)
@@ -44,7 +41,6 @@ class SplitBarriers:
     blocks: list[_Block]
     active: bool
     phases: Phases
-    own: list[tuple[Access, Access]] = field(factory=list[tuple[Access, Access]])
     meetings: set[int] = field(factory=set[int])  # barriers that stand for one meeting of lanes
     idle: bool = False
     """The last operation was a barrier of the whole block."""
@@ -56,7 +52,7 @@ class SplitBarriers:
 
     # ------------------------------------------------------------------------------ operations
 
-    def step(self, machine: Machine, s: Barrier, mask: Mask) -> bool:
+    def step(self, machine: Execution, s: Barrier, mask: Mask) -> bool:
         """The lanes of ``mask`` execute ``s``. True: it was a barrier of the whole block."""
         self.idle = False
         keys = self._keys(machine, s, mask)
@@ -82,7 +78,7 @@ class SplitBarriers:
                 self._operate(machine, s, block, np.where(here, keys[part], NOBODY), counts[part], mine)
         return False
 
-    def meet(self, machine: Machine, executing: Flags, group: Lanes, barrier: Barrier) -> None:
+    def meet(self, machine: Execution, executing: Flags, group: Lanes, barrier: Barrier) -> None:
         """A barrier of warps or tiles, which carries on what its threads know."""
         if not self.active:
             return
@@ -101,7 +97,7 @@ class SplitBarriers:
             if here.any():
                 self._append(machine, block, barrier, keys, np.ones(self.threads, np.int64), None)
 
-    def _keys(self, machine: Machine, s: Barrier, mask: Mask) -> Ints | None:
+    def _keys(self, machine: Execution, s: Barrier, mask: Mask) -> Ints | None:
         """The number of the barrier in each lane; None: not known."""
         if s.object is None:
             place = machine.eval.scalar(s.id) if s.id is not None else 0
@@ -149,7 +145,7 @@ class SplitBarriers:
         return number == 0 or self.phases.phase(key, number - 1) in self.blocks[block].base
 
     def _operate(
-        self, machine: Machine, s: Barrier, block: _Block, keys: Ints, counts: Ints, parity: Ints | None
+        self, machine: Execution, s: Barrier, block: _Block, keys: Ints, counts: Ints, parity: Ints | None
     ) -> None:
         if s.phase is BarrierPhase.INIT:
             for key in distinct(keys[keys != NOBODY]):
@@ -168,7 +164,7 @@ class SplitBarriers:
                     self.phases.states[int(key)].counts = [(0, self.threads)]
             self._append(machine, block, s, keys, counts, parity)
 
-    def _named(self, machine: Machine, keys: Ints, counts: Ints | None) -> Ints:
+    def _named(self, machine: Execution, keys: Ints, counts: Ints | None) -> Ints:
         """Arrivals at a named barrier are of whole warps; what it counts stands with each."""
         warp = machine.trace.gpu.warp_size
         weight = np.ones(self.threads, np.int64)
@@ -182,7 +178,7 @@ class SplitBarriers:
         return weight
 
     def _append(
-        self, machine: Machine, block: _Block, s: Barrier, keys: Ints, weight: Ints, parity: Ints | None
+        self, machine: Execution, block: _Block, s: Barrier, keys: Ints, weight: Ints, parity: Ints | None
     ) -> None:
         phase = np.full(self.threads, NOBODY)
         for key in distinct(keys[keys != NOBODY]):
@@ -208,14 +204,14 @@ class SplitBarriers:
         fresh = int(block.label.max()) + 1
         block.label = np.where(keys == NOBODY, block.label, fresh + np.reshape(label, -1))
 
-    def _bind(self, machine: Machine, block: _Block, keys: Ints) -> None:
+    def _bind(self, machine: Execution, block: _Block, keys: Ints) -> None:
         start = self.blocks.index(block) * self.threads
         for thread in np.flatnonzero(keys != NOBODY):
             key = int(keys[thread])
             number = int(self.phases.states[key].arrivals[thread])
             machine.copies.bind(start + int(thread), self.phases.phase(key, number))
 
-    def _lose(self, machine: Machine, s: Barrier, why: str) -> None:
+    def _lose(self, machine: Execution, s: Barrier, why: str) -> None:
         what = f"line {s.site.range.start.line}: `{s.site.text}`: {why}"
         machine.not_modelled(what)
         for block in self.blocks:
@@ -232,7 +228,7 @@ class SplitBarriers:
 
     # --------------------------------------------------------------------------------- replay
 
-    def settle(self, machine: Machine) -> None:
+    def settle(self, machine: Execution) -> None:
         """All threads meet, or the kernel ends: replay what they did since they last met."""
         if not self.active:
             return
@@ -253,14 +249,14 @@ class SplitBarriers:
             machine.copies.complete(slice(b * self.threads, (b + 1) * self.threads), block.base)
             block.operations = []
             block.label = np.zeros(self.threads, np.int64)
-        self.own.clear()
+        machine.copies.touched.clear()
         known = set[int]().union(*(block.base for block in self.blocks))
         for phase in known & self.phases.filled.keys():
             del self.phases.filled[phase]
         for filling in self.phases.filled.values():
             filling.seen, filling.complete = None, set[int]()
 
-    def _judge(self, machine: Machine, b: int, block: _Block, replay: Replay) -> None:
+    def _judge(self, machine: Execution, b: int, block: _Block, replay: Replay) -> None:
         """What everybody knows from now on, and who waits in vain."""
         for complete in replay.complete:
             block.base |= complete
@@ -288,11 +284,11 @@ class SplitBarriers:
         lane = b * self.threads + thread
         machine.path.divergences.append(Divergence(operation.barrier, lane, lane, False, None, why))
 
-    def _check_own(self, machine: Machine, b: int, block: _Block) -> None:
+    def _check_own(self, machine: Execution, b: int, block: _Block) -> None:
         """A thread's own accesses of bytes that its copies are moving."""
         order = machine.path.orders.get((b, machine.clock[b]))
         start = b * self.threads
-        for copy, a in self.own:
+        for copy, a in machine.copies.touched:
             assert copy.finishes is not None
             for lane in np.flatnonzero(copy.finishes[start : start + self.threads] >= 0):
                 done = block.base if a.clock[b] == machine.clock[b] and order is None else frozenset[int]()
@@ -302,12 +298,6 @@ class SplitBarriers:
                 if phase not in done and meets(copy, a, start + int(lane)):
                     machine.trace.not_decided(own_access(copy, a))
                     break
-
-
-def own_access(copy: Any, a: Access) -> str:
-    """A thread touches what its own copy may still move, for people."""
-    what = f"touches {a.array.name} while the copy of line {copy.site.range.start.line} may be under way"
-    return f"line {a.site.range.start.line}: `{a.site.text}` {what}"
 
 
 def meets(copy: Access, a: Access, lane: int) -> bool:

@@ -7,7 +7,7 @@ Plain records, no analysis.  Lanes are numbered block by block: lane ``b * threa
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from attrs import define, field, frozen
@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site, SourceRange
+from cuda_lsp.static.execution.barrier_phases import Order
 from cuda_lsp.static.execution.clocks import WarpClock
 from cuda_lsp.static.execution.values import Data, Drawn, Flags, Lanes, Value
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.execution.barrier_replay import Order
 
 
 @frozen
@@ -190,7 +188,7 @@ class Path:
     """For every choice: the number that was drawn when it is true."""
     unmodelled: list[tuple[int, str]] = field(factory=list[tuple[int, str]])
     """Synchronisation that was not modelled: after which access (sequence), and what it is."""
-    orders: dict[tuple[int, int], Order] = field(factory=dict[tuple[int, int], "Order"])
+    orders: dict[tuple[int, int], Order] = field(factory=dict[tuple[int, int], Order])
     """What barriers of some threads order, by block and interval."""
     ended: dict[int, int] = field(factory=dict[int, int])
     """Blocks in which somebody waits for ever, and in which interval: later ones are never reached."""
@@ -229,6 +227,11 @@ class Trace:
     @property
     def threads(self) -> int:
         return self.launch.threads
+
+    @property
+    def written(self) -> set[SourceRange]:
+        """The places at which some thread writes."""
+        return {a.site.range for path in self.paths for a in path.accesses if a.mode.writes}
 
     @property
     def lanes(self) -> int:

@@ -13,7 +13,7 @@ from cuda_lsp.ir.program import Axis
 from cuda_lsp.static.findings.conditions import Compared, Conditions, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
+from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
 from cuda_lsp.static.symbolic.terms import Term
 
 MAX_ATOMS = 2
@@ -22,7 +22,7 @@ MAX_QUERIES = 24
 
 def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
     """Empty: the race needs no parameter."""
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     return needed_condition(formula, query) if query.parameters(formula) else ()
 
 

@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.static.findings.conditions import Uneven
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.terms import Op, Term
 
@@ -65,5 +65,5 @@ def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:
     digits = digits_of(p, facts, query.where.axes, [whole, *query.where.free])
     if digits is not None and digits.refuted:
         return True
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     return query.satisfiable(formula) is False

@@ -13,17 +13,17 @@ from collections import defaultdict
 from cuda_lsp.static.findings.conditions import Unordered
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import Problem, shared_level
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
-from cuda_lsp.static.symbolic.walk import memory_name
 
 MAX_PLACES = 6
 
 
 def order_of(p: Problem, facts: Term, query: Query) -> Unordered | None:
     """The array that keeps the two accesses apart where it ascends; None: that alone does not."""
-    formula = query.complete(t.and_(facts, p.formula), p, shared_level(p.pair.relation))
+    formula = query.complete(t.and_(facts, p.formula), p)
     names = {memory_name(array): array.name for array in query.kernel.arrays}
     places: dict[str, list[Term]] = defaultdict(list)
     for part in t.subterms(formula):

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.static import work
-from cuda_lsp.static.solver.rows import FEW, SCALES, Pitch, ample
+from cuda_lsp.static.exact.memory import Initial
+from cuda_lsp.static.exact.replay import Run, replay
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.solver.tickets import number_facts
-from cuda_lsp.static.solver.witness import Run, Thread, replay
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem, shared_level
+from cuda_lsp.static.symbolic.affine import Problem, shared_level
 from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, width_for, z3
 from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.launch import Setting
@@ -38,6 +39,8 @@ REPLAY_GRACE = 0.05
 
 
 class Outcome(enum.Enum):
+    """What Z3 says of a formula: it has no model, it has one, or that takes too long to tell."""
+
     REFUTED = "refuted"
     MODEL = "model"
     UNKNOWN = "unknown"
@@ -59,8 +62,14 @@ REFUTED = Answer(Outcome.REFUTED)
 UNKNOWN = Answer(Outcome.UNKNOWN)
 
 
-class Counter(Protocol):
-    queries: int
+@define
+class Stats:
+    """What it took: pairs listed, refuted by arithmetic, Z3 queries, seconds of ``work``."""
+
+    pairs: int = 0
+    refuted: int = 0
+    queries: int = 0
+    seconds: float = 0.0
 
 
 @define(eq=False)
@@ -72,7 +81,7 @@ class Query:
     summary: Summary
     limit: float
     deadline: float
-    stats: Counter
+    stats: Stats
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
@@ -84,18 +93,16 @@ class Query:
         thread: Thread,
         arguments: Mapping[str, int],
         interesting: frozenset[ir.Array],
-        memory: Callable[[ir.Array, int], int | None] = lambda array, offset: None,
+        memory: Initial | None = None,
         choice: bool | None = None,
     ) -> Run:
-        """``witness.replay`` of the kernel, which ends soon after the deadline."""
+        """``exact.replay`` of the kernel, which ends soon after the deadline."""
         until = self.deadline + REPLAY_GRACE
         return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 
     def ask(self, p: Problem, facts: Term) -> Answer:
         """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
-        shared = shared_level(p.pair.relation)
-        formula = self.complete(t.and_(facts, p.formula), p, shared)
-        return self.solve(formula)
+        return self.solve(self.complete(t.and_(facts, p.formula), p))
 
     def refutes(self, formula: Term) -> bool:
         """The formula is impossible; what its linear part shows is seen first."""
@@ -103,27 +110,7 @@ class Query:
 
     def refutes_quickly(self, formula: Term) -> bool:
         """``refutes``, as far as linear arithmetic goes."""
-        return self.refutes(formula) if is_linear(formula) else self._refuted_linearly(formula)
-
-    def rows_that_refute(self, p: Problem, facts: Term, pitches: Sequence[Pitch]) -> Iterator[Pitch]:
-        """The rows that, not overlapping, make the pair impossible, as they are found."""
-        shared = shared_level(p.pair.relation)
-
-        def formula(pitch: Pitch) -> Term:
-            return self.complete(t.and_(facts, p.guards, pitch.rows, pitch.equal), p, shared)
-
-        found = False
-        for pitch in pitches:
-            if self.refutes_quickly(formula(pitch)):
-                found = True
-                yield pitch
-        for pitch in pitches if all(pitch.assumable for pitch in pitches) else ():
-            sizes, sized = self.sized(formula(pitch))
-            if sizes and self.refutes_quickly(sized):
-                yield evolve(pitch, sizes=sizes)
-        likeliest = next(iter(pitches), None)
-        if not found and likeliest is not None and self.refutes(formula(likeliest)):
-            yield likeliest
+        return self.refutes(formula) if is_linear(formula) else self.refuted_linearly(formula)
 
     def parameters(self, formula: Term) -> list[Term]:
         """The scalar parameters in the formula that no launch fixes."""
@@ -136,65 +123,18 @@ class Query:
 
     def ask_case(self, p: Problem, facts: Term, case: Term) -> bool:
         """The pair is impossible in this case of its formula."""
-        formula = self.complete(t.and_(facts, case), p, shared_level(p.pair.relation))
-        return self.refutes(formula)
-
-    def rows_hold(self, p: Problem, facts: Term, pitch: Pitch, lightly: bool = False) -> bool:
-        """The program's own guards keep columns within their rows: nothing need be assumed.
-
-        Where that may be assumed, products of unknowns are not worth the solver's time.
-        """
-        shared = shared_level(p.pair.relation)
-        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        lightly = lightly or (pitch.assumable and not pitch.bounded)
-        return self.refutes_quickly(formula) if lightly else self.refutes(formula)
-
-    def rows_owed_hold(self, p: Problem, facts: Term, pitch: Pitch) -> bool:
-        """Of rows that are assumed, those that have to be shown hold."""
-        owed = t.and_(*(columns.within for columns in pitch.levels if columns.owed))
-        if owed is t.TRUE:
-            return True
-        formula = t.and_(facts, p.guards, pitch.taken, t.not_(owed))
-        return self.refutes_quickly(self.complete(formula, p, shared_level(p.pair.relation)))
-
-    def rows_hold_for_sizes(self, p: Problem, facts: Term, pitch: Pitch) -> tuple[Term, ...]:
-        """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
-        shared = shared_level(p.pair.relation)
-        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.rows)), p, shared)
-        sizes, sized = self.sized(formula)
-        return sizes if sizes and self.refutes(sized) else ()
-
-    def rows_broken(self, p: Problem, facts: Term, pitch: Pitch) -> bool | None:
-        """Columns leave their rows however wide these may be: the program bounds them wrongly.
-
-        None: not decided.
-        """
-        if not pitch.parameters:
-            return False
-        shared = shared_level(p.pair.relation)
-        formula = self.complete(t.and_(facts, p.guards, t.not_(pitch.taken)), p, shared)
-        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
-        free = [x for x in symbols if x.args[0] in self.where.free or x in self.where.axes.values()]
-        extents = [self.where.axes[axis] for axis in (*BDIM, *GDIM)]
-        stated = self.stated(p)
-        for scale in SCALES:
-            wide = ample(pitch, free, extents, scale)
-            if stated and self.satisfiable(t.and_(*stated, wide)) is False:
-                continue  # the source bounds its parameters otherwise
-            formula, few = t.and_(formula, wide), int(FEW * scale)
-            return False if self._refuted_linearly(formula, few=few) else self.satisfiable(formula)
-        return None
+        return self.refutes(self.complete(t.and_(facts, case), p))
 
     def stated(self, p: Problem) -> tuple[Term, ...]:
         """What the source says of parameters alone, where both accesses are reached."""
         demanded = (*t.conjuncts(p.guards), *t.conjuncts(self.summary.assumptions or t.TRUE))
         return tuple(c for c in demanded if t.level_of(c) is Level.GRID)
 
-    def complete(self, formula: Term, p: Problem, shared: Level) -> Term:
-        """The formula with the facts about loop exits, tickets and the kernel's assumptions."""
+    def complete(self, formula: Term, p: Problem) -> Term:
+        """The pair's formula with the facts about loop exits, tickets and the kernel's assumptions."""
         if self.summary.assumptions is not None:
             formula = t.and_(formula, self.summary.assumptions)
-        formula = closure(formula, self.summary, shared)
+        formula = closure(formula, self.summary, shared_level(p.pair.relation))
         return t.and_(formula, *number_facts(formula, self.summary, p.pair.relation))
 
     def solve(self, formula: Term) -> Answer:
@@ -208,8 +148,11 @@ class Query:
             answer = self.known[formula] = self._solve(formula)
         return answer
 
-    def _refuted_linearly(self, formula: Term, few: int = 0) -> bool:
-        """A contradiction that products and quotients of unknowns have no part in, but as unknowns."""
+    def refuted_linearly(self, formula: Term, few: int = 0) -> bool:
+        """A contradiction that products and quotients of unknowns have no part in, but as unknowns.
+
+        ``few``: as in ``Encoder``.
+        """
         if is_linear(formula):
             return False
         known = self._linearly.get(formula)
@@ -225,7 +168,7 @@ class Query:
 
     def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
-        if self._refuted_linearly(formula):
+        if self.refuted_linearly(formula):
             return REFUTED, None, True
         answer, inexact = self._check(formula, Encoder(self._context))
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
@@ -259,8 +202,7 @@ class Query:
 
     def possible(self, p: Problem, facts: Term) -> bool | None:
         """Whether the pair's formula has a model under ``facts``; None: not decided."""
-        shared = shared_level(p.pair.relation)
-        return self.satisfiable(self.complete(t.and_(facts, p.formula), p, shared))
+        return self.satisfiable(self.complete(t.and_(facts, p.formula), p))
 
     def _check(self, formula: Term, encoder: Encoder, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:

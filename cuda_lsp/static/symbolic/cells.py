@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from cuda_lsp.ir.program import Array, Axis
 from cuda_lsp.ir.types import Int, Type
@@ -22,11 +21,9 @@ from cuda_lsp.model import Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact
 from cuda_lsp.static.symbolic.lanes import of_lane, of_thread, of_warp
+from cuda_lsp.static.symbolic.scene import Cell, Cells, Drawn, Scene, Stored, Versions, WarpCell
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import type_range
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.symbolic.walk import Walker
 
 _MOST = (1 << 31) - 1
 """Counters are taken not to exceed it."""
@@ -35,70 +32,17 @@ _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 _BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 
 
-@frozen(eq=False)
-class _Stored:
-    guard: Term
-    value: Term | None  # None: it varies, or is not known
-
-
-@frozen(eq=False)
-class _Drawn:
-    """A number (an application) that was drawn when ``guard``; ``past``: a barrier came since."""
-
-    number: Term
-    amount: Term
-    guard: Term
-    past: bool = False
-
-
-@frozen(eq=False)
-class Cell:
-    """One element of ``size`` bytes since the last barrier.
-
-    ``known``: its value for the whole block, unless ``stored`` to. ``least``: a bound from below.
-    """
-
-    size: int
-    known: Term | None = None
-    least: int | None = None
-    stored: tuple[_Stored, ...] = ()
-    drawn: tuple[_Drawn, ...] = ()
-
-
-@frozen(eq=False)
-class WarpCell:
-    """The element of ``size`` bytes that a warp has to itself. ``known``: to all its lanes."""
-
-    size: int
-    stored: _Stored
-    known: Term | None = None
-
-
-@frozen(eq=False)
-class Cells:
-    """The elements of one array that something is known of, by offset in bytes.
-
-    ``by_warp``: by offsets that are one for a warp and may differ between warps.
-    """
-
-    by_offset: Mapping[int, Cell] = field(factory=dict[int, Cell])
-    by_warp: Mapping[Term, WarpCell] = field(factory=dict[Term, WarpCell])
-
-
 def _followed(array: Array) -> bool:
     """Its elements lie under no other name."""
     alone = not array.dynamic and array.may_alias is None
     return array.space is Space.SHARED and isinstance(array.element, Int) and alone
 
 
-Versions = Mapping[Array, tuple[int, Level]]
-
-
-def of_version(walker: Walker, array: Array, versions: Versions) -> Cells | None:
+def of_version(scene: Scene, array: Array, versions: Versions) -> Cells | None:
     """What is known of the array's elements in these versions of memory."""
     if not _followed(array):
         return None
-    return walker.cells.get((array, versions.get(array, (0, Level.BLOCK))[0]))
+    return scene.cells.get((array, versions.get(array, (0, Level.BLOCK))[0]))
 
 
 def _at(cells: Cells | None, offset: Term, size: int) -> tuple[dict[int, Cell], int] | None:
@@ -114,24 +58,24 @@ def _at(cells: Cells | None, offset: Term, size: int) -> tuple[dict[int, Cell], 
 
 
 def store(
-    walker: Walker, array: Array, offset: Term, size: int, value: Term | None, before: Cells | None
+    scene: Scene, array: Array, offset: Term, size: int, value: Term | None, before: Cells | None
 ) -> None:
     """Notes a store that gave the array its version."""
     found = _at(before, offset, size)
     if found is None:
-        if of_warp(walker, offset):
-            only = WarpCell(size, _Stored(walker.guard, value))
-            _keep(walker, array, Cells(by_warp={offset: only}), walker.state.versions)
+        if of_warp(scene, offset):
+            only = WarpCell(size, Stored(scene.guard, value))
+            _keep(scene, array, Cells(by_warp={offset: only}), scene.state.versions)
         return
     cells, at = found
-    stored = _Stored(walker.guard, value)
+    stored = Stored(scene.guard, value)
     old = cells.get(at) or Cell(size)
     cells[at] = Cell(size, old.known, None, (*old.stored, stored))
-    _keep(walker, array, Cells(cells), walker.state.versions)
+    _keep(scene, array, Cells(cells), scene.state.versions)
 
 
 def raised(
-    walker: Walker,
+    scene: Scene,
     array: Array,
     offset: Term,
     size: int,
@@ -153,41 +97,41 @@ def raised(
     if number is not None and least is not None:
         name, level, operands = number.args
         number = t.apply(name, level, operands, max(number.lo, least), number.hi)
-    drawn = old.drawn if number is None else (*old.drawn, _Drawn(number, amount, walker.guard))
+    drawn = old.drawn if number is None else (*old.drawn, Drawn(number, amount, scene.guard))
     # on top of a store, by the same thread or unordered: what is left is not known
-    stored = (*old.stored, _Stored(walker.guard, None)) if old.stored else ()
+    stored = (*old.stored, Stored(scene.guard, None)) if old.stored else ()
     cells[at] = Cell(size, None, least, stored, () if stored else drawn)
-    _keep(walker, array, Cells(cells), walker.state.versions)
+    _keep(scene, array, Cells(cells), scene.state.versions)
     return number
 
 
-def barrier(walker: Walker, array: Array, before: Cells | None) -> None:
+def barrier(scene: Scene, array: Array, before: Cells | None) -> None:
     """Notes a barrier of the block that gave the array its version."""
     if before is None:
         return
-    warps = _by_one_lane(walker, array, before)
+    warps = _by_one_lane(scene, array, before)
     after: dict[int, Cell] = {}
     for at, cell in before.by_offset.items():
         drawn = tuple(evolve(d, past=True) for d in cell.drawn)
         if not cell.stored:
             after[at] = evolve(cell, drawn=drawn)
             continue
-        value = _by_one_thread(walker, array, at, cell) if len(cell.stored) == 1 else None
+        value = _by_one_thread(scene, array, at, cell) if len(cell.stored) == 1 else None
         if value is not None:
             after[at] = Cell(cell.size, value)
-    _keep(walker, array, Cells(after, warps), walker.state.versions)
+    _keep(scene, array, Cells(after, warps), scene.state.versions)
 
 
-def warp_barrier(walker: Walker, array: Array, before: Cells | None, whole: bool) -> None:
+def warp_barrier(scene: Scene, array: Array, before: Cells | None, whole: bool) -> None:
     """Notes a barrier of fewer threads that gave the array its version; ``whole``: of every warp."""
     if before is not None:
-        warps = _by_one_lane(walker, array, before) if whole else before.by_warp
-        _keep(walker, array, evolve(before, by_warp=warps), walker.state.versions)
+        warps = _by_one_lane(scene, array, before) if whole else before.by_warp
+        _keep(scene, array, evolve(before, by_warp=warps), scene.state.versions)
 
 
-def merged(walker: Walker, array: Array, then: Versions, otherwise: Versions, after: Versions) -> None:
+def merged(scene: Scene, array: Array, then: Versions, otherwise: Versions, after: Versions) -> None:
     """Notes two ways that met, which gave the array its version of ``after``."""
-    one_way, other_way = (of_version(walker, array, versions) or Cells() for versions in (then, otherwise))
+    one_way, other_way = (of_version(scene, array, versions) or Cells() for versions in (then, otherwise))
     ours, theirs = one_way.by_offset, other_way.by_offset
     cells: dict[int, Cell] = {}
     for at in ours.keys() | theirs.keys():
@@ -200,7 +144,7 @@ def merged(walker: Walker, array: Array, then: Versions, otherwise: Versions, af
             cells[at] = evolve(only, known=None, least=None, drawn=())
         elif one.size == other.size:
             cells[at] = _either(one, other)
-    _keep(walker, array, Cells(cells, _of_both(one_way.by_warp, other_way.by_warp)), after)
+    _keep(scene, array, Cells(cells, _of_both(one_way.by_warp, other_way.by_warp)), after)
 
 
 def _of_both(ours: Mapping[Term, WarpCell], theirs: Mapping[Term, WarpCell]) -> dict[Term, WarpCell]:
@@ -230,7 +174,7 @@ def _least(cell: Cell) -> int | None:
     return cell.least
 
 
-def content(walker: Walker, offset: Term, type: Type, value: Term, cells: Cells | None) -> Term:
+def content(scene: Scene, offset: Term, type: Type, value: Term, cells: Cells | None) -> Term:
     """``value``, which stands for what the element holds now, or something that is known to be equal."""
     mine = cells.by_warp.get(offset) if cells is not None else None
     if mine is not None and mine.known is not None and mine.size == type.size and isinstance(type, Int):
@@ -245,30 +189,30 @@ def content(walker: Walker, offset: Term, type: Type, value: Term, cells: Cells 
     name, level, operands = value.args
     total = t.apply(name, level, operands, max(value.lo, cell.least), min(value.hi, _MOST))
     for drawn in cell.drawn:
-        if drawn.past and drawn.number.args[2][1:] == walker.iterators:
-            _exceeds(walker, drawn, total)
+        if drawn.past and drawn.number.args[2][1:] == scene.iterators:
+            _exceeds(scene, drawn, total)
     return total
 
 
-def _exceeds(walker: Walker, drawn: _Drawn, total: Term) -> None:
+def _exceeds(scene: Scene, drawn: Drawn, total: Term) -> None:
     """The counter has gone beyond every number that was drawn before a barrier."""
     name = drawn.number.args[0]
     formals = drawn.number.args[2]
     fact = t.or_(t.not_(drawn.guard), t.le(t.add(drawn.number, drawn.amount), total))
-    earlier = walker.limits.get(name)
-    walker.limits[name] = Fact(formals, t.and_(fact, earlier.fact) if earlier is not None else fact)
+    earlier = scene.limits.get(name)
+    scene.limits[name] = Fact(formals, t.and_(fact, earlier.fact) if earlier is not None else fact)
 
 
-def _by_one_thread(walker: Walker, array: Array, at: int, cell: Cell) -> Term | None:
+def _by_one_thread(scene: Scene, array: Array, at: int, cell: Cell) -> Term | None:
     """What the one thread that may have stored left there, for the whole block."""
     (stored,) = cell.stored
     if stored.value is None:
         return None
-    surely = set(t.conjuncts(walker.guard))  # at the barrier, and so wherever this version is read
+    surely = set(t.conjuncts(scene.guard))  # at the barrier, and so wherever this version is read
     conditions = [c for c in t.conjuncts(stored.guard) if c not in surely]
     coordinates: dict[Term, Term] = {}
     for axis in _TID:
-        x = walker.axes[axis]
+        x = scene.axes[axis]
         if x.is_const:
             continue
         fixed = next((c for c in conditions if _fixes(c, x) is not None), None)
@@ -276,18 +220,18 @@ def _by_one_thread(walker: Walker, array: Array, at: int, cell: Cell) -> Term | 
             return None
         conditions.remove(fixed)
         coordinates[x] = t.const(_fixes(fixed, x) or 0)
-    value = of_thread(walker, coordinates, stored.value)
-    there = (t.lt(coordinates[walker.axes[i]], walker.axes[n]) for i, n in zip(_TID, _BDIM, strict=True)
-             if walker.axes[i] in coordinates)  # fmt: skip
-    happens = t.and_(*there, *(of_thread(walker, coordinates, c) for c in conditions))
-    number = walker.number()
+    value = of_thread(scene, coordinates, stored.value)
+    there = (t.lt(coordinates[scene.axes[i]], scene.axes[n]) for i, n in zip(_TID, _BDIM, strict=True)
+             if scene.axes[i] in coordinates)  # fmt: skip
+    happens = t.and_(*there, *(of_thread(scene, coordinates, c) for c in conditions))
+    number = scene.number()
     name = f"{array.name}[{array.id}]@{number}"
-    walker.unknowns[name] = f"the contents of `{array.name}`"
-    before = t.apply(name, Level.BLOCK, (t.const(at), *walker.iterators), *type_range(array.element))
+    scene.unknowns[name] = f"the contents of `{array.name}`"
+    before = t.apply(name, Level.BLOCK, (t.const(at), *scene.iterators), *type_range(array.element))
     return t.ite(happens, value, cell.known if cell.known is not None else before)
 
 
-def _by_one_lane(walker: Walker, array: Array, cells: Cells) -> dict[Term, WarpCell]:
+def _by_one_lane(scene: Scene, array: Array, cells: Cells) -> dict[Term, WarpCell]:
     """The elements of warps, with what the one lane that may have stored left there."""
     found: dict[Term, WarpCell] = {}
     for place, cell in cells.by_warp.items():
@@ -296,19 +240,19 @@ def _by_one_lane(walker: Walker, array: Array, cells: Cells) -> dict[Term, WarpC
             found[place] = cell
         if cell.known is not None or value is None:
             continue
-        surely = set(t.conjuncts(walker.guard))
+        surely = set(t.conjuncts(scene.guard))
         conditions = [c for c in t.conjuncts(cell.stored.guard) if c not in surely]
-        lane = walker.axes[Axis.LANE]
+        lane = scene.axes[Axis.LANE]
         fixed = next((c for c in conditions if _fixes(c, lane) is not None), None)
         if fixed is None:
             continue
         conditions.remove(fixed)
         at = t.const(_fixes(fixed, lane) or 0)
-        happens = t.and_(*(of_lane(walker, at, c) for c in conditions))
-        name = f"{array.name}[{array.id}]@{walker.number()}"
-        walker.unknowns[name] = f"the contents of `{array.name}`"
-        before = t.apply(name, Level.WARP, (place, *walker.iterators), *type_range(array.element))
-        found[place] = evolve(cell, known=t.ite(happens, of_lane(walker, at, value), before))
+        happens = t.and_(*(of_lane(scene, at, c) for c in conditions))
+        name = f"{array.name}[{array.id}]@{scene.number()}"
+        scene.unknowns[name] = f"the contents of `{array.name}`"
+        before = t.apply(name, Level.WARP, (place, *scene.iterators), *type_range(array.element))
+        found[place] = evolve(cell, known=t.ite(happens, of_lane(scene, at, value), before))
     return found
 
 
@@ -325,6 +269,6 @@ def _fixes(condition: Term, x: Term) -> int | None:
     return -constant // factor
 
 
-def _keep(walker: Walker, array: Array, cells: Cells, versions: Versions) -> None:
+def _keep(scene: Scene, array: Array, cells: Cells, versions: Versions) -> None:
     if (cells.by_offset or cells.by_warp) and _followed(array):
-        walker.cells[array, versions[array][0]] = cells
+        scene.cells[array, versions[array][0]] = cells

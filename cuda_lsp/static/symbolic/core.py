@@ -82,10 +82,8 @@ class Term:
     whose: int
     """Of which of two threads, once somebody asked (``digits.side``); -1 before."""
 
-    def __repr__(self) -> str:
-        from cuda_lsp.static.symbolic.text import show
-
-        return show(self)
+    def __repr__(self) -> str:  # for people: ``text.show``
+        return f"{self.op.name}{self.args}"
 
     @property
     def is_const(self) -> bool:
@@ -255,6 +253,16 @@ def mul(a: Term, b: Term) -> Term:
 def content(term: Term) -> int:
     """The greatest common divisor of the coefficients (0 for zero)."""
     return math.gcd(*monomials(term).values())
+
+
+def without(monomial: Monomial, part: Monomial) -> Monomial | None:
+    """The monomial divided by another; None when that does not divide it."""
+    rest = list(monomial)
+    for atom in part:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
 
 
 def split_multiple(term: Term, divisor: int) -> tuple[Term, Term]:

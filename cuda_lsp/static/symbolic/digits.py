@@ -12,20 +12,18 @@ Sized Arrays", ICS 2015), here for two threads instead of two iterations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, frozen
 
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BID, TID, Problem
+from cuda_lsp.static.symbolic.sizes import FIRST, MIXED, SHARED, Sizes, exactly_divided, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 _MAX_DIGITS = 8
 _MAX_ROUNDS = 6
-
-SHARED, FIRST, SECOND, MIXED = 0, 1, 2, 3
-"""Whose a term is: of both threads alike, of one of them, of both at once (bits)."""
 
 
 @frozen(eq=False)
@@ -73,20 +71,6 @@ def digits_of(p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable
 _Equation = tuple[Term, Term]
 _IMPOSSIBLE: list[_Equation] = []
 """Compared by identity: the difference cannot be 0."""
-_Bounds = Mapping[Term, Sequence[Term]]
-
-
-def side(term: Term) -> int:
-    """Whose the term is."""
-    if term.whose < 0:
-        whose = SHARED
-        if term.op in (Op.SYMBOL, Op.APPLY, Op.TEST):
-            name = term.args[0]
-            whose = FIRST if name.endswith("#1") else SECOND if name.endswith("#2") else SHARED
-        for part in term.parts:
-            whose |= side(part)
-        term.whose = whose
-    return term.whose
 
 
 def _first(symbol: Term) -> Term:
@@ -110,201 +94,12 @@ def _renamed(term: Term) -> Term:
     return t.replace(term, leaf, {})
 
 
-# ----------------------------------------------------------------------------------------- bounds
-
-
-def upper_bounds(guards: Iterable[Term]) -> dict[Term, list[Term]]:
-    """Exclusive upper bounds that the guards state: term of one thread → shared terms, or its own."""
-    found: dict[Term, list[Term]] = {}
-    for guard in guards:
-        if guard.op is not Op.LE:
-            continue
-        varying: dict[t.Monomial, int] = {}
-        shared: dict[t.Monomial, int] = {}
-        for atoms, factor in t.monomials(guard.args[0]).items():
-            (varying if any(side(a) for a in atoms) else shared)[atoms] = factor
-        if not varying or side(t.from_monomials(varying)) == MIXED:
-            continue
-        limit = t.sub(t.ONE, t.from_monomials(shared))
-        positive = {m: c for m, c in varying.items() if c > 0}
-        negative = {m: -c for m, c in varying.items() if c < 0}
-        value = t.from_monomials(positive)
-        if not negative:
-            found.setdefault(value, []).append(limit)
-        elif t.sub(limit, t.ONE) is t.ZERO:  # no more than another term of the thread
-            found.setdefault(value, []).append(t.from_monomials(negative))
-    return found
-
-
-def certainly_at_most(small: Term, large: Term, free: Iterable[str]) -> bool:
-    """``small <= large`` for parameters (``free``) that are positive."""
-    return _Reader(frozenset(free), {}).at_least(large, small)
-
-
-def _exactly_divided(a: Term, b: Term) -> Term | None:
-    """The polynomial ``a / b`` when ``b`` divides ``a``."""
-    if a is b:
-        return t.ONE
-    if b is t.ZERO:
-        return None
-    leading, by = _leading(b)
-    result, rest = t.ZERO, a
-    for _ in range(_MAX_DIGITS):
-        if rest is t.ZERO:
-            return result
-        atoms, factor = _leading(rest)
-        remaining = _without(atoms, leading)
-        if remaining is None or factor % by:
-            return None
-        part = t.from_monomials({tuple(remaining): factor // by})
-        result, rest = t.add(result, part), t.sub(rest, t.mul(part, b))
-    return None
-
-
-def _leading(term: Term) -> tuple[t.Monomial, int]:
-    """The monomial of the highest degree, of those the last in the order of atoms."""
-    return max(t.monomials(term).items(), key=lambda item: (len(item[0]), [a.order for a in item[0]]))
-
-
 # ----------------------------------------------------------------------------------------- digits
 
 
 @define(eq=False)
-class _Reader:
-    """Separates equations. ``assumed``: what was taken to be positive without proof."""
-
-    free: frozenset[str]
-    bounds: _Bounds
-    assumed: dict[Term, None] = field(factory=dict[Term, None])
-
-    # -- sizes
-
-    def positive(self, atom: Term) -> bool:
-        """The atom is at least 1: by its interval, by a guard (``0 <= x < atom``), or by assumption."""
-        if atom.lo >= 1 or self._guarded(atom):
-            return True
-        names = [x for x in t.subterms(atom) if x.op is Op.SYMBOL]
-        plain = all(x.op in (Op.SYMBOL, Op.CONST, Op.SUM, Op.DIV, Op.FLOOR_DIV) for x in t.subterms(atom))
-        if not plain or not names or any(x.args[0] not in self.free for x in names):
-            return False
-        self.assumed[atom] = None
-        return True
-
-    def _not_zero(self, weight: Term) -> bool:
-        """Shown, not assumed: a stride may be 0, which is how threads meet."""
-        sums = t.monomials(weight)
-        return all(c > 0 for c in sums.values()) and all(
-            a.lo >= 1 or self._guarded(a) for atoms in sums for a in atoms
-        )
-
-    def _guarded(self, atom: Term) -> bool:
-        return any(
-            atom is limit and value.lo >= 0 for value, limits in self.bounds.items() for limit in limits
-        )
-
-    def at_least(self, large: Term, small: Term) -> bool:
-        """``large >= small`` because every monomial of ``small`` is part of one of ``large``."""
-        room = dict(t.monomials(large))
-        if any(c < 0 for c in room.values()):
-            return False
-        positive: list[Term] = []
-        for atoms, factor in t.monomials(self._unfloored(small)).items():
-            if factor < 0:
-                if not all(self._natural(a) for a in atoms):
-                    return False
-                continue
-            for candidate, capacity in room.items():
-                rest = _without(candidate, atoms)
-                if rest is not None and capacity >= factor:
-                    room[candidate] = capacity - factor
-                    positive += [*rest, *atoms]
-                    break
-            else:
-                return False
-        left = [a for m, c in room.items() if c for a in m]
-        return all(self.positive(a) for a in dict.fromkeys(positive)) and all(self._natural(a) for a in left)
-
-    def _natural(self, atom: Term) -> bool:
-        return atom.lo >= 0 or self.positive(atom)
-
-    def _unfloored(self, term: Term) -> Term:
-        """No smaller: ``d * (x / d)`` as ``x``."""
-        total: list[Term] = []
-        for atoms, factor in t.monomials(term).items():
-            value = t.from_monomials({atoms: factor})
-            for atom in atoms if factor > 0 else ():
-                if atom.op is not Op.DIV or atom.args[0].op is not Op.SYMBOL:
-                    continue
-                whole = _exactly_divided(value, t.mul(atom, atom.args[1]))
-                if whole is not None and self.positive(atom.args[0]) and self._sound(atom.args[1]):
-                    value = t.mul(whole, atom.args[0])
-                    break
-            total.append(value)
-        return t.add(*total)
-
-    def not_negative(self, term: Term) -> bool:
-        """By its interval, or as a sum of quotients by what is positive."""
-        if term.lo >= 0:
-            return True
-        if term.op is Op.DIV:
-            return self.not_negative(term.args[0]) and self._sound(term.args[1])
-        if term.op is Op.REM:
-            return self.not_negative(term.args[0])
-        if term.op is not Op.SUM:
-            return False
-        return all(c >= 0 and all(self.not_negative(a) for a in m) for m, c in t.monomials(term).items())
-
-    def quotient(self, term: Term) -> tuple[Term, Term]:
-        """``(x, d)`` with ``term == x // d`` and ``x >= 0``, nested quotients as one."""
-        if term.op in (Op.DIV, Op.FLOOR_DIV) and self.not_negative(term.args[0]):
-            divisor = term.args[1] if term.op is Op.DIV else t.const(term.args[1])
-            inner, outer = self.quotient(term.args[0])
-            return inner, t.mul(outer, divisor)
-        if term.op is Op.SUM and term.lo >= 0:
-            parts = [m[0] for m, c in t.monomials(term).items() if c == 1 and len(m) == 1]
-            parts = [x for x in parts if x.op is Op.FLOOR_DIV and x.args[0].lo >= 0]
-            if len(parts) == 1:  # p + r // d  ==  (d*p + r) // d
-                divisor = parts[0].args[1]
-                whole = t.add(t.scale(t.sub(term, parts[0]), divisor), parts[0].args[0])
-                inner, outer = self.quotient(whole)
-                return inner, t.scale(outer, divisor)
-        return term, t.ONE
-
-    def remainder(self, term: Term) -> tuple[Term, Term] | None:
-        """``(x, d)`` with ``term == x mod d`` and ``x >= 0``."""
-        if term.op not in (Op.FLOOR_MOD, Op.REM) or not self.not_negative(term.args[0]):
-            return None
-        return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
-
-    def limits(self, value: Term, rounds: int = 4) -> list[Term]:
-        """Shared terms that ``value``, which is not negative, stays below."""
-        if rounds == 0 or not self.not_negative(value):
-            return []
-        found: list[Term] = []
-        varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
-        own = t.from_monomials(varying)
-        for limit in self.bounds.get(own, ()):
-            if side(limit) == SHARED:
-                found.append(t.add(limit, t.sub(value, own)))
-            elif own is not value:
-                continue
-            else:  # value <= limit
-                found += self.limits(limit, rounds - 1)
-        remainder = self.remainder(value)
-        if remainder is not None and side(remainder[1]) == SHARED:
-            found.append(remainder[1])
-        x, divisor = self.quotient(value)
-        if x is not value and side(divisor) == SHARED and self._sound(divisor):
-            parts = (_exactly_divided(limit, divisor) for limit in self.limits(x, rounds - 1))
-            found += [part for part in parts if part is not None]
-            inner = value.args[0]
-            if value.op is not Op.SUM and inner is not x:
-                own = value.args[1] if value.op is Op.DIV else t.const(value.args[1])
-                parts = (_exactly_divided(limit, own) for limit in self.limits(inner, rounds - 1))
-                found += [part for part in parts if part is not None]
-        if value.hi < 1 << 62:
-            found.append(t.const(int(value.hi) + 1))
-        return list(dict.fromkeys(found))
+class _Reader(Sizes):
+    """Separates equations."""
 
     # -- separation
 
@@ -335,7 +130,7 @@ class _Reader:
         for digit in ordered:
             if runs[-1] and self._apart(digit, low, first, second):
                 runs.append([])
-            elif len(runs) > 1 and _exactly_divided(digit.weight, runs[-1][0].weight) is None:
+            elif len(runs) > 1 and exactly_divided(digit.weight, runs[-1][0].weight) is None:
                 return []
             runs[-1].append(digit)
             low = self._reach(digit) if len(runs[-1]) == 1 else None
@@ -364,7 +159,7 @@ class _Reader:
         return [limit for limit in self.limits(first) if limit in others]
 
     def _equations(self, runs: list[list[_Digit]]) -> list[_Equation] | None:
-        if not runs or (len(runs) == 1 and len(runs[0]) > 1) or not self._not_zero(runs[0][0].weight):
+        if not runs or (len(runs) == 1 and len(runs[0]) > 1) or not self.not_zero(runs[0][0].weight):
             return None
         found: list[_Equation] = []
         for run in runs:
@@ -376,8 +171,8 @@ class _Reader:
                     continue
                 found.append((t.add(digit.first, t.const(digit.shift)), digit.second))
                 continue
-            weights = [_exactly_divided(d.weight, run[0].weight) for d in run]
-            if not all(weights) or not self._sound(run[0].weight):
+            weights = [exactly_divided(d.weight, run[0].weight) for d in run]
+            if not all(weights) or not self.sound(run[0].weight):
                 weights = [d.weight for d in run]
             pairs = [(w, d) for w, d in zip(weights, run, strict=True) if w is not None]
             first = t.add(*(t.mul(w, t.add(d.first, t.const(d.shift))) for w, d in pairs))
@@ -401,8 +196,8 @@ class _Reader:
                 inner = self.separate(t.sub(a, b))
                 if inner is not None and inner is not _IMPOSSIBLE:
                     found.update(dict.fromkeys(inner))
-            agreed = {a for a, b in found if _renamed(a) is b}
-            quotients = {self.quotient(a) for a in agreed}
+            agreed = [a for a, b in found if _renamed(a) is b]
+            quotients = dict.fromkeys(map(self.quotient, agreed))
             for a in agreed:
                 remainder = self.remainder(a)
                 if remainder is None:
@@ -411,18 +206,12 @@ class _Reader:
                 x, outer = self.quotient(index)
                 whole = t.mul(outer, divisor)
                 for other, by in quotients:
-                    if by is whole and _congruent(other, x, outer, divisor) and self._sound(outer, divisor):
+                    if by is whole and _congruent(other, x, outer, divisor) and self.sound(outer, divisor):
                         y = index if other is x else other
                         found[y, _renamed(y)] = None
             if len(found) == before:
                 break
         return list(found)
-
-    def _sound(self, *divisors: Term) -> bool:
-        """Quotients nest, and remainders are what is left, for positive divisors."""
-        return all(self.positive(a) for d in divisors for m in t.monomials(d) for a in m) and all(
-            c > 0 for d in divisors for c in t.monomials(d).values()
-        )
 
 
 def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
@@ -430,15 +219,6 @@ def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
     if a is b:
         return True
     return outer is t.ONE and divisor.is_const and t.content(t.sub(a, b)) % divisor.value == 0
-
-
-def _without(monomial: t.Monomial, part: t.Monomial) -> list[Term] | None:
-    rest = list(monomial)
-    for atom in part:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return rest
 
 
 def _size(digit: _Digit) -> tuple[int, int, bool]:
@@ -453,7 +233,7 @@ def _orders(ordered: list[_Digit]) -> Iterable[list[_Digit]]:
     for top in reversed(ordered):
         yield [d for d in ordered if d is not top] + [top]
     for base in ordered:
-        row = [d for d in ordered if _exactly_divided(d.weight, base.weight) is not None]
+        row = [d for d in ordered if exactly_divided(d.weight, base.weight) is not None]
         if 1 < len(row) < len(ordered):
             yield [d for d in ordered if d not in row] + row
 

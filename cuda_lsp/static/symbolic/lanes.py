@@ -11,18 +11,17 @@ Only lanes of one source that every lane of the part names are followed; other s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from attrs import frozen
 
 from cuda_lsp.ir.program import Axis, Intrinsic
 from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.evaluate import Evaluator
 from cuda_lsp.static.symbolic.events import Drawing, Fact, Place
+from cuda_lsp.static.symbolic.scene import Scene, Vote
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Value, settle, type_range
-
-if TYPE_CHECKING:
-    from cuda_lsp.static.symbolic.walk import Walker
 
 _WARP = 32
 _FULL = (1 << _WARP) - 1
@@ -30,33 +29,29 @@ _PARTS = ("__activemask", "__match_any_sync")
 _COUNTS = ("__popc", "__popcll")
 
 
-@frozen(eq=False)
-class Vote:
-    """``word``: the vote as a term. ``voter``: whether the generic thread is in it."""
-
-    word: Term
-    voter: Term
+_Operand = Callable[[int], Term | None]
+"""An operand of the exchange by its number; None: a pointer."""
 
 
-def exchanged(walker: Walker, e: Intrinsic) -> Value | None:
+def exchanged(scene: Scene, e: Intrinsic, evaluator: Evaluator) -> Value | None:
     """The value of a vote, of a count of bits below one's own, or of a shuffle from one lane; else None."""
+
+    def operand(index: int) -> Term | None:
+        value = evaluator.value(e.operands[index])
+        return None if isinstance(value, PointerValue) else settle(value, e.operands[index].type)
+
     if e.name in _PARTS or e.name == "__ballot_sync":
-        return _vote(walker, e)
+        return _vote(scene, e, operand)
     if e.name in _COUNTS:
-        return _place(walker, e)
+        return _place(scene, e, operand)
     if e.name == "__shfl_sync":
-        return _handed_round(walker, e)
+        return _handed_round(scene, e, operand)
     return None
 
 
-def _operand(walker: Walker, e: Intrinsic, index: int) -> Term | None:
-    value = walker.evaluator().value(e.operands[index])
-    return None if isinstance(value, PointerValue) else settle(value, e.operands[index].type)
-
-
-def _part(walker: Walker, e: Intrinsic) -> tuple[Term, ...] | None:
+def _part(operand: _Operand) -> tuple[Term, ...] | None:
     """What tells parts of the warp apart that exchange under the mask of ``e``; None: not understood."""
-    mask = _operand(walker, e, 0)
+    mask = operand(0)
     if mask is None:
         return None
     if mask.is_const:
@@ -64,40 +59,40 @@ def _part(walker: Walker, e: Intrinsic) -> tuple[Term, ...] | None:
     return (mask,)
 
 
-def _vote(walker: Walker, e: Intrinsic) -> Value | None:
+def _vote(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
     if e.name in _PARTS:
-        level, operands, voter = Level.THREAD, walker.iterators, walker.guard
+        level, operands, voter = Level.THREAD, scene.iterators, scene.guard
     else:
-        part, value = _part(walker, e), _operand(walker, e, 1)
+        part, value = _part(operand), operand(1)
         if part is None or value is None:
             return None
-        level, operands, voter = Level.WARP, (*part, *walker.iterators), t.truth(value)
-    name = f"vote{walker.number()}"
-    walker.unknowns[name] = f"the result of `{e.name}`"
+        level, operands, voter = Level.WARP, (*part, *scene.iterators), t.truth(value)
+    name = f"vote{scene.number()}"
+    scene.unknowns[name] = f"the result of `{e.name}`"
     word = t.apply(name, level, operands, *type_range(e.type))
-    walker.votes[name] = Vote(word, voter)
+    scene.votes[name] = Vote(word, voter)
     return word
 
 
-def _place(walker: Walker, e: Intrinsic) -> Value | None:
+def _place(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
     """How many lanes of a vote are below one's own: ``__popc(votes & lanemask_lt)``."""
-    word = _operand(walker, e, 0)
+    word = operand(0)
     if word is None or word.op is not Op.BAND:
         return None
-    below = t.sub(t.shift_left(t.ONE, walker.axes[Axis.LANE]), t.ONE)
+    below = t.sub(t.shift_left(t.ONE, scene.axes[Axis.LANE]), t.ONE)
     a, b = word.args
     votes = b if a is below else a if b is below else None
-    vote = walker.votes.get(votes.args[0]) if votes is not None and votes.op is Op.APPLY else None
+    vote = scene.votes.get(votes.args[0]) if votes is not None and votes.op is Op.APPLY else None
     if votes is None or vote is None or vote.word is not votes:
         return None  # not this round's vote
     name = f"place in {votes.args[0]}"
     count = _count(votes, e)
     place = t.apply(name, Level.THREAD, votes.args[2], 0, _WARP - 1)
-    walker.unknowns.setdefault(name, f"the result of `{e.name}`")
-    walker.places[name] = Place(votes.args[2], votes, vote.voter, walker.axes[Axis.LANE])
+    scene.unknowns.setdefault(name, f"the result of `{e.name}`")
+    scene.places[name] = Place(votes.args[2], votes, vote.voter, scene.axes[Axis.LANE])
     counted = t.and_(t.le(t.add(place, t.ONE), count), t.not_(t.eq(votes, t.ZERO)))
     fact = t.or_(t.not_(vote.voter), counted)
-    walker.limits[name] = Fact(votes.args[2], fact)
+    scene.limits[name] = Fact(votes.args[2], fact)
     return place
 
 
@@ -108,21 +103,21 @@ def _count(votes: Term, e: Intrinsic) -> Term:
 # ------------------------------------------------------------------------------- one lane's value
 
 
-def _handed_round(walker: Walker, e: Intrinsic) -> Value | None:
+def _handed_round(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
     """``__shfl_sync(mask, value, source)``: the value of lane ``source``, in all lanes of the part."""
-    width = _operand(walker, e, 3) if len(e.operands) > 3 else t.const(_WARP)
-    part, value, source = _part(walker, e), _operand(walker, e, 1), _operand(walker, e, 2)
+    width = operand(3) if len(e.operands) > 3 else t.const(_WARP)
+    part, value, source = _part(operand), operand(1), operand(2)
     if part is None or value is None or source is None or width is None or width is not t.const(_WARP):
         return None
     if not _agreed(source, part) or (source.is_const and not 0 <= source.value < _WARP):
         return None
-    told, point = (source, *part), f".{walker.number()}"
-    return _Elsewhere(walker, Level.WARP, _lane(walker, source), told, _leader(source), point).term(value)
+    told, point = (source, *part), f".{scene.number()}"
+    return _Elsewhere(scene, Level.WARP, _lane(scene, source), told, _leader(source), point).term(value)
 
 
-def _lane(walker: Walker, source: Term) -> dict[Term, Term] | None:
+def _lane(scene: Scene, source: Term) -> dict[Term, Term] | None:
     """The coordinates of lane ``source`` of the generic thread's warp; None: x does not run along warps."""
-    x, lane = walker.axes[Axis.TID_X], walker.axes[Axis.LANE]
+    x, lane = scene.axes[Axis.TID_X], scene.axes[Axis.LANE]
     if x.op is not Op.SYMBOL or lane is not t.floor_mod(x, _WARP):
         return None
     return {lane: source, x: t.add(t.scale(t.floor_div(x, _WARP), _WARP), source)}
@@ -145,21 +140,21 @@ def _leader(source: Term) -> Term | None:
     return None
 
 
-def of_thread(walker: Walker, coordinates: dict[Term, Term], value: Term) -> Term:
+def of_thread(scene: Scene, coordinates: dict[Term, Term], value: Term) -> Term:
     """``value`` as the thread at these coordinates has it, for the whole block."""
     name = "".join(f".{c.value}" for c in coordinates.values())
-    return _Elsewhere(walker, Level.BLOCK, coordinates, (), None, name).term(value)
+    return _Elsewhere(scene, Level.BLOCK, coordinates, (), None, name).term(value)
 
 
-def of_lane(walker: Walker, lane: Term, value: Term) -> Term:
+def of_lane(scene: Scene, lane: Term, value: Term) -> Term:
     """``value`` as that lane has it, for its whole warp."""
-    point = f".{walker.number()}"
-    return _Elsewhere(walker, Level.WARP, _lane(walker, lane), (lane,), None, point).term(value)
+    point = f".{scene.number()}"
+    return _Elsewhere(scene, Level.WARP, _lane(scene, lane), (lane,), None, point).term(value)
 
 
-def of_warp(walker: Walker, value: Term) -> bool:
+def of_warp(scene: Scene, value: Term) -> bool:
     """All lanes of a warp surely have one value of it."""
-    coordinates = _lane(walker, t.ZERO)
+    coordinates = _lane(scene, t.ZERO)
     return coordinates is not None and t.substitute(value, coordinates) is value
 
 
@@ -170,7 +165,7 @@ class _Elsewhere:
     ``coordinates`` None: not to be told. ``leader``: the vote whose lowest lane that thread is.
     """
 
-    walker: Walker
+    scene: Scene
     level: Level
     coordinates: dict[Term, Term] | None
     told: tuple[Term, ...]
@@ -187,7 +182,7 @@ class _Elsewhere:
             return None
         if part.op is Op.SYMBOL:
             return self._unknown(part, f"{part.args[0]}", ())
-        place = self.walker.places.get(part.args[0])
+        place = self.scene.places.get(part.args[0])
         if place is not None and place.votes is self.leader and part.args[2] == place.formals:
             return t.ZERO  # nobody is below the lowest
         if part in self.told:
@@ -196,19 +191,19 @@ class _Elsewhere:
 
     def _unknown(self, part: Term, name: str, operands: tuple[Term, ...]) -> Term:
         elsewhere = f"{name}@{self.level.name.lower()}{self.suffix}"
-        walker = self.walker
-        if name in walker.unknowns:
-            walker.unknowns[elsewhere] = walker.unknowns[name]
-        for names in (walker.tainted, walker.loaded):
+        scene = self.scene
+        if name in scene.unknowns:
+            scene.unknowns[elsewhere] = scene.unknowns[name]
+        for names in (scene.tainted, scene.loaded):
             if name in names:
                 names.add(elsewhere)
         whole = (*operands, *self.told)
-        drawing = walker.slots.get(name)
-        if drawing is not None and elsewhere not in walker.slots:
+        drawing = scene.slots.get(name)
+        if drawing is not None and elsewhere not in scene.slots:
             amount = self.term(drawing.amount)
             formals = (*(self.term(o) for o in drawing.formals), *self.told)
             rounds = drawing.rounds + (self.level is Level.WARP)
-            walker.slots[elsewhere] = Drawing(
+            scene.slots[elsewhere] = Drawing(
                 drawing.array, amount, formals, drawing.point, rounds, self.level
             )
         if part.op is Op.TEST:

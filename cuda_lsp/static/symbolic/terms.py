@@ -1,5 +1,8 @@
 """The term algebra under one name: ``from cuda_lsp.static.symbolic import terms as t``."""
 
+# ruff: noqa: F401
+# pyright: reportUnusedImport=false
+
 from __future__ import annotations
 
 from cuda_lsp.static.symbolic.core import (
@@ -28,6 +31,7 @@ from cuda_lsp.static.symbolic.core import (
     sub,
     symbol,
     test,
+    without,
 )
 from cuda_lsp.static.symbolic.integers import (
     bit_and,
@@ -78,68 +82,3 @@ from cuda_lsp.static.symbolic.text import (
 from cuda_lsp.static.symbolic.wraps import (
     unwrapped,
 )
-
-__all__ = [
-    "BIT_OPS",
-    "FALSE",
-    "INFINITY",
-    "ONE",
-    "TRUE",
-    "ZERO",
-    "Level",
-    "Monomial",
-    "Op",
-    "Term",
-    "add",
-    "and_",
-    "apply",
-    "begin_afresh",
-    "bit_and",
-    "bit_or",
-    "bit_xor",
-    "bool_ite",
-    "conjuncts",
-    "const",
-    "content",
-    "divide",
-    "eq",
-    "eq_zero",
-    "floor_div",
-    "floor_mod",
-    "from_monomials",
-    "implies",
-    "intern",
-    "intrinsic",
-    "ite",
-    "le",
-    "le_zero",
-    "level_of",
-    "lt",
-    "maximum",
-    "minimum",
-    "monomial_range",
-    "monomials",
-    "mul",
-    "not_",
-    "number",
-    "or_",
-    "power",
-    "range_times",
-    "rebuild",
-    "recombined",
-    "remainder",
-    "replace",
-    "says_at_most_zero",
-    "scale",
-    "shift_left",
-    "shift_right",
-    "show",
-    "sub",
-    "substitute",
-    "subterms",
-    "symbol",
-    "test",
-    "truth",
-    "unwrapped",
-    "wrap",
-]

@@ -1,0 +1,65 @@
+"""Files checked one after the other, as the command line does: each with the settings of its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve
+
+from cuda_lsp import config
+from cuda_lsp.model import FileReport, ToolError
+from cuda_lsp.static.analyze import Analyzer
+
+
+def check_files(
+    paths: Iterable[Path],
+    overrides: Mapping[str, Any],
+    settings_file: Path | None = None,
+    *,
+    solver: bool = True,
+) -> Sequence[FileReport]:
+    """Both tiers on files; what cannot be read is an error of its report. As ``analysed_files``."""
+    return [report for _, _, report in analysed_files(paths, overrides, settings_file, solver=solver)]
+
+
+def analysed_files(
+    paths: Iterable[Path],
+    overrides: Mapping[str, Any],
+    settings_file: Path | None = None,
+    *,
+    solver: bool = True,
+) -> Iterator[tuple[Analyzer, str, FileReport]]:
+    """Each file with its text, its report, and the analyzer that still knows its kernels until the next.
+
+    ``overrides``: settings that come before those of ``settings_file``, or else of the file's folder.
+    ``solver`` False: the first tier only, whatever the settings say.
+    """
+    for path in paths:
+        loaded, problems = (
+            config.load_file(settings_file, config.PATIENT)
+            if settings_file
+            else config.load(path.absolute().parent, config.PATIENT)
+        )
+        settings, more = config.merge(loaded, overrides, "command line")
+        told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
+        analyzer = Analyzer(settings)
+        try:
+            text = _text_of(path)
+            report = text if isinstance(text, FileReport) else analyzer.check(path, text, solver=solver)
+            known = text if isinstance(text, str) else ""
+            yield analyzer, known, evolve(report, errors=(*told, *report.errors))
+        finally:
+            analyzer.shutdown()
+
+
+def _text_of(path: Path) -> str | FileReport:
+    """The file's text, or the report that says why there is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
+    if b"\0" in data[:4096]:
+        return FileReport(path, errors=(ToolError(f"{path} is a binary file, not CUDA source"),))
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,133 @@
+"""Ordinary inputs for a real execution: sizes that fit together, and contents that arrays may well have.
+
+An array that bounds a loop's range holds row offsets, ascending; what addresses are made of are valid
+indices, of which some come twice; counters and locks start at zero, as hosts leave them. Nothing
+is chosen for flags that the kernel waits for, nor for memory that no host fills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from attrs import frozen
+
+from cuda_lsp.ir.program import Array, Const, Kernel
+from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.model import LaunchConfig, Space
+from cuda_lsp.static.data_flow import DataFlow
+from cuda_lsp.static.launches.arguments import free_scalars, sample
+
+_ROW = 2  # elements of a row
+_FEW = (16, 40)  # sizes that loops soon get over with
+_HUB = 13  # an index that all elements may hold, larger than most of the first threads' own
+_MOST = 4000
+_TURNS = {"named": 0, "named in turn": 1}
+_LIMITS = {"rising": 0, "falling": _MOST}
+"""What the kernel's results start with, when every thread is to improve on the one before it."""
+
+
+@frozen
+class Filling:
+    """How arrays are filled: ``index`` those that addresses come from, ``value`` all others."""
+
+    index: str
+    value: str
+
+
+FILLINGS = (
+    Filling("zeros", "mixed"),
+    Filling("previous", "mixed"),
+    Filling("mixed", "mixed"),
+    Filling("zeros", "ones"),
+    Filling("pairs", "zeros"),
+    Filling("next", "ones"),
+    Filling("hub", "rising"),
+    Filling("hub", "falling"),
+    Filling("hub", "named in turn"),
+    Filling("next", "named"),
+)
+
+
+@frozen(eq=False)
+class Contents:
+    """What memory holds when the kernel starts, by the roles that its arrays have."""
+
+    flow: DataFlow
+    filling: Filling
+    arguments: Mapping[str, int]
+
+    def at(self, array: Array, offset: int, type: Type) -> int | None:
+        """The integer at a byte of an array; None: nobody knows."""
+        if array.space is not Space.GLOBAL or array in self.flow.awaited or not isinstance(type, Int):
+            return None
+        if array in self.flow.drawn or array in self.flow.slice.lock_arrays:
+            return 0
+        element = offset // max(type.size, 1)
+        if array in self.flow.rows:
+            return type.wrap(self._row(array, element))
+        how = self.filling.index if array in self.flow.indices else self.filling.value
+        if how in _LIMITS and array in self.flow.slice.written:
+            return type.wrap(_LIMITS[how])
+        if how in _TURNS:
+            return type.wrap(self._compared_with(array, element + _TURNS[how]))
+        return type.wrap(_element(how, element, array.id))
+
+    def _compared_with(self, array: Array, turn: int) -> int:
+        """One of the numbers that the kernel tells elements of the array from, and of their neighbours."""
+        numbers: dict[int, None] = {}
+        for other, distance in self.flow.named.get(array, ()):
+            number = other.value if isinstance(other, Const) else self.arguments.get(other.name, 0)
+            numbers[int(number) + distance] = None
+        if len(numbers) < 2:
+            numbers |= {number - 1: None for number in numbers} or {0: None, 1: None}
+        return list(numbers)[turn % len(numbers)]
+
+    def _row(self, array: Array, element: int) -> int:
+        if array in self.flow.begins:
+            return _ROW * element
+        return _ROW * (element + 1) if self.flow.begins else _ROW
+
+
+def _element(how: str, element: int, array: int) -> int:
+    match how:
+        case "ones":
+            return 1
+        case "mixed":
+            return ((element + 1) * 2654435761 + array * 40503 >> 7) % 61
+        case "previous":
+            return max(element - 1, 0)
+        case "next":
+            return element + 1
+        case "hub":
+            return _HUB
+        case "rising":
+            return element + 1
+        case "falling":
+            return _MOST - 1 - element
+        case "pairs":
+            return element // 2
+        case _:
+            return 0
+
+
+@frozen(eq=False)
+class Arguments:
+    """Values for scalars. ``equal``: all that were open are the same: extents and pitches agree."""
+
+    values: Mapping[str, int]
+    equal: bool
+
+
+def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
+    """Values for the scalars that the launch leaves open, several ways; one when it leaves none open."""
+    free = free_scalars(kernel, launch)
+    if not free:
+        yield Arguments(launch.arguments, equal=True)
+        return
+    for size in (launch.threads, *_FEW):
+        yield Arguments({**launch.arguments, **dict.fromkeys(free, size)}, equal=True)
+    ample = sample(kernel, launch)
+    if ample is not None:
+        yield Arguments(ample, equal=False)
+    odd = {name: 2 * launch.threads + 3 * i + 1 for i, name in enumerate(free)}
+    yield Arguments({**launch.arguments, **odd}, equal=False)

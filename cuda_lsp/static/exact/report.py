@@ -1,0 +1,162 @@
+"""From a schedule that shows a race to a finding: may its inputs be called a condition, and in which words.
+
+The inputs are a *condition* where nothing in the source excludes them, and may be an invariant that the
+host keeps where they decide both addresses. The rule, by what the addresses of the two accesses come from:
+
+- neither comes from data: a condition (``if (in[i] == 6) *count += 1``), but not where neighbouring elements
+  decide (``if (first[t] <= key && key < first[t + 1]) *found = t``): of ranges one holds the key;
+- one does, in shared memory: a condition; in global memory only when the other access takes every thread's
+  own element, whatever data say (``x[i] = f(x[list[j]])``), for a colouring or an offset may keep them apart;
+- both do: a condition when the update is not atomic (``bins[data[i]]++``, ``if (d[k] < v) d[k] = v``) or
+  only one of the two is, which says that threads meet there. A plain scatter may be a permutation, and
+  ranges that an array of row offsets bounds (``for (j = first[i]; j < first[i + 1]; j++) x[j] *= 2``)
+  are disjoint: these stay *possible*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cuda_lsp.ir.program import Axis, Kernel, Var
+from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
+from cuda_lsp.static import work
+from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.exact.run import Pending
+from cuda_lsp.static.exact.search import Search, Shown, Sites
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
+from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
+from cuda_lsp.static.launches.arguments import free_scalars
+from cuda_lsp.static.launches.coordinates import unlike
+from cuda_lsp.static.offset_arrays import offset_arrays
+
+_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+
+
+def races_by_running(
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, wanted: Sequence[Sites], deadline: float, *,
+    glance: bool = False,
+) -> dict[Sites, Diagnosis]:  # fmt: skip
+    """Certain diagnoses for those of the wanted pairs of places that a real schedule shows to race.
+
+    ``glance``: a few inputs only, which takes milliseconds.
+    """
+    if not wanted or unlike(kernel, launch) or work.now() >= deadline:
+        return {}
+    try:
+        search = Search.of(kernel, launch, gpu, deadline)
+    except RecursionError:
+        return {}
+    wanted = [pair for pair in wanted if _ever_meant(search.flow, pair, kernel, launch)]
+    found: dict[Sites, Diagnosis] = {}
+    for pair, shown in search.shown(wanted, glance=glance).items():
+        if _meant(search.flow, shown, kernel, launch):
+            found[pair] = _diagnosis(search, shown)
+    return found
+
+
+# ------------------------------------------------------------------------------------------ the rule
+
+
+def _ever_meant(flow: DataFlow, pair: Sites, kernel: Kernel, launch: LaunchConfig) -> bool:
+    """Some accesses at the two places, if they raced, would be a race and no broken invariant."""
+    return any(
+        _may_be_meant(flow, a, b, kernel, launch)
+        for a in flow.at(pair[0])
+        for b in flow.at(pair[1])
+        if (a.mode.writes or b.mode.writes)
+    )
+
+
+def _meant(flow: DataFlow, shown: Shown, kernel: Kernel, launch: LaunchConfig) -> bool:
+    first, second = (
+        [a for a in flow.at(p.touch.site.range) if a.mode is p.touch.mode]
+        for p in (shown.first, shown.second)
+    )
+    return bool(first and second) and all(
+        _may_be_meant(flow, a, b, kernel, launch) for a in first for b in second if a.arrays & b.arrays
+    )
+
+
+def _may_be_meant(flow: DataFlow, a: Accessed, b: Accessed, kernel: Kernel, launch: LaunchConfig) -> bool:
+    if (a.arrays | b.arrays) & (flow.awaited | flow.slice.lock_arrays):
+        return False  # what orders others
+    data = [flow.arrays_in(x.address) for x in (a, b)]
+    if not any(data):
+        deciding = {array.name for array in flow.arrays_in(a.guard) & flow.arrays_in(b.guard)}
+        return not deciding & offset_arrays(kernel)
+    shared = all(array.space is Space.SHARED for array in a.arrays | b.arrays)
+    if all(data):
+        if data[0] != data[1] or data[0] & flow.rows:
+            return False
+        atomic = a.mode.atomic or b.mode.atomic  # of two, the scope of one is too narrow
+        return atomic or flow.is_update(a, b)
+    if shared:
+        return True
+    own = a if not data[0] else b
+    open_scalars = set(free_scalars(kernel, launch))
+    moved = any(isinstance(x, Var) and x.name in open_scalars for x in own.address)
+    chosen = flow.arrays_in(own.guard) - own.arrays - flow.rows
+    return not moved and not chosen and bool(own.address & _THREADS)
+
+
+# --------------------------------------------------------------------------------------- the diagnosis
+
+
+def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
+    early, late = sorted((shown.first, shown.second), key=_place_in_text)
+    conditions = tuple(_conditions(search, shown))
+    a, b = early.runner.thread, late.runner.thread
+    witness = Witness(
+        (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
+        words.element(early.array, max(early.start, late.start)), {}, shown.arguments,
+        tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
+    )  # fmt: skip
+    warp = _within_a_warp(search, shown)
+    same = early.touch.site.range == late.touch.site.range
+    return race_between(
+        search.kernel.name, search.launch, early.array, early.touch, late.touch, witness,
+        Status.CONDITIONAL if conditions else Status.PROVED, conditions, warp=warp,
+        remedy=words.remedy(not shown.same_block, warp, same, loop_carried=False),
+        same_value=_same_value(early, late),
+    )  # fmt: skip
+
+
+def _place_in_text(p: Pending) -> tuple[object, ...]:
+    return (p.touch.site.range, p.touch.mode.writes)
+
+
+def _same_value(a: Pending, b: Pending) -> bool:
+    both = a.touch.constant and b.touch.constant and a.touch.mode is b.touch.mode is Mode.WRITE
+    return both and a.value is not None and a.value == b.value
+
+
+def _within_a_warp(search: Search, shown: Shown) -> bool:
+    size = search.gpu.warp_size
+    a, b = shown.first.runner.thread, shown.second.runner.thread
+    same = shown.same_block and a.linear // size == b.linear // size
+    return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
+
+
+def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
+    """What of the inputs the race needs."""
+    flow = search.flow
+    places = [x for p in (shown.first, shown.second) for x in flow.at(p.touch.site.range)]
+    decide = frozenset[Source](source for x in places for source in x.address | x.guard)
+    cells = {cell: v for cell, v in shown.asked().items() if cell[0] in flow.arrays_in(decide)}
+    if cells:
+        yield Contents(tuple(cells.items()))
+    elif shown.arrays:
+        arrays = sorted(shown.arrays & flow.arrays_in(decide) or shown.arrays, key=lambda a: a.id)
+        yield SomeContents(tuple(dict.fromkeys(array.name for array in arrays)))
+    for site, outcome in sorted(shown.choices, key=lambda choice: choice[0].range):
+        yield Branch(site.range.start.line, outcome)
+    free = set(free_scalars(search.kernel, search.launch))
+    addresses = frozenset[Source](source for x in places for source in x.address)
+    if not shown.same_block and search.launch.grid is None:
+        yield Needs.BLOCKS
+    named = [p.name for p in search.kernel.params if p.name in free and p in addresses]
+    if not named and not cells and not shown.choices:
+        named = [p.name for p in search.kernel.params if p.name in free and p in decide]
+    if named:
+        yield Example(tuple((name, shown.arguments[name]) for name in named))

@@ -1,0 +1,176 @@
+"""Expressions of the kernel program as Python functions of one thread: exact integers, or not known.
+
+Operators are those of the operation table; what C++ leaves undefined is not known, and stays it. Lanes
+exchange what they offered at the barrier before (CUDA C++ Programming Guide, warp shuffle and vote). Floats
+are data and not known, unless they are asked for.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cuda_lsp.ir import ops
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, value_of
+from cuda_lsp.ir.program import Array, Axis, BinaryOp
+from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
+from cuda_lsp.ir.walk import subexpressions
+
+Where = tuple[Array, int | None]
+"""An address: the object, and the byte in it when that is known."""
+
+Value = int | float | Where | None
+Evaluate = Callable[[Any], Value]
+"""A value for one thread, which has ``held`` (variables by slot), ``axes``, and ``offers`` (of its warp)."""
+
+_PARTIAL = (BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHL, BinaryOp.SHR)
+_REAL: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
+    BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
+    BinaryOp.MIN: min, BinaryOp.MAX: max,
+}  # fmt: skip
+
+
+def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], Any], floats: bool = False) -> Evaluate:
+    """The value of an expression for a thread; ``slot_of``: where the thread holds a variable.
+
+    ``floats``: they are numbers like others, as exact as Python's. Raises ``RecursionError`` when the
+    expression nests too deeply.
+    """
+
+    def of(part: ir.Expr) -> Evaluate:
+        return evaluator(part, slot_of, floats)
+
+    match e:
+        case ir.Const():
+            value = e.value if floats or (isinstance(e.value, int) and isinstance(e.type, Int)) else None
+            return lambda t: value
+        case ir.Var():
+            slot = slot_of(e)
+            return lambda t: t.held[slot]
+        case ir.Builtin():
+            axis: Axis = e.axis
+            return lambda t: t.axes[axis]
+        case ir.AddressOf():
+            where = (e.array, 0)
+            return lambda t: where
+        case ir.Offset():
+            return _offset(of(e.pointer), of(e.bytes))
+        case ir.Select():
+            return _select(of(e.condition), of(e.then), of(e.otherwise))
+        case ir.Cast():
+            return _cast(of(e.operand), e.type, floats)
+        case ir.Unary():
+            return _unary(of(e.operand), e)
+        case ir.Binary():
+            return _binary(of(e.left), of(e.right), e)
+        case ir.Intrinsic():
+            return _intrinsic(tuple(map(of, e.operands)), e)
+        case ir.Unknown():
+            return lambda t: None
+
+
+def _offset(pointer: Evaluate, bytes: Evaluate) -> Evaluate:
+    def moved(t: Any) -> Value:
+        base = pointer(t)
+        if not isinstance(base, tuple):
+            return None
+        by = bytes(t)
+        return (base[0], base[1] + by) if isinstance(by, int) and base[1] is not None else (base[0], None)
+
+    return moved
+
+
+def _select(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluate:
+    def selected(t: Any) -> Value:
+        which = condition(t)
+        if which is None:
+            return None
+        return then(t) if which else otherwise(t)
+
+    return selected
+
+
+def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
+    def converted(t: Any) -> Value:
+        value = operand(t)
+        if isinstance(value, tuple):
+            return value if isinstance(type, Pointer) else None
+        if value is None or not isinstance(type, Int):
+            return value if floats and isinstance(type, Float) else None
+        return type.wrap(int(value) if not type.boolean else value != 0)
+
+    return converted
+
+
+def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
+    python, type = ops.UNARY[e.op].python, e.operand.type
+
+    def result(t: Any) -> Value:
+        value = operand(t)
+        if isinstance(value, int) and isinstance(type, Int):
+            return python(value, type)
+        return (-value if e.op is ir.UnaryOp.NEG else int(not value)) if isinstance(value, float) else None
+
+    return result
+
+
+def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
+    row, type, op = ops.BINARY[e.op], e.left.type, e.op
+    python = row.python if op not in _PARTIAL else row.exact
+    integers = type if isinstance(type, Int) else None
+
+    def result(t: Any) -> Value:
+        a, b = left(t), right(t)
+        if integers is not None and isinstance(a, int) and isinstance(b, int):
+            return python(a, b, integers)
+        if op is BinaryOp.AND and (a == 0 or b == 0):
+            return 0
+        if op is BinaryOp.OR and ((a and not isinstance(a, tuple)) or (b and not isinstance(b, tuple))):
+            return 1
+        if isinstance(a, tuple) or isinstance(b, tuple) or a is None or b is None:
+            return between(a, b)
+        if op in _REAL:
+            return _REAL[op](a, b)
+        return python(a, b, INT64) if row.comparison or row.logical else None  # type: ignore[arg-type]
+
+    def between(a: Value, b: Value) -> Value:
+        """Two addresses compared, or their distance."""
+        if not isinstance(a, tuple) or not isinstance(b, tuple) or a[0] is not b[0]:
+            return None
+        return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
+
+    return result
+
+
+def exchanges(e: ir.Expr) -> list[tuple[ir.Intrinsic, Exchange]]:
+    """The exchanges in an expression whose participants wait for one another."""
+    found = ((x, EXCHANGES.get(x.name)) for x in subexpressions((e,)) if isinstance(x, ir.Intrinsic))
+    return [(x, row) for x, row in found if row is not None and row.synchronises]
+
+
+def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
+    type = e.operands[0].type if e.operands else None
+    if e.name in EXCHANGES:
+        return _exchange(operands, e)
+    function = ops.INTRINSICS.get(e.name)
+    if function is None or not isinstance(type, Int):
+        return lambda t: None
+
+    def result(t: Any) -> Value:
+        values = tuple(operand(t) for operand in operands)
+        known = [v for v in values if isinstance(v, int)]
+        return function(known, type) if len(known) == len(values) else None
+
+    return result
+
+
+def _exchange(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
+    row, type = EXCHANGES[e.name], e.type
+
+    def result(t: Any) -> Value:
+        known = [operand(t) for operand in operands]
+        return value_of(row, t.offers, t.axes[Axis.LANE], known, type) if isinstance(type, Int) else None
+
+    return result if row.synchronises else lambda t: None

@@ -1,0 +1,194 @@
+"""Where an execution stands: masks, clocks, variables, memory, and what it has written down.
+
+The steps of each kind of statement stand beside this (``memory_steps``, ``barrier_steps``, ``loops``, …), and
+``machine`` puts them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.model import Mode, Scope, Site
+from cuda_lsp.static.execution import tickets
+from cuda_lsp.static.execution.clocks import WarpClock
+from cuda_lsp.static.execution.contents import SharedContents
+from cuda_lsp.static.execution.copies import Copies
+from cuda_lsp.static.execution.evaluate import Evaluator
+from cuda_lsp.static.execution.masks import Mask, without
+from cuda_lsp.static.execution.ranges import truth_bounds
+from cuda_lsp.static.execution.representatives import assumed_grid
+from cuda_lsp.static.execution.trace import Access, Budget, Held, OutOfBudget, Path, Trace
+from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, Spread, Value, identity
+from cuda_lsp.static.slicing import Slice
+
+
+class Execution:
+    """One execution of a kernel: one ``Path`` of the trace."""
+
+    def __init__(
+        self, facts: Slice, trace: Trace, evaluator: Evaluator, budget: Budget, choices: Sequence[bool]
+    ) -> None:
+        self.facts = facts
+        self.trace = trace
+        self.eval = evaluator
+        self.budget = budget
+        self.path = Path()
+        self.planned = list(choices)
+        self.blocks = len(trace.blocks)
+        self.grid = trace.launch.grid or assumed_grid(trace.launch)
+        self.clock: tuple[int, ...] = (0,) * self.blocks
+        self.grid_clock = 0
+        self.warp: WarpClock | None = None
+        if facts.warp_barriers and trace.gpu.independent_threads:
+            self.warp = WarpClock.start(self.blocks, trace.threads, trace.gpu.warp_size)
+        self.sequence = 0
+        self.tracked_sequence = 0
+        self.synced: object = None
+        self.loops: tuple[tuple[str, Value], ...] = ()
+        self.left: dict[int, Mask] = {}
+        self.leave_log: list[int] = []
+        self.held: tuple[Held, ...] = ()
+        self.versions: dict[int, int] = {}
+        self.plain_stores: dict[int, int] = {}
+        self.atomic_ways: dict[int, set[str | None]] = {}
+        self._masks: dict[object, tuple[Mask | None, Mask, Lanes]] = {}
+        self.shared: dict[int, SharedContents] = {}
+        self.local: dict[int, dict[int, Value]] = {}
+        self.steps = 0
+        self.work = 0.0  # about milliseconds
+        self.recorded = 0
+        self.samples: dict[int, int] = {}
+        self.doubt: str | None = None
+        self.copies = Copies(trace, np.zeros(trace.lanes, np.int64))
+        self.round_masks: dict[object, tuple[tuple[int, Mask | None, bool], Mask, int | Lanes]] = {}
+        every = np.ones(trace.lanes, bool)
+        self.everyone = Mask(every, every)
+
+    def run(self, statements: tuple[ir.Stmt, ...], mask: Mask | None) -> Mask | None:
+        """Execute a list; the lanes that reach its end (None: no lane)."""
+        raise NotImplementedError
+
+    def contents_state(self, active: Mask) -> object:
+        """Hashable state of the modelled memory (loops compare it between rounds)."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------ masks
+
+    def narrowed(self, mask: Mask, condition: Lanes) -> Mask | None:
+        """The lanes of ``mask`` where ``condition`` holds."""
+        key = ("and", id(mask), id(condition))
+        cached = self._masks.get(key)
+        if cached is not None:
+            return cached[0]
+        flags = condition.astype(bool, copy=False)
+        may = mask.may & flags
+        result = None
+        if may.any():
+            must = may if mask.sure else mask.must & flags
+            given = None if mask.given is None else mask.given & flags
+            result = Mask(must, may, mask.guards, mask.drawn, mask.doubt, given)
+        self._masks[key] = (result, mask, condition)
+        return result
+
+    def unsure(self, mask: Mask, condition: Data, outcome: bool) -> Mask | None:
+        """The lanes of ``mask`` that an unknown condition may select; None: no lane."""
+        key = ("unsure", id(mask), condition.serial, outcome)
+        cached = self._masks.get(key)
+        if cached is not None:
+            return cached[0]
+        guards = mask.guards
+        if condition.spread >= Spread.BLOCK:
+            guards = (*guards, (condition.serial, outcome))
+        drawn = tickets.if_outcome(condition, outcome)
+        given = None if drawn is None or mask.drawn is not None else mask.must & drawn.holds
+        none = np.zeros_like(mask.must)
+        may = mask.may & self._selectable(mask, condition, outcome)
+        result = Mask(none, may, guards, drawn or mask.drawn, condition, given) if may.any() else None
+        self._masks[key] = (result, mask, none)
+        return result
+
+    def _selectable(self, mask: Mask, condition: Data, outcome: bool) -> bool | Flags:
+        """Lanes in which the condition is not known to come out otherwise."""
+        low, high = truth_bounds(condition)
+        other = ~np.equal(high, 0) if outcome else np.equal(low, 0)
+        return other if np.asarray(other).shape in ((), mask.may.shape) else True
+
+    def choose(self, condition: Data, text: str) -> bool:
+        """Decide a block-uniform unknown condition for this path."""
+        made = len(self.path.choices)
+        outcome = self.planned[made] if made < len(self.planned) else True
+        self.path.choices.append((outcome, f"{text} ({condition.reason})"))
+        self.path.chosen.append(condition.drawn)
+        return outcome
+
+    def rejoin(self, mask: Mask, since: int, *closed: int) -> Mask | None:
+        """``mask`` without the lanes that have left, ``since`` then, to labels that are still open."""
+        for label in closed:
+            self.left.pop(label, None)
+        open_labels = set(self.leave_log[since:]).difference(closed)
+        gone = [self.left[label] for label in sorted(open_labels) if label in self.left]
+        if not gone:
+            return mask
+        key = ("rejoin", id(mask), *(id(g) for g in gone))
+        cached = self._masks.get(key)
+        if cached is None:
+            self.eval.remember(key, 0, *gone)
+            cached = self._masks[key] = (without(mask, gone), mask, mask.may)
+        return cached[0]
+
+    # -------------------------------------------------------------------------------- variables
+
+    def define(self, s: ir.Stmt, var: ir.Var, value: Value, mask: Mask) -> None:
+        """``var = value`` in the lanes of ``mask``; elsewhere it keeps what it had."""
+        old = self.eval.env.get(var.id)
+        if old is None or id(s) in self.facts.defining or mask.may is self.everyone.must:
+            self.eval.env[var.id] = value
+        else:
+            self.eval.env[var.id] = self.merged(value, old, mask)
+
+    def merged(self, value: Value, old: Value, mask: Mask) -> Value:
+        key = ("merge", identity(value), identity(old), id(mask.must), id(mask.may))
+        known = self.eval.remembered(key)
+        if known is None:
+            if mask.sure:
+                result = self.eval.merge(mask.may, value, old)
+            else:
+                possible = self.eval.either(value, old)
+                result = self.eval.merge(mask.may, possible, old)
+            known = self.eval.remember(key, result, value, old, mask)
+        return known
+
+    # ------------------------------------------------------------------------ what is written down
+
+    def not_modelled(self, what: str) -> None:
+        """A synchronisation that may order more, or less, than this execution knows."""
+        self.trace.not_decided(what)
+        self.sequence += 1
+        self.path.unmodelled.append((self.sequence, what))
+
+    def record(
+        self, site: Site, address: Address, mode: Mode, size: int, mask: Mask, *,
+        stored: Value | None = None, scope: Scope | None = None, copied: bool = False,
+        finishes: Lanes | None = None, team: Lanes | None = None, elementwise: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes down that the lanes of ``mask`` touch ``size`` bytes there. Raises OutOfBudget."""
+        if mode is Mode.WRITE:
+            self.plain_stores[address.array.id] = self.plain_stores.get(address.array.id, 0) + 1
+        self.sequence += 1
+        self.tracked_sequence = self.sequence
+        self.recorded += mask.may.size
+        if self.recorded > self.budget.lanes:
+            raise OutOfBudget(f"more than {self.budget.lanes} accesses of single threads")
+        self.path.accesses.append(
+            Access(
+                site, address.array, mode, size, address.offset, mask.must, mask.may, self.clock, self.warp,
+                self.sequence, self.loops, mask.guards, scope, stored, self.grid_clock, mask.drawn,
+                len(self.path.choices), copied, mask.doubt, mask.given, self.held,
+                finishes, team, elementwise,
+            )
+        )  # fmt: skip
+        if self.copies.open:
+            self.copies.check_own(self.path.accesses[-1])

@@ -1,0 +1,54 @@
+"""Which of its coordinates a kernel asks for, and so which shapes of block it is made for."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Const, Expr, Kernel
+from cuda_lsp.ir.walk import expressions, stripped, subexpressions
+from cuda_lsp.model import WARP_SIZE, LaunchConfig
+
+THREAD_AXES = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
+BLOCK_AXES = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
+BLOCK_EXTENTS = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
+_PITCHES = (Axis.BDIM_X, Axis.BDIM_Y, Axis.GDIM_X, Axis.GDIM_Y)
+
+
+@lru_cache(maxsize=4)  # as ``facts_of``
+def axes_of(kernel: Kernel) -> frozenset[Axis]:
+    """The built-in variables that a kernel reads, linear thread ranks (``y * blockDim.x``) left out.
+
+    A rank is as good in one dimension as in two: it says nothing of the block's shape.
+    """
+    parts = subexpressions(expressions(kernel.body), lambda e: not _is_rank(e))
+    return frozenset(e.axis for e in parts if isinstance(e, Builtin))
+
+
+def unlike(kernel: Kernel, launch: LaunchConfig) -> bool:
+    """The kernel uses a thread coordinate that the launch does not have: it is meant for another one."""
+    used = axes_of(kernel)
+    return any(n == 1 and axis in used for n, axis in zip(launch.block, THREAD_AXES, strict=True))
+
+
+@lru_cache(maxsize=4)
+def rows_are_warps(kernel: Kernel) -> bool:
+    """Whether the kernel numbers its threads ``32 * threadIdx.y + threadIdx.x``."""
+    return any(map(_is_row_of_warp, subexpressions(expressions(kernel.body))))
+
+
+def _factors(e: Expr) -> tuple[Expr, ...]:
+    """What a product multiplies; nothing of another expression."""
+    if not isinstance(e, Binary) or e.op is not BinaryOp.MUL:
+        return ()
+    return stripped(e.left), stripped(e.right)
+
+
+def _is_rank(e: Expr) -> bool:
+    return any(isinstance(f, Builtin) and f.axis in _PITCHES for f in _factors(e))
+
+
+def _is_row_of_warp(e: Expr) -> bool:
+    factors = _factors(e)
+    return any(isinstance(f, Builtin) and f.axis is Axis.TID_Y for f in factors) and any(
+        isinstance(f, Const) and f.value == WARP_SIZE for f in factors
+    )

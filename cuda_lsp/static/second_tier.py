@@ -1,0 +1,52 @@
+"""The second tier on one kernel: the solver and, under an assumed launch, what others say of its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from attrs import evolve
+
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
+from cuda_lsp.static import budgets, work
+from cuda_lsp.static.diagnostics.bounds import misuses_arrays
+from cuda_lsp.static.exact.report import races_by_running
+from cuda_lsp.static.execution.enumerate import execute
+from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.diagnosis import Key
+from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.launches.arguments import sample
+from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
+from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
+
+
+def refine_with_second_opinion(
+    kernel: Kernel, launches: Sequence[LaunchConfig], gpu: GpuModel, budget: Budget
+) -> SolverResult:
+    """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
+    first = refine_kernel(kernel, launches, gpu, budget)
+    if not launches or not launches[0].assumed or not accusations(first.findings):
+        return first
+
+    def misuses(of: LaunchConfig) -> bool:
+        """With natural arguments."""
+        return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
+
+    launch = launches[0]
+    others = list(entitled(kernel, launch, misuses))
+    left = max(budgets.SECOND_OPINION_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
+    share = evolve(budget, kernel=left / max(1, len(others)))
+
+    def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
+        pairs = sorted((here, there) for code, here, there in wanted if code is None)
+        seconds = max(share.kernel, budgets.SECOND_OPINION_RUNNING_SHARE * budget.kernel)
+        found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())
+        if wanted - found:
+            found |= accusations(refine_kernel(kernel, (other,), gpu, share).findings)
+        return found
+
+    findings = second_opinion(kernel, launch, first.findings, others, shown)
+    if first.verdict is not Verdict.RACY or any(f.certain and f.kind for f in findings):
+        return evolve(first, findings=findings)
+    reasons = (*first.reasons, doubt(Open.LAUNCH_UNTOLD))
+    return evolve(first, findings=findings, verdict=Verdict.UNDECIDED, reasons=reasons)

@@ -1,0 +1,105 @@
+"""What is known of a kernel under one launch, and how it becomes a verdict."""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
+from cuda_lsp.static.symbolic.affine import Problem
+
+MAX_DOUBTS = 4
+"""Undecided pairs told one by one; the rest is counted."""
+
+
+@define
+class Attempt:
+    """One pass over a kernel under one setting."""
+
+    findings: dict[Sites, Diagnosis] = field(factory=dict[Sites, Diagnosis])
+    doubts: dict[Sites, str] = field(factory=dict[Sites, str])
+    others: list[Diagnosis] = field(factory=list[Diagnosis])
+    reasons: dict[str, None] = field(factory=dict[str, None])
+    assumptions: dict[str, None] = field(factory=dict[str, None])
+    mixed: bool = False  # threads may wait at different barriers
+
+    def take(self, pair: OpenPair, answer: Answer) -> None:
+        """Notes what a tactic said of the pair; of two findings at its places the surer stays."""
+        if isinstance(answer, Proved):
+            self.assumptions.update(dict.fromkeys(answer.assumptions))
+        elif isinstance(answer, GaveUp):
+            self.doubts[pair.sites] = _doubt(pair.p, answer.why)
+        else:
+            known = self.findings.get(pair.sites)
+            if known is None or answer.finding.effective_severity <= known.effective_severity:
+                self.findings[pair.sites] = answer.finding
+
+    @property
+    def certain(self) -> frozenset[Sites]:
+        """Places of races that are shown for sure."""
+        return frozenset(sites for sites, finding in self.findings.items() if finding.certain)
+
+    @property
+    def open(self) -> list[Sites]:
+        """Places of which it is not shown for sure whether they race."""
+        return [*self.doubts, *(sites for sites in self.findings if sites not in self.certain)]
+
+    @property
+    def decided(self) -> bool:
+        return not self.doubts and not self.reasons and not self.findings and not self.mixed
+
+    def absorb(self, other: Attempt) -> None:
+        """Adds what another launch showed; of two findings at one pair of sites the surer stays."""
+        for sites, finding in other.findings.items():
+            known = self.findings.get(sites)
+            if known is None or finding.effective_severity < known.effective_severity:
+                self.findings[sites] = finding
+        self.doubts = {s: d for s, d in (self.doubts | other.doubts).items() if s not in self.findings}
+        told = {(f.code, f.site) for f in self.others}
+        self.others += [f for f in other.others if (f.code, f.site) not in told]
+        self.reasons.update(other.reasons)
+        self.assumptions.update(other.assumptions)
+        self.mixed = self.mixed or other.mixed
+
+    def better_of(self, unrolled: Attempt) -> Attempt:
+        """This attempt in closed form, or that round by round where it leaves less open.
+
+        What is certain in closed form stays certain.
+        """
+        gave_up = set(unrolled.reasons) - set(self.reasons)
+        better = len(unrolled.doubts) < len(self.doubts) or (
+            not unrolled.doubts and len(unrolled.findings) <= len(self.findings)
+        )
+        if gave_up or not better:
+            return self
+        for sites in (s for s in self.findings if s in self.certain):
+            if sites not in unrolled.certain:
+                unrolled.findings[sites] = self.findings[sites]
+            unrolled.doubts.pop(sites, None)
+        return unrolled
+
+    def _doubts_told(self) -> list[str]:
+        told = list(dict.fromkeys(self.doubts.values()))
+        more = len(told) - MAX_DOUBTS
+        return told if more <= 0 else [*told[:MAX_DOUBTS], f"{more} more pairs of accesses were not decided"]
+
+    def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
+        """The verdict and, when undecided, why."""
+        if any(f.certain for f in self.findings.values()):
+            return Verdict.RACY, (*self.reasons, *self._doubts_told())
+        if self.decided:
+            return Verdict.RACE_FREE, ()
+        reasons = [*self.reasons, *self._doubts_told()]
+        reasons += [f.reason for f in self.findings.values() if f.reason]
+        if self.mixed:
+            reasons.append("a barrier that not all threads reach")
+        return Verdict.UNDECIDED, tuple(dict.fromkeys(reasons))
+
+
+def _doubt(p: Problem, why: str) -> str:
+    a, b = p.pair.first.site, p.pair.second.site
+    lines = f"line {a.range.start.line}"
+    if a.range != b.range:
+        lines = f"lines {a.range.start.line} and {b.range.start.line}"
+    return f"`{p.pair.first.array.name}` ({lines}): {why}"

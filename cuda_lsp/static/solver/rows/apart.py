@@ -1,0 +1,149 @@
+"""Whether rows overlap: what the program's own guards show, and what has to be taken for granted.
+
+Rows of a pitch make a pair impossible when the two accesses cannot lie in one row and column. That rows do
+not overlap follows from guards (``x < width``), or is assumed of a parameter about which the source is silent
+and whose rows the program does not itself make overlap (``x <= width``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from attrs import evolve, frozen
+
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.rows.pitch import Pitch
+from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
+from cuda_lsp.static.symbolic.terms import Op, Term
+
+_AMPLE = 1 << 15
+_FEW = 1 << 8
+"""What sizes are taken to be at most, beside pitches that are wide enough."""
+
+_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
+"""Of both, where the source allows no such numbers."""
+
+
+@frozen(eq=False)
+class Rows:
+    """Of the rows of one pair's addresses."""
+
+    p: Problem
+    facts: Term
+    query: Query
+
+    def _formula(self, *parts: Term) -> Term:
+        return self.query.complete(t.and_(self.facts, self.p.guards, *parts), self.p)
+
+    def refuting(self, pitches: Sequence[Pitch], sizes_too: bool) -> Iterator[Pitch]:
+        """The rows that, not overlapping, make the pair impossible, as they are found.
+
+        ``sizes_too``: also those that do so for parameters that are not negative.
+        """
+        found = False
+        for pitch in pitches:
+            if self.query.refutes_quickly(self._formula(pitch.rows, pitch.equal)):
+                found = True
+                yield pitch
+        for pitch in pitches if sizes_too and all(pitch.assumable for pitch in pitches) else ():
+            sizes, sized = self.query.sized(self._formula(pitch.rows, pitch.equal))
+            if sizes and self.query.refutes_quickly(sized):
+                yield evolve(pitch, sizes=sizes)
+        likeliest = next(iter(pitches), None)
+        if found or likeliest is None:
+            return
+        if self.query.refutes(self._formula(likeliest.rows, likeliest.equal)):
+            yield likeliest
+
+    def hold(self, pitch: Pitch, lightly: bool = False) -> bool:
+        """The program's own guards keep columns within their rows: nothing need be assumed.
+
+        Where that may be assumed, products of unknowns are not worth the solver's time.
+        """
+        formula = self._formula(t.not_(pitch.rows))
+        lightly = lightly or (pitch.assumable and not pitch.bounded)
+        return self.query.refutes_quickly(formula) if lightly else self.query.refutes(formula)
+
+    def owed_hold(self, pitch: Pitch) -> bool:
+        """Of rows that are assumed, those that have to be shown hold."""
+        owed = t.and_(*(columns.within for columns in pitch.levels if columns.owed))
+        return owed is t.TRUE or self.query.refutes_quickly(self._formula(pitch.taken, t.not_(owed)))
+
+    def hold_for_sizes(self, pitch: Pitch) -> tuple[Term, ...]:
+        """Parameters that, if they are not negative, make the program's own guards keep rows apart."""
+        sizes, sized = self.query.sized(self._formula(t.not_(pitch.rows)))
+        return sizes if sizes and self.query.refutes(sized) else ()
+
+    def broken(self, pitch: Pitch) -> bool | None:
+        """Columns leave their rows however wide these may be: the program bounds them wrongly.
+
+        None: not decided.
+        """
+        if not pitch.parameters:
+            return False
+        where, query = self.query.where, self.query
+        formula = self._formula(t.not_(pitch.taken))
+        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
+        free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
+        extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
+        stated = query.stated(self.p)
+        for scale in _SCALES:
+            wide = _ample(pitch, free, extents, scale)
+            if stated and query.satisfiable(t.and_(*stated, wide)) is False:
+                continue  # the source bounds its parameters otherwise
+            formula, few = t.and_(formula, wide), int(_FEW * scale)
+            return False if query.refuted_linearly(formula, few=few) else query.satisfiable(formula)
+        return None
+
+    def as_stated(self, pitch: Pitch) -> Pitch:
+        """Where the source itself says how wide rows are, there is no guess either."""
+        guess = pitch.assumable and not pitch.bounded
+        if not guess or self.hold(pitch) or not speaks_of_rows(self.p, self.facts, pitch, self.query):
+            return pitch
+        return evolve(pitch, bounded=True)
+
+    def apart(self, pitch: Pitch, sizes_too: bool) -> tuple[tuple[str, ...] | None, bool | None]:
+        """What has to be taken for granted for rows not to overlap; None: that is too much.
+
+        And whether the program itself makes them overlap. ``sizes_too``: parameters may be taken for sizes.
+        """
+        if self.hold(pitch):
+            return told(pitch.sizes), False
+        broken = self.broken(pitch) if pitch.assumable else False
+        guess = pitch.assumable and not pitch.bounded and broken is False
+        if guess and self.owed_hold(pitch):
+            return (pitch.text, *told(pitch.sizes)), False
+        guess = sizes_too and (pitch.assumable or not pitch.names)
+        sizes = self.hold_for_sizes(pitch) if guess else ()
+        if not sizes or speaks_against_sizes(self.p, self.facts, sizes, 0, self.query):
+            return None, broken
+        return told((*sizes, *pitch.sizes)), broken
+
+
+def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale: float = 1) -> Term:
+    """Rows far wider than everything that the pitch does not bound itself.
+
+    Columns that leave their row even so are bounded by the pitch, wrongly (``x <= width``): that rows do
+    not overlap is then no assumption to make.
+    """
+    known = math.prod(e.value for e in extents if e.is_const)
+    wide = int(scale * max(_AMPLE, 4 * known * _FEW))  # no grid of so few blocks leaves its row
+    few = max(1, int(scale * _FEW))
+    small = [
+        t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
+    ]
+    nested = [t.le(t.scale(inner, wide), outer) for outer, inner in pitch.nested]
+    return t.and_(*(t.le(t.const(wide), w) for w in pitch.parameters), *nested, *small)
+
+
+def told(sizes: Iterable[Term]) -> tuple[str, ...]:
+    """That parameters are not negative, for people."""
+    return not_negative(size.args[0] for size in sizes)
+
+
+def not_negative(names: Iterable[str]) -> tuple[str, ...]:
+    """That what has these names is not negative, for people."""
+    return tuple(f"`{name}` is not negative" for name in names)

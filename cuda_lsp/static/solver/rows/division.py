@@ -1,0 +1,130 @@
+"""Polynomials as rows and columns: a pitch that multiplies something of each thread, known or a parameter.
+
+How to take ``pitch*row + column`` apart once a pitch is chosen, and which pitches there are to choose from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from cuda_lsp.ir.program import Var
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import BDIM, GDIM
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+
+_MANY = 4
+"""``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
+
+_GRID = {axis.value for axis in (*BDIM, *GDIM)}
+_OUTER_AXES = (
+    frozenset({"threadIdx.y", "blockIdx.y", "threadIdx.z", "blockIdx.z"}),
+    frozenset({"threadIdx.z", "blockIdx.z"}),
+)
+
+
+def split(term: Term, in_row: Callable[[t.Monomial], bool]) -> tuple[Term, Term]:
+    """The monomials that are of the row, and the others."""
+    row = {m: c for m, c in t.monomials(term).items() if in_row(m)}
+    return t.from_monomials(row), t.sub(term, t.from_monomials(row))
+
+
+def divide(term: Term, pitch: Term) -> tuple[Term, Term]:
+    """``(row, column)`` with ``term == pitch*row + column``."""
+    row: dict[t.Monomial, int] = {}
+    column: dict[t.Monomial, int] = {}
+    for atoms, factor in t.monomials(term).items():
+        rest = t.without(atoms, (pitch,))
+        if rest is not None:
+            row[rest] = factor
+        else:
+            column[atoms] = factor
+    return t.from_monomials(row), t.from_monomials(column)
+
+
+def sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Term]] | None:
+    """Of ``(n + 1)*i + x`` and ``(256 - 2*n)*i + x``, where ``i`` is in the row and in the column.
+
+    The width of rows; row and column.
+    """
+    times = t.content(row)
+    factors = {_factor_of(m, c, times, column) for m, c in t.monomials(row).items() if varies(m)}
+    inside = factors.pop() if len(factors) == 1 else None
+    if inside is None or inside is t.ZERO:
+        return None
+    if inside.is_const and inside.value <= -_MANY * times:  # a known width less a parameter
+        times, inside = -times, t.scale(inside, -1)
+    coordinate = reduced(row, times)
+    rest = t.sub(column, t.mul(coordinate, inside))
+    return t.add(t.scale(pitch, times), inside), (coordinate, rest)
+
+
+def _factor_of(atoms: t.Monomial, count: int, times: int, column: Term) -> Term | None:
+    """What the column has ``atoms`` multiplied with, where the row has them ``count / times`` times."""
+    found: dict[t.Monomial, int] = {}
+    for monomial, factor in t.monomials(column).items():
+        rest = t.without(monomial, atoms)
+        if rest is not None and not varies(rest):
+            found[rest] = factor * times
+    if any(factor % count for factor in found.values()):
+        return None
+    return t.from_monomials({m: factor // count for m, factor in found.items()})
+
+
+def constant(a: Term, b: Term) -> tuple[int, tuple[Term, Term], tuple[Term, Term]] | None:
+    """A constant pitch: the outer axes' coefficients are multiples of more than any column's."""
+    for outer in _OUTER_AXES:
+
+        def is_outer(atoms: t.Monomial, outer: frozenset[str] = outer) -> bool:
+            return any(p.op is Op.SYMBOL and p.args[0].split("#")[0] in outer for p in t.subterms(*atoms))
+
+        (row_a, column_a), (row_b, column_b) = split(a, is_outer), split(b, is_outer)
+        size = math.gcd(t.content(row_a), t.content(row_b))
+        varying = [c for x in (column_a, column_b) for m, c in t.monomials(x).items() if m]
+        if size > 1 and varying and max(abs(c) for c in varying) < size:
+            return size, _whole_rows(row_a, column_a, size), _whole_rows(row_b, column_b, size)
+    return None
+
+
+def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
+    """In units of rows; the constant of a column holds no whole rows: ``(y + 1)*size`` is a row."""
+    constant = t.monomials(column).get((), 0)
+    rows = (2 * constant + size) // (2 * size)
+    return t.add(reduced(row, size), t.const(rows)), t.sub(column, t.const(rows * size))
+
+
+def reduced(row: Term, size: int) -> Term:
+    return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
+
+
+def symbols(a: Term, b: Term, free: Mapping[str, Var], *, uniform: bool) -> list[Term]:
+    """Parameters and launch extents that multiply something of each thread, alike in both addresses.
+
+    ``uniform``: in one of the two it may multiply something that all threads share.
+    """
+
+    def factors(term: Term, least: Level = Level.BLOCK) -> dict[Term, None]:
+        result: dict[Term, None] = {}
+        for atoms in t.monomials(term):
+            if len(atoms) > 1 and any(t.level_of(atom) >= least for atom in atoms):
+                named = (x for x in atoms if x.op is Op.SYMBOL)
+                result.update({x: None for x in named if x.args[0] in free or x.args[0] in _GRID})
+        return result
+
+    common = [x for x in factors(a) if x in factors(b)]
+    if not common and uniform:
+        either = {**factors(a), **factors(b)}
+        common = [x for x in either if x in factors(a, Level.GRID) and x in factors(b, Level.GRID)]
+    # A block's extent bounds the innermost column, a parameter's rows may hold several blocks.
+    return sorted(common, key=lambda x: (x.args[0] not in _GRID, x.args[0]))
+
+
+def component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
+    """A structure of arrays, ``i + c*count``: the parameter that tells two components apart."""
+    sums = t.monomials(t.sub(a, b))
+    named = (m[0] for m in sums if len(m) == 1 and m[0].op is Op.SYMBOL and m[0].args[0] in free)
+    return next(named, None)
+
+
+def varies(atoms: t.Monomial) -> bool:
+    return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)

@@ -1,0 +1,252 @@
+"""Addresses that are rows and columns: ``pitch*row + column`` with ``|Δcolumn| < pitch`` is a number pair.
+
+Then two addresses are equal exactly when rows and columns are, which is linear where the address is
+not (``y*width + x``, grid-stride loops).  Where the program's own bounds keep columns within their
+rows this is a lemma; for a free parameter, or a grid whose extent nobody knows, it is an assumption
+that is told to the user: "rows of `width` elements do not overlap".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from attrs import define, field, frozen
+
+from cuda_lsp.ir.program import Var
+from cuda_lsp.model import Mode, Space
+from cuda_lsp.static.solver.rows import division
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
+from cuda_lsp.static.symbolic.terms import Op, Term
+
+_MAX_PITCHES, _MAX_READINGS = 4, 3
+
+
+@frozen(eq=False)
+class Columns:
+    """One level of rows: how wide they are, and the columns of both threads.
+
+    ``within``: these lie within one row. ``owed``: that has to be shown, whatever else is taken for granted.
+    """
+
+    width: Term
+    both: tuple[Term, Term]
+    within: Term
+    owed: bool = False
+
+
+@frozen(eq=False)
+class Pitch:
+    """``rows``: the columns of both threads lie within one row. ``equal``: the addresses are equal, given
+    that. ``assumable``: whether ``rows`` may be taken for granted when it cannot be shown.
+    ``parameters``: the pitches that nothing fixes. ``bounded``: the program bounds columns by a pitch, so
+    that nothing is left to assume. ``nested``: a parameter whose rows hold rows of another one. ``sizes``:
+    parameters that must not be negative for ``equal`` to be impossible. ``levels``: the rows, one by one."""
+
+    rows: Term
+    equal: Term
+    names: tuple[str, ...]
+    assumable: bool
+    parameters: tuple[Term, ...] = ()
+    bounded: bool = False
+    nested: tuple[tuple[Term, Term], ...] = ()
+    sizes: tuple[Term, ...] = ()
+    levels: tuple[Columns, ...] = ()
+
+    @property
+    def taken(self) -> Term:
+        """What of ``rows`` may be taken for granted, if ``assumable``."""
+        return t.and_(*(columns.within for columns in self.levels if not columns.owed))
+
+    @property
+    def text(self) -> str:
+        return f"rows of {' and '.join(self.names)} elements do not overlap"
+
+
+def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list[Pitch]:
+    """The ways to read the pair's addresses as rows and columns, the likeliest first.
+
+    ``free``: scalar parameters without a value. ``grid_known``: the number of blocks is a fact.
+    """
+    first, second = p.pair.first, p.pair.second
+    if p.overlap is t.TRUE or not (first.size.is_const and second.size.is_const):
+        return []
+    in_global = first.array.space is Space.GLOBAL
+    if p.overlap.op is not Op.EQ and not in_global:
+        return []
+    a, b = p.offsets
+    starts = division.symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
+    readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
+    return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
+
+
+@define(eq=False)
+class _Reading:
+    """One way to take the two addresses apart."""
+
+    p: Problem
+    free: Mapping[str, Var]
+    grid_known: bool
+    components: bool  # what tells addresses apart may be a component of a structure of arrays
+    rows: list[Term] = field(factory=list[Term])
+    equal: list[Term] = field(factory=list[Term])
+    names: list[str] = field(factory=list[str])
+    parameters: list[Term] = field(factory=list[Term])
+    assumable: bool = True
+    bounded: bool = False
+    nested: list[tuple[Term, Term]] = field(factory=list[tuple[Term, Term]])
+    levels: list[Columns] = field(factory=list[Columns])
+
+    def read(self, start: Term | None) -> Pitch | None:
+        first, second = self.p.pair.first, self.p.pair.second
+        # Elements that may overlap in part (a pitch in bytes): rows keep whole elements apart.
+        partly = self.p.overlap.op is not Op.EQ
+        sizes = (int(first.size.value), int(second.size.value)) if partly else (1, 1)
+        self._divide(*self.p.offsets, sizes, int(first.size.value), start)
+        if not self.levels:
+            return None
+        return Pitch(
+            t.and_(*self.rows), t.and_(*self.equal), tuple(dict.fromkeys(self.names)),
+            self.assumable and bool(self.names),
+            tuple(self.parameters), self.bounded, tuple(self.nested), levels=tuple(self.levels),
+        )  # fmt: skip
+
+    def _divide(
+        self, a: Term, b: Term, sizes: tuple[int, int], element: int, start: Term | None = None
+    ) -> None:
+        """``sizes``: bytes of the two accesses where the innermost columns may overlap in part."""
+        known = len(self.names)
+        found = self._pitch(a, b, element, start) if len(self.levels) < _MAX_PITCHES else None
+        if found is None:
+            self.equal.append(_overlapping(t.sub(a, b), sizes))
+            return
+        width, (row_a, column_a), (row_b, column_b) = found
+        gap = t.sub(column_a, column_b)
+        low, high = (t.add(gap, t.const(sizes[0] - 1)), t.add(t.scale(gap, -1), t.const(sizes[1] - 1)))
+        within = t.and_(t.lt(low, width), t.lt(high, width))
+        self.rows.append(within)
+        self.levels.append(Columns(width, (column_a, column_b), within, owed=known == len(self.names)))
+        if not division.symbols(column_a, column_b, self.free, uniform=False):
+            self.equal.append(_overlapping(gap, sizes))
+        else:
+            outer, count = self.parameters[-1:], len(self.parameters)
+            self._divide(column_a, column_b, sizes, element)
+            inner = self.parameters[count:]
+            self.nested += [(o, i) for o in outer for i in inner if o is not i]
+        self._divide(row_a, row_b, (1, 1), 1)
+
+    def _pitch(
+        self, a: Term, b: Term, element: int, start: Term | None
+    ) -> tuple[Term, tuple[Term, Term], tuple[Term, Term]] | None:
+        """The width of rows, and both addresses as row and column."""
+        first, second = self.p.pair.first, self.p.pair.second
+        in_global = first.array.space is Space.GLOBAL
+        pitch = start or next(iter(division.symbols(a, b, self.free, uniform=in_global)), None)
+        writes = first.mode is second.mode is Mode.WRITE
+        if pitch is None and in_global and writes and self.components:
+            pitch = division.component(a, b, self.free)
+        if pitch is not None:
+            (row_a, column_a), (row_b, column_b) = (division.divide(x, pitch) for x in (a, b))
+            width = t.scale(pitch, math.gcd(t.content(row_a), t.content(row_b)) or 1)
+            name = t.show(pitch)
+            one, two = division.sheared(pitch, row_a, column_a), division.sheared(pitch, row_b, column_b)
+            if one is not None and row_b is t.ZERO:
+                two = one[0], (row_b, column_b)
+            elif two is not None and row_a is t.ZERO:
+                one = two[0], (row_a, column_a)
+            if one is not None and two is not None and one[0] is two[0]:
+                (width, (row_a, column_a)), (_, (row_b, column_b)) = one, two
+                if t.monomials(width).get((pitch,), 0) < 0:
+                    return width, (row_a, column_a), (row_b, column_b)
+                name = t.show(division.reduced(width, t.content(width)))
+            # `width - 1 - x` leaves its width with the row: rows are those of columns counted alike.
+            level = division.split(row_a, division.varies)[1] is division.split(row_b, division.varies)[1]
+            alike = level or _mirrored(column_a) == _mirrored(column_b)
+            crossed = _bounds_rows(self.p, pitch, (row_a, row_b), (column_a, column_b), self.free)
+            self.assumable = self.assumable and alike and not crossed and pitch.args[0] in self.free
+            self.bounded = self.bounded or _bounded(self.p, pitch, column_a, column_b, self.free)
+            self.parameters += [pitch] if pitch.args[0] in self.free else []
+            self.names.append(f"`{name}`")
+            return width, (row_a, column_a), (row_b, column_b)
+        split = None if self.grid_known else division.constant(a, b)
+        if split is None:
+            return None
+        size, *parts = split
+        self.assumable = self.assumable and _mirrored(parts[0][1]) == _mirrored(parts[1][1])
+        self.names.append(str(size // element if size % element == 0 else size))
+        return t.const(size), parts[0], parts[1]
+
+
+def _overlapping(gap: Term, sizes: tuple[int, int]) -> Term:
+    """Accesses of so many bytes, the first ``gap`` behind the second, have a byte in common."""
+    if sizes == (1, 1):
+        return t.eq(gap, t.ZERO)
+    return t.and_(t.lt(gap, t.const(sizes[1])), t.lt(t.scale(gap, -1), t.const(sizes[0])))
+
+
+def meetings_in_a_row(p: Problem, free: Mapping[str, Var]) -> Iterator[Term]:
+    """Conditions, linear as a rule, under which the two addresses are equal whatever their pitch is.
+
+    Rows and columns are equal; of columns counted from both ends, those that meet within a row.
+    """
+    a, b = p.offsets
+    pitch = next(iter(division.symbols(a, b, free, uniform=True)), None)
+    if pitch is None:
+        return
+    (row_a, column_a), (row_b, column_b) = division.divide(a, pitch), division.divide(b, pitch)
+    yield t.and_(t.eq(row_a, row_b), t.eq(column_a, column_b))
+    (own_a, common_a), (own_b, common_b) = (division.split(row, division.varies) for row in (row_a, row_b))
+    if _mirrored(column_a) != _mirrored(column_b):
+        rest = t.add(t.mul(pitch, t.sub(common_a, common_b)), t.sub(column_a, column_b))
+        yield t.and_(t.eq(own_a, own_b), t.eq(rest, t.ZERO))
+
+
+def _bounded(p: Problem, pitch: Term, first: Term, second: Term, free: Mapping[str, Var]) -> bool:
+    """The program itself bounds the columns by the pitch: rows overlap or they do not, there is no guess.
+
+    By a guard (``x <= width``; ``x < width - 2`` is fine), or what is shifted: ``x % width + 1``, and beside
+    ``x`` the column ``x - 1`` where ``x < width``.
+    """
+    bounds = upper_bounds(t.conjuncts(p.guards))
+    shifted = () in t.monomials(t.sub(first, second))
+    for column in (first, second):
+        unit = unit_of(column)
+        within = [a for m in t.monomials(unit) for a in m if a.op is not Op.SYMBOL and shifted]
+        limits = bounds.get(unit, ())
+        beyond = [x for x in limits if shifted or not certainly_at_most(x, pitch, free)]
+        if pitch in t.subterms(*within, *beyond):
+            return True
+    return False
+
+
+def _bounds_rows(
+    p: Problem, pitch: Term, rows: tuple[Term, Term], columns: tuple[Term, Term], free: Mapping[str, Var]
+) -> bool:
+    """The program bounds rows by their pitch and columns by another parameter: they may be mixed up."""
+    bounds = upper_bounds(t.conjuncts(p.guards))
+
+    def limits(part: Term) -> list[Term]:
+        return bounds.get(unit_of(part), [])
+
+    def by_another(part: Term) -> bool:
+        names = [x for x in t.subterms(*limits(part)) if x.op is Op.SYMBOL and x.args[0] in free]
+        return bool(names) and pitch not in names
+
+    return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
+
+
+def unit_of(term: Term) -> Term:
+    """What differs between threads in the term, without a factor common to all of it."""
+    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
+    unit = math.gcd(*varying.values()) or 1
+    return t.from_monomials({m: c // unit for m, c in varying.items()})
+
+
+def _mirrored(column: Term) -> bool:
+    """The column is counted from the end of its row, ``width - 1 - x``.
+
+    Beside one that is counted from the start, columns of one row meet.
+    """
+    return any(factor < 0 and division.varies(atoms) for atoms, factor in t.monomials(column).items())

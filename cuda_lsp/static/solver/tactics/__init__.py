@@ -1,0 +1,45 @@
+"""The ways to decide a pair that arithmetic leaves open, in the order in which they are tried.
+
+A tactic is a file here: a function that is given an ``OpenPair`` and says that it is proved (and what that
+takes for granted), shows a finding, gives up, or has nothing to say. Its place in a list is its priority:
+what is cheap, and decides much, stands first. The solver's budget is counted in work, so another order gives
+other verdicts where the budget ends.
+"""
+
+from __future__ import annotations
+
+from cuda_lsp.static.solver.tactics import (
+    common,
+    digits,
+    masks,
+    meetings,
+    models,
+    one_to_one,
+    plain,
+    reached,
+    rows,
+)
+from cuda_lsp.static.solver.tactics.pair import Tactic
+
+PROOFS: tuple[Tactic, ...] = (
+    digits.differ,  # threads with one address are one thread, by its digits
+    one_to_one.injective,  # rotations, xor, bit reversal
+    rows.apart,  # rows and columns, known, assumed, as stated
+    masks.powers_of_two,
+    plain.refuted,  # Z3 as it is
+)
+
+ROUNDS: tuple[tuple[Tactic, ...], ...] = (
+    (common.for_group(PROOFS),),  # pairs that differ in conditions on data only, at once
+    (reached.wherever_reached,),  # without the conditions that both threads share
+    (
+        models.already_shown,
+        meetings.in_a_row,  # a race however wide rows are
+        *PROOFS,
+        models.replayed,  # Z3's model, if it happens; else one of early rounds
+    ),
+)
+"""Each round is tried on all pairs before the next one begins."""
+
+FOR_EVERY_LAUNCH: tuple[Tactic, ...] = tuple(tactic for tactic in PROOFS if tactic is not masks.powers_of_two)
+"""Proofs without a launch: those that take no parameter to be a power of two."""

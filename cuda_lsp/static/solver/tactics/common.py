@@ -1,0 +1,50 @@
+"""Pairs that differ in conditions on data only, proved at once: without these conditions they are one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.tactics.meetings import meetings
+from cuda_lsp.static.solver.tactics.pair import Group, OpenPair, Proved, Tactic, first_answer
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.encode import base_name
+from cuda_lsp.static.symbolic.terms import Op, Term
+
+
+def put_into_groups(pairs: Iterable[OpenPair]) -> None:
+    """Gives each pair the group of those that are like it but for conditions on data."""
+    groups: dict[Term, Group] = {}
+    for pair in pairs:
+        key = t.and_(pair.facts, pair.p.overlap, _without_data(pair.p.guards, pair.query))
+        pair.group = groups.setdefault(key, Group())
+        pair.group.members += 1
+
+
+def for_group(proofs: tuple[Tactic, ...]) -> Tactic:
+    """Tries ``proofs`` on what is common to a group of more than one pair, once for all of them."""
+
+    def in_common(pair: OpenPair) -> Proved | None:
+        group = pair.group
+        if not group.asked:
+            group.asked = True
+            common = evolve(pair.p, guards=_without_data(pair.p.guards, pair.query))
+            if group.members > 1 and not any(meetings(common, pair.facts, pair.query)):
+                answer = first_answer(proofs, evolve(pair, p=common))
+                group.answer = answer if isinstance(answer, Proved) else None
+        return group.answer
+
+    return in_common
+
+
+def _without_data(guards: Term, query: Query) -> Term:
+    """The conditions that no unknown predicate or value is part of."""
+    summary = query.summary
+    known = {*summary.facts, *summary.slots, *summary.places, *summary.limits}
+
+    def is_data(part: Term) -> bool:
+        return part.op is Op.TEST or (part.op is Op.APPLY and base_name(part.args[0]) not in known)
+
+    return t.and_(*(c for c in t.conjuncts(guards) if not any(map(is_data, t.subterms(c)))))

@@ -1,0 +1,77 @@
+"""A model of the pair becomes a finding when it happens on plain integers; else one of early rounds may."""
+
+from __future__ import annotations
+
+import re
+
+from attrs import evolve
+
+from cuda_lsp.static.findings.conditions import OnData, Open
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver import report
+from cuda_lsp.static.solver.query import Outcome, Query
+from cuda_lsp.static.solver.tactics.meetings import positive
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Shown
+from cuda_lsp.static.solver.tactics.plain import OUT_OF_TIME
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.intervals import barriers
+from cuda_lsp.static.symbolic.terms import Op
+
+_EARLY = 3
+"""Rounds of loops that are replayed at once."""
+
+_ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
+"""Terms that count rounds of loops: iterators, and how often a loop runs."""
+
+
+def already_shown(pair: OpenPair) -> Shown | None:
+    """What is certain of these places needs no second finding."""
+    known = pair.known
+    certain = known is not None and known.certain and not known.same_value
+    return Shown(known) if known is not None and certain else None
+
+
+def replayed(pair: OpenPair) -> Shown | GaveUp:
+    """The finding of Z3's model; where there is neither a model nor a proof, why."""
+    p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
+    answer = query.ask(p, facts)
+    if answer.outcome is Outcome.UNKNOWN:
+        if not pair.meets:
+            return GaveUp(OUT_OF_TIME)
+        return Shown(pair.known or report.unexcluded(p, facts, query, launch))
+    finding = report.race_finding(p, facts, answer, query, launch)
+    if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
+        finding = _in_early_rounds(pair) or finding
+    if finding is None:
+        return GaveUp(_not_replayed(query))
+    return Shown(report.with_broken_rows(finding, pair.broken) if pair.broken is not None else finding)
+
+
+def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:
+    """The model divides by 0, or the like: nothing that the pair asks of memory is unknown."""
+    return isinstance(finding.doubt, OnData) and report.data_dependence(pair.p, pair.query) is None
+
+
+def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
+    """The certain race of a model with positive sizes whose loops run a few rounds, which can be replayed."""
+    p, facts, query = pair.p, pair.facts, pair.query
+    counters = [
+        part for part in t.subterms(p.formula)
+        if part.op in (Op.SYMBOL, Op.APPLY) and _ROUND.fullmatch(part.args[0])
+        and part.args[0] not in query.where.free
+    ]  # fmt: skip
+    limits = (t.le(part, t.const(_EARLY)) for part in counters)
+    early = evolve(p, guards=t.and_(p.guards, positive(p.formula, query), *limits))
+    answer = query.ask(early, facts)
+    if answer.outcome is not Outcome.MODEL:
+        return None
+    finding = report.race_finding(early, facts, answer, query, pair.launch)
+    return finding if finding is not None and finding.certain else None
+
+
+def _not_replayed(query: Query) -> str:
+    """Replays accuse nobody across a barrier that is up to a library; proofs do not rest on it."""
+    site = next((b.site for b in barriers(query.summary.events) if not b.assured), None)
+    if site is None:
+        return "the solver's candidate race could not be replayed"
+    return f"whether `{site.text}` is a barrier is up to the library"

@@ -1,0 +1,91 @@
+"""What a tactic gets and what it gives: one pair of accesses that is not decided, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import define, field, frozen
+
+from cuda_lsp.model import LaunchConfig, SourceRange
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.rows.pitch import Pitch
+from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.intervals import Pair
+from cuda_lsp.static.symbolic.terms import Term
+
+Sites = tuple[SourceRange, SourceRange]
+"""The places of two accesses, in the order of the text."""
+
+
+@frozen
+class Proved:
+    """The two accesses cannot race. ``assumptions``: what that takes for granted, for people."""
+
+    assumptions: tuple[str, ...] = ()
+
+
+@frozen
+class Shown:
+    """They race, or may, as the finding says."""
+
+    finding: Diagnosis
+
+
+@frozen
+class GaveUp:
+    """No tactic further down is worth its work. ``why`` the pair is not decided, for people."""
+
+    why: str
+
+
+Answer = Proved | Shown | GaveUp
+
+
+@define(eq=False)
+class Group:
+    """Pairs that differ in conditions on data only. ``answer``: for all of them, once ``asked`` for."""
+
+    members: int = 0
+    asked: bool = False
+    answer: Proved | None = None
+
+
+@define(eq=False)
+class OpenPair:
+    """A pair under one setting, with what tactics so far have found out about it.
+
+    ``facts``: how its two threads relate. ``launch`` None: every launch of the target is meant; nothing but
+    proofs is wanted then, and of sizes nothing is taken for granted. ``among``: how many pairs are open.
+    ``known``: what is told of its places already. ``meets``: the two accesses meet wherever both are
+    reached. ``broken``: rows that the program itself makes overlap.
+    """
+
+    p: Problem
+    facts: Term
+    query: Query
+    launch: LaunchConfig | None
+    among: int = 0
+    known: Diagnosis | None = None
+    meets: bool = False
+    broken: Pitch | None = None
+    group: Group = field(factory=Group)
+
+    @property
+    def sites(self) -> Sites:
+        return sites_of(self.p.pair)
+
+
+Tactic = Callable[[OpenPair], Answer | None]
+"""Tries to decide a pair; None: it has nothing to say."""
+
+
+def sites_of(pair: Pair) -> Sites:
+    """Where the two accesses stand, first in the text first."""
+    first, second = sorted((pair.first.site.range, pair.second.site.range))
+    return first, second
+
+
+def first_answer(tactics: tuple[Tactic, ...], pair: OpenPair) -> Answer | None:
+    """What the first tactic says that has something to say."""
+    return next((answer for tactic in tactics if (answer := tactic(pair)) is not None), None)

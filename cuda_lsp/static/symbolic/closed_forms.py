@@ -1,0 +1,255 @@
+"""What variables hold at the start of round k, from what one round makes of them.
+
+Unchanged, ``+ s``, ``* c``, ``/ c`` or shifts, toggles and swaps of period two, values set afresh each round;
+conditional increments keep their bounds and step; anything else becomes an unknown function of the round (a
+sound over-approximation).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.ir.program import Array, Var
+from cuda_lsp.ir.types import Int
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.scene import Scene
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+from cuda_lsp.static.symbolic.values import (
+    NOWHERE,
+    HeaderPlace,
+    PointerValue,
+    Target,
+    Value,
+    choose,
+    type_range,
+)
+
+MAX_CYCLE = 16  # rounds until a variable has its first value again
+
+Header = Mapping[Var, Value]
+"""Variables at the start of a round."""
+
+
+@frozen(eq=False)
+class Marks:
+    """Unknowns for what variables hold at the start of any round: ``numbers``, and ``places`` in memory."""
+
+    numbers: Mapping[Var, Term]
+    header: Header
+    places: Mapping[Var, Array | HeaderPlace | None]
+
+    @staticmethod
+    def of(scene: Scene, changed: Iterable[Var], entry: Header) -> Marks:
+        """Marks for the variables that a loop changes."""
+        numbers: dict[Var, Term] = {}
+        header: dict[Var, Value] = {}
+        for var in changed:
+            lo, hi = type_range(var.type)
+            numbers[var] = t.symbol(f"h{scene.number()}", Level.GRID, lo, hi)
+            pointer = isinstance(entry[var], PointerValue)
+            place = PointerValue((Target(t.TRUE, HeaderPlace(var), t.ZERO),))
+            header[var] = place if pointer else numbers[var]
+        places = {v: s.targets[0].array for v, s in header.items() if isinstance(s, PointerValue)}
+        return Marks(numbers, header, places)
+
+    def replaced(self, value: Value, known: Header) -> Value:
+        """``value`` with marks replaced by what is ``known``."""
+        mapping = {self.numbers[v]: x for v, x in known.items() if isinstance(x, Term)}
+        memo: dict[Term, Term] = {}
+        if isinstance(value, Term):
+            return t.substitute(value, mapping, memo)
+        bases = {self.places[v]: x for v, x in known.items() if isinstance(x, PointerValue)}
+        targets: list[Target] = []
+        for target in value.targets:
+            condition = t.substitute(target.condition, mapping, memo)
+            offset = t.substitute(target.offset, mapping, memo)
+            base = bases.get(target.array) if isinstance(target.array, HeaderPlace) else None
+            if base is None:
+                targets.append(Target(condition, target.array, offset))
+                continue
+            for inner in base.targets:
+                both = t.and_(condition, inner.condition)
+                targets.append(Target(both, inner.array, t.add(inner.offset, offset)))
+        return PointerValue(tuple(targets))
+
+    def mentioned(self, value: Value, of: Iterable[Var], *others: Term) -> bool:
+        """``value`` has a part in it that one of these variables brought into the round, or of ``others``."""
+        some = list(of)
+        numbers = {*others, *(self.numbers[v] for v in some)}
+        places = {self.places[v] for v in some if v in self.places}
+
+        def has(part: Value) -> bool:
+            if isinstance(part, Term):
+                return any(x in numbers for x in t.subterms(part))
+            return any(x.array in places or has(x.condition) or has(x.offset) for x in part.targets)
+
+        return has(value)
+
+    def unchanged(self, var: Var, value: Value) -> bool:
+        """``value`` is what the variable brought into the round."""
+        if isinstance(value, Term):
+            # x ^= bit, on either branch of the flipped bit, comes back as the same polynomial
+            return value is self.numbers[var] or t.sub(value, self.numbers[var]) is t.ZERO
+        target = value.targets[0]
+        return len(value.targets) == 1 and target.array is self.places.get(var) and target.offset is t.ZERO
+
+
+def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Header) -> dict[Var, Value]:
+    """The variables at the start of round ``k``: first they hold ``entry``, behind a round ``after``."""
+    closed: dict[Var, Value] = {}
+    pending = list(after)
+    progress = True
+    while pending and progress:
+        progress = False
+        for var in list(pending):
+            form = _closed_form(k, entry[var], var, marks, marks.replaced(after[var], closed), pending)
+            if form is not None:
+                closed[var] = form
+                pending.remove(var)
+                progress = True
+    for group in _toggles(pending, marks, after):
+        for var in group:
+            odd = marks.replaced(after[var], {v: entry[v] for v in group})
+            even = t.eq(t.floor_mod(k, 2), t.ZERO)
+            closed[var] = choose(even, entry[var], odd)
+            pending.remove(var)
+    levels = _levels(pending, marks, entry, after, closed)
+    for var in pending:
+        closed[var] = _havoc(scene, k, var, levels[var], entry[var], marks.numbers[var], after[var])
+    return closed
+
+
+def _closed_form(
+    k: Term, first: Value, var: Var, marks: Marks, value: Value, pending: Sequence[Var]
+) -> Value | None:
+    """The value at round k of a variable that enters with ``first`` and becomes ``value``."""
+    if not marks.mentioned(value, pending):  # set afresh in each round
+        return choose(t.eq(k, t.ZERO), first, substituted(value, {k: t.sub(k, t.ONE)}))
+    if isinstance(value, PointerValue):
+        target = value.targets[0]
+        same = len(value.targets) == 1 and target.array is marks.places.get(var)
+        if not isinstance(first, PointerValue) or not same or target.condition is not t.TRUE:
+            return None
+        if marks.mentioned(target.offset, pending, k):
+            return None
+        move = t.mul(k, target.offset)
+        return PointerValue(tuple(Target(x.condition, x.array, t.add(x.offset, move)) for x in first.targets))
+    if not isinstance(first, Term):
+        return None
+    mark = marks.numbers[var]
+    step = t.sub(value, mark)
+    if not marks.mentioned(step, pending, k):
+        return t.add(first, t.mul(k, step))
+    return _cycle(k, first, mark, value) or _geometric(k, first, mark, value)
+
+
+def _cycle(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
+    """Constants that come back, evenly spaced: ``s = (s + 1) % 3``, ``if (++s == 3) s = 0``."""
+    if not first.is_const:
+        return None
+    seen = [first]
+    while len(seen) <= MAX_CYCLE:
+        following = t.substitute(value, {mark: seen[-1]})
+        if not following.is_const:
+            return None
+        if following is first:
+            break
+        seen.append(following)
+    step = seen[1].value - first.value if len(seen) > 1 else 0
+    if len(seen) > MAX_CYCLE or any(x.value != first.value + i * step for i, x in enumerate(seen)):
+        return None
+    return t.add(first, t.scale(t.floor_mod(k, len(seen)), step))
+
+
+def _geometric(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
+    sums = t.monomials(value)
+    if set(sums) == {(mark,)} and sums[(mark,)] > 1 and first.lo >= 0:
+        return t.power(first, sums[(mark,)], k, growing=True)
+    shrinks = value.op is Op.FLOOR_DIV or (value.op is Op.DIV and value.args[1].is_const)
+    if shrinks and value.args[0] is mark and first.lo >= 0:
+        factor = value.args[1] if isinstance(value.args[1], int) else value.args[1].value
+        return t.power(first, factor, k, growing=False) if factor > 1 else None
+    return None
+
+
+def substituted(value: Value, mapping: Mapping[Term, Term]) -> Value:
+    """``value`` with terms replaced, a pointer's conditions and offsets too."""
+    if isinstance(value, Term):
+        return t.substitute(value, mapping)
+    return PointerValue(
+        tuple(
+            Target(t.substitute(x.condition, mapping), x.array, t.substitute(x.offset, mapping))
+            for x in value.targets
+        )
+    )
+
+
+def _toggles(pending: Sequence[Var], marks: Marks, after: Header) -> list[list[Var]]:
+    """Groups of variables that two rounds bring back: ``x = 1 - x``, ``swap(p, q)``."""
+    groups: list[list[Var]] = []
+    used: set[Var] = set()
+    for var in pending:
+        if var in used:
+            continue
+        group = list(dict.fromkeys([var, *(v for v in pending if marks.mentioned(after[var], (v,)))]))
+        start = {v: after[v] for v in group}
+        twice = {v: marks.replaced(after[v], start) for v in group}
+        if all(marks.unchanged(v, twice[v]) for v in group):
+            groups.append(group)
+            used.update(group)
+    return groups
+
+
+def _levels(
+    pending: Sequence[Var], marks: Marks, entry: Header, after: Header, closed: Header
+) -> dict[Var, Level]:
+    """Among which threads each unresolved variable agrees: a fixed point over their dependences."""
+    levels = {var: _value_level(entry[var]) for var in pending}
+    for _ in pending:
+        for var in pending:
+            value = marks.replaced(after[var], closed)
+            others = (levels[other] for other in pending if marks.mentioned(value, (other,)))
+            levels[var] = max(levels[var], _value_level(value), *others)
+    return levels
+
+
+def _value_level(value: Value) -> Level:
+    if isinstance(value, Term):
+        return t.level_of(value)
+    levels = (t.level_of(part) for x in value.targets for part in (x.condition, x.offset))
+    return max(levels, default=Level.GRID)
+
+
+def _havoc(scene: Scene, k: Term, var: Var, level: Level, first: Value, mark: Term, value: Value) -> Value:
+    """Anything; of a number that only grows, or only shrinks, in equal steps, no more than it may."""
+    if not isinstance(first, Term) or not isinstance(value, Term):
+        return NOWHERE
+    name = f"?{scene.number()}"
+    scene.unknowns[name] = f"how `{var.name or 'a value'}` changes from round to round"
+    operands = (*scene.iterators, k)
+    steps = _conditional_steps(value, mark) if isinstance(var.type, Int) else None
+    if steps and (min(steps) >= 0 or max(steps) <= 0):
+        sign = 1 if min(steps) >= 0 else -1
+        taken = t.apply(name, level, operands, 0)
+        return t.add(first, t.scale(taken, sign * math.gcd(*steps)))
+    return t.apply(name, level, operands, *type_range(var.type))
+
+
+def _conditional_steps(value: Term, mark: Term) -> list[int] | None:
+    """Constant increments over every branch of ``value``, or None."""
+    if value.op is Op.ITE:
+        a, b = _conditional_steps(value.args[1], mark), _conditional_steps(value.args[2], mark)
+        return a + b if a is not None and b is not None else None
+    step = t.sub(value, mark)
+    if step.is_const:
+        return [step.value]
+    inner = [atom for atom in step.parts if atom.op is Op.ITE]
+    if len(inner) == 1 and t.monomials(step).get((inner[0],)) == 1:
+        rest = t.sub(value, inner[0])
+        a = _conditional_steps(t.add(rest, inner[0].args[1]), mark)
+        b = _conditional_steps(t.add(rest, inner[0].args[2]), mark)
+        return a + b if a is not None and b is not None else None
+    return None

@@ -1,0 +1,248 @@
+"""Memory, for one generic thread: loads, stores, atomics and copies as events, and what a read gives.
+
+What memory holds is an unknown function of array, offset and *version*; a version changes with every store
+of this thread and at every barrier, so that a value read twice is one value only when nothing can have
+changed it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from attrs import define, evolve
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicOp
+from cuda_lsp.ir.program import Array, BarrierScope
+from cuda_lsp.ir.types import Int, Pointer, Type
+from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static.symbolic import cells as memory_cells
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.evaluate import Evaluator
+from cuda_lsp.static.symbolic.events import Access, CopyEvent, Drawing, TicketEvent
+from cuda_lsp.static.symbolic.lanes import exchanged
+from cuda_lsp.static.symbolic.scene import WAITING, Cells, Scene, memory_name
+from cuda_lsp.static.symbolic.terms import Level, Op, Term
+from cuda_lsp.static.symbolic.values import (
+    NOWHERE,
+    HeaderPlace,
+    PointerValue,
+    Value,
+    choose,
+    type_range,
+)
+
+_ALL_ONES = (1 << 32) - 1
+
+
+@define
+class Memory(Scene):
+    """The statements that touch memory."""
+
+    def evaluator(self) -> Evaluator:
+        return Evaluator(
+            self.axes, self.lookup, self.fresh, self.sizes, partial(exchanged, self),
+            lambda size: t.says_at_most_zero(self.conditions(), size),
+        )  # fmt: skip
+
+    def _places(self, pointer: ir.Expr, site: Site) -> PointerValue:
+        value = self.evaluator().value(pointer)
+        if not isinstance(value, PointerValue):
+            value = NOWHERE
+        if self.depth == 0 and any(x.array is None for x in value.targets):
+            self.reasons[f"where `{site.text or 'a pointer'}` points is not known"] = None
+        return value
+
+    def _access(
+        self, pointer: ir.Expr, size: Term, mode: Mode, site: Site,
+        scope: Scope | None = None, value: Term | None = None,
+    ) -> PointerValue:  # fmt: skip
+        places = self._places(pointer, site)
+        for target in places.targets:
+            array = target.array
+            if array is None or isinstance(array, HeaderPlace):
+                continue
+            if array.space in (Space.LOCAL, Space.CONSTANT):
+                continue
+            guard = t.and_(self.guard, target.condition)
+            if guard is not t.FALSE:
+                guard, order = t.and_(guard, self.assumed), self.number()
+                self.events.append(
+                    Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
+                )
+        return places
+
+    def _content(self, places: PointerValue, type: Type) -> Value:
+        """What memory holds there now."""
+        if isinstance(type, Pointer):
+            return self._local_content(places, NOWHERE)
+        total: Value | None = None
+        for target in places.targets:
+            value = self._cell(target.array, target.offset, type)
+            total = value if total is None else choose(target.condition, value, total)
+        return total if total is not None else self.fresh("a value read from memory", Level.THREAD, type)
+
+    def _local_content(self, places: PointerValue, default: Value) -> Value:
+        if len(places.targets) != 1:
+            return default
+        array, offset = places.targets[0].array, places.targets[0].offset
+        known = self.state.local.get(array, {}).get(offset) if isinstance(array, Array) else None
+        return known[1] if known is not None else default
+
+    def _cell(self, array: Array | HeaderPlace | None, offset: Term, type: Type) -> Value:
+        if array is None or isinstance(array, HeaderPlace):
+            operand = () if array is None else (offset,)
+            name = f"?{self.number()}"
+            self.unknowns[name] = "a value read through an unknown pointer"
+            return t.apply(name, Level.THREAD, (*self.iterators, *operand), *type_range(type))
+        if array.space is Space.LOCAL:
+            known = self.state.local.get(array, {}).get(offset)
+            if known is not None and known[0] == type.size:
+                return known[1]
+        if array not in self.written:
+            name, level, operands = memory_name(array), Level.GRID, (offset,)
+            level = Level.BLOCK if array.space is Space.SHARED else level
+            level = Level.THREAD if array.space is Space.LOCAL else level
+        else:
+            number, level = self.state.versions.get(array, (0, Level.BLOCK))
+            level = Level.THREAD if array.space is Space.LOCAL else level
+            name, operands = f"{memory_name(array)}@{number}", (offset, *self.iterators)
+        if not isinstance(type, Int):
+            name += f":{type}"
+        self.unknowns[name] = f"the contents of `{array.name}`"
+        if array in self.tainted_arrays:
+            self.tainted.add(name)
+        held = t.apply(name, level, operands, *type_range(type))
+        cells = memory_cells.of_version(self, array, self.state.versions)
+        return memory_cells.content(self, offset, type, held, cells)
+
+    def _load(self, s: ir.Load) -> None:
+        size = t.const(s.type.size)
+        places = (
+            self._places(s.pointer, s.site) if s.part else self._access(s.pointer, size, Mode.READ, s.site)
+        )
+        if s.var is not None:
+            self.state.values[s.var] = self._content(places, s.type)
+
+    def _store(self, s: ir.Store) -> None:
+        value = self.evaluator().value(s.value)
+        known = value if isinstance(value, Term) else None
+        places = self._access(s.pointer, t.const(s.type.size), Mode.WRITE, s.site, value=known)
+        before = self._cells(places)
+        self.overwrite(places, s.type.size)
+        for array, cells in before:
+            memory_cells.store(self, array, places.targets[0].offset, s.type.size, known, cells)
+        if known is not None and self._is_tainted(known):
+            self.tainted_arrays.update(x.array for x in places.targets if isinstance(x.array, Array))
+        if len(places.targets) == 1:
+            target = places.targets[0]
+            if isinstance(target.array, Array) and target.array.space is Space.LOCAL:
+                self.state.local.setdefault(target.array, {})[target.offset] = (s.type.size, value)
+
+    def _cells(self, places: PointerValue) -> list[tuple[Array, Cells | None]]:
+        """What is known of the elements of the one array that a pointer points into."""
+        if len(places.targets) != 1 or not isinstance(places.targets[0].array, Array):
+            return []
+        array = places.targets[0].array
+        return [(array, memory_cells.of_version(self, array, self.state.versions))]
+
+    def _is_tainted(self, value: Term) -> bool:
+        return any(p.op is Op.APPLY and p.args[0] in self.tainted for p in t.subterms(value))
+
+    def overwrite(self, places: PointerValue, size: int | None) -> None:
+        """After a store of ``size`` bytes there, earlier reads of the arrays say nothing of later ones."""
+        for target in places.targets:
+            if not isinstance(target.array, Array):
+                continue
+            self.state.versions[target.array] = (self.number(), Level.THREAD)
+            cells = self.state.local.get(target.array, {})
+            for other, (width, _) in list(cells.items()):
+                if size is None or not _apart(other, width, target.offset, size):
+                    del cells[other]
+
+    def _atomic(self, s: ir.Atomic) -> None:
+        begun = len(self.events)
+        places = self._access(s.pointer, t.const(s.type.size), s.mode, s.site, s.scope)
+        if s.elementwise:
+            self.events[begun:] = [
+                evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
+            ]
+        in_global = any(isinstance(x.array, Array) and x.array.space is Space.GLOBAL for x in places.targets)
+        if self.fenced and in_global and s.row.reads and s.row.writes:
+            self.events.append(TicketEvent())
+        if s.row.swaps and self.iterators and not self.held:
+            self.locks = self.locks or WAITING
+        before = self._cells(places)
+        if s.row.writes:
+            self.overwrite(places, s.type.size)
+        step = self._raises_by(s)
+        if step is None:
+            self.unsteady.update(x.array for x in places.targets if isinstance(x.array, Array))
+        number = self._number_drawn(s, places, step) if s.var is not None else None
+        if s.row.writes and step is not None:
+            for array, cells in before:
+                offset = places.targets[0].offset
+                number = memory_cells.raised(self, array, offset, s.type.size, step, number, cells)
+        if s.var is not None and number is not None:
+            self.state.values[s.var] = number
+
+    def _number_drawn(self, s: ir.Atomic, places: PointerValue, step: Term | None) -> Term:
+        """What the atomic returns: for a counter, one of the numbers that it hands out."""
+        name = f"atomic{self.number()}"
+        self.unknowns[name] = f"the result of an atomic on `{s.site.text}`"
+        self.tainted.add(name)
+        target = places.targets[0] if len(places.targets) == 1 else None
+        operands: tuple[Term, ...] = self.iterators
+        if target is not None and isinstance(target.array, Array):
+            operands = (target.offset, *self.iterators)
+            if step is not None and step is not t.ZERO:
+                self.slots[name] = Drawing(target.array, step, operands, name, len(self.iterators))
+        lo, hi = type_range(s.type)
+        if target is not None and step is not None and target.array in self.counters:
+            lo = max(lo, 0)
+        return t.apply(name, Level.THREAD, operands, lo, hi)
+
+    def _raises_by(self, s: ir.Atomic) -> Term | None:
+        """By how much the atomic raises its counter; None: it may set it back (``atomicInc``)."""
+        if not s.row.writes:
+            return t.ZERO
+        operand = self.evaluator().value(s.operands[0]) if s.operands else None
+        if not isinstance(operand, Term):
+            return None
+        if s.op is AtomicOp.INC:
+            return t.ONE if operand.is_const and operand.value in (-1, _ALL_ONES) else None
+        most = (1 << (8 * s.type.size - 1)) - 1  # beyond it, it lowers the counter
+        return operand if s.op is AtomicOp.ADD and operand.lo >= 0 and operand.hi <= most else None
+
+    def _copy(self, s: ir.Copy) -> None:
+        size = self.evaluator().integer(s.size)
+        by_block = s.team is BarrierScope.BLOCK
+        if s.team is not None and not by_block and self.depth == 0:
+            what = "which thread of a group copies what is not modelled by the solver"
+            self.reasons[f"{s.mechanism}: {what}"] = None
+            self.overwrite(self._places(s.destination, s.site), None)
+            return
+        begun = len(self.events)
+        self._access(s.source, size, Mode.READ, s.where(Mode.READ))
+        places = self._access(s.destination, size, Mode.WRITE, s.site)
+        if s.asynchronous:
+            issued = self.events[begun:]
+            self.events[begun:] = [
+                evolve(e, copying=True, team=by_block) if isinstance(e, Access) else e for e in issued
+            ]
+        self.overwrite(places, None)
+        for target in places.targets:
+            if isinstance(target.array, Array):
+                self.state.local.pop(target.array, None)
+
+    def _await(self, s: ir.AwaitCopies) -> None:
+        pending = self.evaluator().integer(s.pending) if s.pending is not None else t.const(-1)
+        if s.pending is None or (pending.is_const and pending.value >= 0):
+            self.events.append(CopyEvent(self.guard, pending.value))
+        elif pending.is_const and self.depth == 0:
+            self.reasons[f"`{s.site.text}` waits for a stage that was not committed"] = None
+
+
+def _apart(a: Term, size_a: int, b: Term, size_b: int) -> bool:
+    gap = t.sub(b, a)
+    return gap.lo >= size_a or gap.hi <= -size_b

@@ -1,0 +1,78 @@
+"""A kernel under one launch, walked for one generic thread: ``summarise`` is the way in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Set
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, Var
+from cuda_lsp.model import Mode, Space
+from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.events import Drawing, Summary, accesses
+from cuda_lsp.static.symbolic.loops import walk_loop
+from cuda_lsp.static.symbolic.objects import WholeObjects, regular
+from cuda_lsp.static.symbolic.terms import Term
+from cuda_lsp.static.symbolic.values import Value
+from cuda_lsp.static.symbolic.walk import EVERY_ARRAY, Walker, written_arrays
+
+
+def summarise(
+    kernel: ir.Kernel,
+    axes: Mapping[ir.Axis, Term],
+    arguments: Mapping[Var, Value],
+    unroll: int = 0,
+    deadline: float = math.inf,
+) -> Summary:
+    """The kernel under the launch that ``axes`` and ``arguments`` describe.
+
+    ``deadline``: of ``work.now``. Raises ``TooLarge``.
+    """
+    written = written_arrays(kernel.body)
+    if written >= EVERY_ARRAY:
+        written = frozenset(a for a in kernel.arrays if a.space is not Space.CONSTANT)
+    facts = facts_of(kernel)
+    counters = frozenset(a for a in written if a.space is Space.GLOBAL)
+    while True:
+        walker = Walker(
+            axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
+            deadline=deadline, counters=counters, walk_loop=walk_loop,
+        )  # fmt: skip
+        x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+        threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
+        walker.objects = WholeObjects(threads, regular(kernel.body))
+        walker.walk(kernel.body)
+        # A counter that something sets back hands out a number twice, and negative ones.
+        stored = frozenset(e.array for e in accesses(walker.events) if e.mode is Mode.WRITE)
+        taken = {slot.array for slot in walker.slots.values()} & counters
+        kept = {slot.array for slot in walker.slots.values() if steady(slot, stored, walker.unsteady)}
+        if taken <= kept:
+            break
+        counters &= kept
+    assumption = t.and_(*(walker.evaluator().condition(a) for a in kernel.directives.assumptions))
+    return Summary(
+        tuple(walker.events),
+        walker.facts,
+        walker.unknowns,
+        {name: slot for name, slot in walker.slots.items() if steady(slot, stored, walker.unsteady)},
+        frozenset(walker.tainted),
+        tuple(walker.reasons),
+        assumption,
+        walker.locks,
+        walker.assumed,
+        frozenset(walker.loaded),
+        walker.sizes,
+        walker.places,
+        walker.limits,
+        stored,
+    )
+
+
+def steady(drawing: Drawing, reset: frozenset[Array], wavering: Set[Array]) -> bool:
+    """The counter never hands out a number twice, but for resets within the block."""
+    array = drawing.array
+    aliases = array.may_alias is not None and any(a.may_alias == array.may_alias for a in reset | wavering)
+    if aliases or array in wavering:
+        return False
+    return array not in reset or array.space is Space.SHARED
