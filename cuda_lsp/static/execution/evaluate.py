@@ -14,7 +14,15 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, defined, dtype_of, intrinsic_lanes
+from cuda_lsp.ir.ops import (
+    BINARY,
+    INTRINSICS,
+    UNARY,
+    convert,
+    dtype_of,
+    intrinsic_lanes,
+    may_be_undefined,
+)
 from cuda_lsp.ir.program import (
     AddressOf,
     Axis,
@@ -70,6 +78,7 @@ class Evaluator:
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
         self.sure = True  # they all execute it
         self._for_some = False  # what is being computed is undefined for other lanes
+        self._partial: dict[int, bool] = {}  # by id() of an expression: it may be undefined for some lanes
         self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
@@ -233,12 +242,13 @@ class Evaluator:
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
             return self._derived(op, (a, b))
-        known = defined(op, b, operand)
+        row = BINARY[op]
+        known: Any = True if row.defined is None else row.defined(b, operand)
         if known is not True and not np.all(known):
-            if (self.executing & ~known).any():
+            if bool(np.any(self.executing & np.logical_not(known))):
                 return self._undefined(op, a, b)
             self._for_some = True
-        return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
+        return row.numpy(_widened(a, operand), _widened(b, operand), operand)
 
     def _undefined(self, op: BinaryOp, a: Scalar, b: Scalar) -> Data:
         """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
@@ -250,6 +260,11 @@ class Evaluator:
     def _where_it_counts(self, condition: Value, outcome: bool, e: Expr) -> Value:
         """``e``, which matters where the condition has that outcome: elsewhere it may be undefined."""
         if not isinstance(condition, np.ndarray):
+            return self._part(e)
+        partial = self._partial.get(id(e))
+        if partial is None:
+            partial = self._partial[id(e)] = may_be_undefined(e)
+        if not partial:
             return self._part(e)
         executing = self.executing
         self.executing = executing & (condition.astype(bool) == outcome)
