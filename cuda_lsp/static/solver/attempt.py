@@ -49,6 +49,7 @@ class Attempt:
 
     @property
     def decided(self) -> bool:
+        """Nothing is open, and nothing was found."""
         return not self.doubts and not self.reasons and not self.findings and not self.mixed
 
     def absorb(self, other: Attempt) -> None:

@@ -74,6 +74,7 @@ class OpenPair:
 
     @property
     def sites(self) -> Sites:
+        """Where the two accesses stand, first in the text first."""
         return sites_of(self.p.pair)
 
 
