@@ -43,6 +43,7 @@ class Problem:
 
     @property
     def formula(self) -> Term:
+        """Satisfiable when the two threads race."""
         return t.and_(self.guards, self.overlap)
 
 
@@ -55,19 +56,7 @@ def shared_level(relation: Relation) -> Level:
 
 def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> Term:
     """The term as thread 1 or 2 sees it: symbols that vary between the two get its number."""
-
-    def leaf(part: Term) -> Term | None:
-        if part.op is Op.SYMBOL and part.args[1] > shared:
-            return t.symbol(f"{part.args[0]}#{thread}", part.args[1], part.lo, part.hi)
-        if part.op in (Op.APPLY, Op.TEST) and part.args[1] > shared:
-            operands = tuple(t.replace(o, leaf, memo) for o in part.args[2])
-            name = f"{part.args[0]}#{thread}"
-            if part.op is Op.TEST:
-                return t.test(name, part.args[1], operands)
-            return t.apply(name, part.args[1], operands, part.lo, part.hi)
-        return None
-
-    return t.replace(term, leaf, memo)
+    return t.renamed(term, lambda x: f"{x.args[0]}#{thread}" if x.args[1] > shared else None, memo)
 
 
 def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:
