@@ -21,14 +21,14 @@ from cuda_lsp.ir.program import Axis, Kernel, Var
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.exact.run import Pending
+from cuda_lsp.static.exact.search import Search, Shown, Sites
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
-from cuda_lsp.static.schedules.run import Pending
-from cuda_lsp.static.schedules.search import Search, Shown, Sites
 
 _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 
@@ -109,7 +109,7 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     a, b = early.runner.thread, late.runner.thread
     witness = Witness(
         (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
-        words.element(early.array, max(early.start, late.start)), {}, shown.arguments,
+        words.element(early.array, max(early.start, late.start)), {}, shown.inputs.arguments,
         tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
     )  # fmt: skip
     warp = _within_a_warp(search, shown)
@@ -159,4 +159,4 @@ def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
     if not named and not cells and not shown.choices:
         named = [p.name for p in search.kernel.params if p.name in free and p in decide]
     if named:
-        yield Example(tuple((name, shown.arguments[name]) for name in named))
+        yield Example(tuple((name, shown.inputs.arguments[name]) for name in named))

@@ -1,0 +1,1 @@
+"""The exact machine: a kernel on plain integers, one thread alone or many in a real schedule."""

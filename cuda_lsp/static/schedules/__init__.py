@@ -1,1 +1,0 @@
-"""A real schedule on a real memory: races that an execution shows."""
