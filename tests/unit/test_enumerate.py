@@ -51,6 +51,17 @@ def test_lanes_leave_a_loop_each_after_its_own_rounds() -> None:
     assert access.must.sum(axis=0).tolist() == [2] * 8 + [1] * 24
 
 
+def test_a_loop_of_two_conditions_goes_on_after_its_first_stretch_of_rounds() -> None:
+    n = Notation()
+    s, k = n.shared("s", 2048), n.var("k")
+    body = [
+        n.let(k, 0),
+        n.loop((E(k) < 200).and_(E(k) * 2 + TID < 9999), [n.let(k, E(k) + 1)], n.write(s, k)),
+    ]
+    rounds = [len(access.must) for access in accesses(run(n.kernel(*body)))]
+    assert sum(rounds) == 200 and len(rounds) > 1
+
+
 def test_unsigned_arithmetic_wraps_as_the_machine_does() -> None:
     n = Notation()
     s, x = n.shared("s", 64), n.var("x", ir.UINT32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_lsp.ir.ops import pretty
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static.execution.masks import Mask

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.ops import pretty
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.model import Scope
 from cuda_lsp.static.execution import critical_steps, memory_steps, tickets
 from cuda_lsp.static.execution.barrier_steps import synchronise
