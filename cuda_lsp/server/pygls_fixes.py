@@ -62,6 +62,11 @@ class Document(TextDocument):
         return self._cut[1]
 
 
+def as_it_is(document: TextDocument) -> TextDocument:
+    """A copy that stays as it is while the document is edited, for those who work in a thread."""
+    return Document(document.uri, document.source, document.version, position_codec=document.position_codec)
+
+
 class Documents(Workspace):
     """A workspace of ``Document``."""
 
