@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from extract_kernels import accesses, constructs, lowered, printed, statements
+from extract_kernels import accesses, constructs, lowered, printed
 
 from cuda_lsp.ir.program import Block, Copy, If, Load, Loop, Store
 from cuda_lsp.ir.types import Opaque
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Space
 
 
@@ -96,7 +97,7 @@ def test_do_while_runs_its_body_first():
 
 def test_do_while_zero_is_no_loop():
     kernel = lowered("__global__ void k(int* a) { do { a[0] = 1; } while (0); }")
-    assert not any(isinstance(s, Loop) for s in statements(kernel.body))
+    assert not any(isinstance(s, Loop) for s in walk(kernel.body))
     assert accesses("__global__ void k(int* a) { do { a[0] = 1; } while (0); }", "a") == [
         "store int32 &a <- 1"
     ]
@@ -107,7 +108,7 @@ def test_switch_falls_through_from_one_block_into_the_next():
         "__global__ void k(int* a, int n) { switch (n) { case 1: a[1] = 1; case 2: a[2] = 2; break; default: a[3] = 3; } }"
     )
     (outer,) = [s for s in kernel.body if isinstance(s, Block)]
-    stores = [str(s.pointer) for s in statements((outer,)) if isinstance(s, Store)]
+    stores = [str(s.pointer) for s in walk((outer,)) if isinstance(s, Store)]
     assert len(stores) == 3 and not constructs(kernel)
 
 
@@ -150,7 +151,7 @@ def test_device_function_is_inlined_and_the_site_knows_its_call():
     kernel = lowered(
         "__device__ void put(int* p, int i) { p[i] = i; } __global__ void k(int* a) { put(a, threadIdx.x); }"
     )
-    (store,) = [s for s in statements(kernel.body) if isinstance(s, Store)]
+    (store,) = [s for s in walk(kernel.body) if isinstance(s, Store)]
     assert len(store.site.calls) == 1 and store.site.text == "p[i]"
 
 
@@ -246,7 +247,7 @@ def test_methods_and_constructors_work_on_the_object():
     )
     kernel = lowered(text)
     assert not constructs(kernel)
-    (store,) = [s for s in statements(kernel.body) if isinstance(s, Store)]
+    (store,) = [s for s in walk(kernel.body) if isinstance(s, Store)]
     assert store.type.size == 4
 
 
@@ -285,7 +286,7 @@ def test_columns_count_code_points():
 
 def test_assigned_parameter_is_copied_first():
     kernel = lowered("__global__ void k(int* a, int n) { n = n / 2; a[n] = 0; }")
-    assigned = [s.var for s in statements(kernel.body) if hasattr(s, "var") and s.var is not None]
+    assigned = [s.var for s in walk(kernel.body) if hasattr(s, "var") and s.var is not None]
     assert assigned and not any(v in kernel.params for v in assigned)
 
 

@@ -1,8 +1,8 @@
 """Reading text takes time in proportion to it: no pattern of the front end, no reader of host code, blows up.
 
 Every compiled pattern of the front end is found by importing its modules. From its own syntax come texts that
-repeat what it repeats, behind what leads there, and end as it does not expect: where a pattern has two ways to
-share out a text, four times the text takes sixteen times as long.
+repeat what it repeats, behind what leads there, and end as it does not expect: where a pattern has two ways
+to share out a text, four times the text takes sixteen times as long.
 """
 
 from __future__ import annotations
@@ -12,18 +12,11 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import cuda_lsp.frontend as frontend
-from cuda_lsp.frontend.blanked import blanked
-from cuda_lsp.frontend.directives import parse_directives
-from cuda_lsp.frontend.host.launches import find_launches
-from cuda_lsp.frontend.kernel_sources import KernelSources
-from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
-from cuda_lsp.frontend.unread_kernels import unread_kernels
 
 try:
     from re import _constants as codes

@@ -128,8 +128,8 @@ class Machine:
                     break
                 continue
             elif isinstance(i, Jump):
-                if i.rounds is not None:
-                    t.held[i.rounds] += 1  # type: ignore[operator]
+                if i.rounds is not None and isinstance(rounds := t.held[i.rounds], int):
+                    t.held[i.rounds] = rounds + 1
                 t.pc = i.target[0]
                 continue
             elif isinstance(i, Close):

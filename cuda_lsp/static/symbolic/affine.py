@@ -14,6 +14,7 @@ from attrs import frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
@@ -24,8 +25,6 @@ TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
 BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
-
-_WARP = 32
 
 
 @frozen(eq=False)
@@ -52,7 +51,7 @@ def shared_level(relation: Relation) -> Level:
     """Symbols up to this level are one value for both threads."""
     if not relation.same_block:
         return Level.GRID
-    return Level.WARP if relation.within is not None and relation.within <= _WARP else Level.BLOCK
+    return Level.WARP if relation.within is not None and relation.within <= WARP_SIZE else Level.BLOCK
 
 
 def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> Term:
