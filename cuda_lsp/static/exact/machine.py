@@ -89,7 +89,7 @@ class Machine:
     # -- what a client decides
 
     def meets(self, t: Runner, i: Touch, array: Array, offset: int, size: int) -> bool:
-        """The thread is about to access these bytes of shared or global memory; False: it stops here."""
+        """The thread is about to access these bytes of an array; False: it stops here."""
         raise NotImplementedError
 
     def ignores(self, arrays: Collection[Array], writes: bool) -> bool:

@@ -17,7 +17,6 @@ from attrs import evolve
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes, may_be_undefined
-from cuda_lsp.ir.program import Axis, BinaryOp, Expr, Var
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
@@ -38,7 +37,7 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import Slice
 
-_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(Axis)[:12])}
+_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(ir.Axis)[:12])}
 
 
 class Evaluator:
@@ -72,11 +71,11 @@ class Evaluator:
         """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them."""
         self.executing, self.sure = lanes, sure
 
-    def value(self, e: Expr) -> Value:
+    def value(self, e: ir.Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
         if isinstance(e, ir.Const) and isinstance(e.value, int):
             return e.value
-        if isinstance(e, Var):
+        if isinstance(e, ir.Var):
             return self._variable(e)
         variables, pure = self.facts.depends(e)
         if not pure:
@@ -106,7 +105,7 @@ class Evaluator:
         self._alive.extend(alive)
         return value
 
-    def scalar(self, e: Expr) -> Scalar:
+    def scalar(self, e: ir.Expr) -> Scalar:
         """The value of an expression that is no pointer (a pointer's number is unknown)."""
         return self.as_scalar(self.value(e))
 
@@ -160,7 +159,7 @@ class Evaluator:
 
     # ------------------------------------------------------------------------------- evaluation
 
-    def _variable(self, e: Var) -> Value:
+    def _variable(self, e: ir.Var) -> Value:
         value = self.env.get(e.id)
         if value is None:
             name = e.name or "a temporary"
@@ -168,12 +167,12 @@ class Evaluator:
             value = self.env[e.id] = self.data(("unset", e.id), reason, weak=True)
         return value
 
-    def _compute(self, e: Expr) -> Value:
+    def _compute(self, e: ir.Expr) -> Value:
         if isinstance(e, ir.Binary):
             left = self._part(e.left)
             if not BINARY[e.op].logical:
                 return self.binary(e.op, left, self._part(e.right), e.left.type, e.type)
-            right = self._where_it_counts(left, e.op is BinaryOp.AND, e.right)
+            right = self._where_it_counts(left, e.op is ir.BinaryOp.AND, e.right)
             return self.binary(e.op, left, right, e.left.type, e.type)
         if isinstance(e, ir.Cast):
             return self.cast(self._part(e.operand), e.type)
@@ -202,8 +201,8 @@ class Evaluator:
             return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
         return self._variable(e)
 
-    def _part(self, e: Expr) -> Value:
-        return self._variable(e) if isinstance(e, Var) else self._compute(e)
+    def _part(self, e: ir.Expr) -> Value:
+        return self._variable(e) if isinstance(e, ir.Var) else self._compute(e)
 
     def address(self, e: ir.AddressOf) -> Address:
         """The array's first byte."""
@@ -214,7 +213,7 @@ class Evaluator:
             self.remember(key, known)
         return known
 
-    def binary(self, op: BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
+    def binary(self, op: ir.BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
         """``a op b`` in every lane, with operands of type ``operand``."""
         if type(a) is int and type(b) is int and isinstance(operand, Int):
             exact = BINARY[op].exact(a, b, operand)
@@ -233,14 +232,14 @@ class Evaluator:
             self._for_some = True
         return row.numpy(_widened(a, operand), _widened(b, operand), operand)
 
-    def _undefined(self, op: BinaryOp, a: Scalar, b: Scalar) -> Data:
+    def _undefined(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Data:
         """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
         self._alive.extend((a, b))
         spread = min(spread_of(v, len(self.blocks)) for v in (a, b))
         reason = f"a `{op.value}` that is undefined in C++"
         return self.data(("undefined", op, identity(a), identity(b)), reason, spread, weak=True)
 
-    def _where_it_counts(self, condition: Value, outcome: bool, e: Expr) -> Value:
+    def _where_it_counts(self, condition: Value, outcome: bool, e: ir.Expr) -> Value:
         """``e``, which matters where the condition has that outcome: elsewhere it may be undefined."""
         if not isinstance(condition, np.ndarray):
             return self._part(e)
@@ -256,16 +255,20 @@ class Evaluator:
         finally:
             self.executing = executing
 
-    def _unknown_binary(self, op: BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
+    def _unknown_binary(self, op: ir.BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
         for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
-            if type(known) is int and ((op is BinaryOp.AND and not known) or (op is BinaryOp.OR and known)):
-                return int(op is BinaryOp.OR)
-            if type(known) is int and ((op is BinaryOp.AND and known) or (op is BinaryOp.OR and not known)):
+            if type(known) is int and (
+                (op is ir.BinaryOp.AND and not known) or (op is ir.BinaryOp.OR and known)
+            ):
+                return int(op is ir.BinaryOp.OR)
+            if type(known) is int and (
+                (op is ir.BinaryOp.AND and known) or (op is ir.BinaryOp.OR and not known)
+            ):
                 return other
         if a is b and isinstance(operand, Int):
-            if op in (BinaryOp.EQ, BinaryOp.LE, BinaryOp.GE):
+            if op in (ir.BinaryOp.EQ, ir.BinaryOp.LE, ir.BinaryOp.GE):
                 return 1
-            if op in (BinaryOp.NE, BinaryOp.LT, BinaryOp.GT, BinaryOp.SUB, BinaryOp.BXOR):
+            if op in (ir.BinaryOp.NE, ir.BinaryOp.LT, ir.BinaryOp.GT, ir.BinaryOp.SUB, ir.BinaryOp.BXOR):
                 return 0
         decided = outcome_by_bounds(op, a, b)
         if decided is not None:
@@ -275,22 +278,22 @@ class Evaluator:
         test = tickets.tested(op, a, b, len(self.blocks))
         return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
 
-    def _ticket(self, op: BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
+    def _ticket(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
         """How ``op`` carries over that values of a counter are distinct."""
         for drawn, other in ((a, b), (b, a)):
             ticket = drawn.ticket if isinstance(drawn, Data) else None
             if ticket is None or spread_of(other, len(self.blocks)) < ticket.within:
                 continue
-            if op in (BinaryOp.ADD, BinaryOp.SUB):
+            if op in (ir.BinaryOp.ADD, ir.BinaryOp.SUB):
                 base = (*ticket.base, op, identity(other), drawn is a)
                 return evolve(ticket, base=base, line=tickets.moved(ticket, op, other, drawn is a))
-            if op is BinaryOp.MUL and isinstance(other, int) and other:
+            if op is ir.BinaryOp.MUL and isinstance(other, int) and other:
                 base = (*ticket.base, op, other)
                 line = tickets.moved(ticket, op, other, True)
                 return evolve(ticket, gap=ticket.gap * abs(other), base=base, line=line)
         return None
 
-    def _pointers(self, op: BinaryOp, a: Value, b: Value) -> Value:
+    def _pointers(self, op: ir.BinaryOp, a: Value, b: Value) -> Value:
         if isinstance(a, Address) and isinstance(b, Address) and a.array is b.array:
             operand = Int(64)
             return self.binary(op, a.offset, b.offset, operand, operand)
@@ -340,7 +343,7 @@ class Evaluator:
             return pointer
         if type(start) is int and start == 0:
             return Address(pointer.array, _wide(by))
-        total = self.binary(BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
+        total = self.binary(ir.BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
         return Address(pointer.array, self.as_scalar(total))
 
     def select(self, condition: Scalar, then: Value, otherwise: Value) -> Value:
@@ -436,12 +439,14 @@ class Evaluator:
 # -------------------------------------------------------------------------------------- helpers
 
 
-def _builtin_values(block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int) -> dict[Axis, Value]:
+def _builtin_values(
+    block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int
+) -> dict[ir.Axis, Value]:
     threads = block[0] * block[1] * block[2]
     t = np.arange(threads, dtype=np.uint32)
     tids = (t % block[0], t // block[0] % block[1], t // (block[0] * block[1]))
-    values: dict[Axis, Value] = {Axis.WARP_SIZE: warp_size}
-    values[Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
+    values: dict[ir.Axis, Value] = {ir.Axis.WARP_SIZE: warp_size}
+    values[ir.Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
     for axis, i in _AXIS_INDEX.items():
         if axis.name.startswith("TID"):
             values[axis] = np.tile(tids[i], len(blocks)) if block[i] > 1 else 0

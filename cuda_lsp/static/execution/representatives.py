@@ -14,15 +14,14 @@ from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Axis, Expr, Kernel, Stmt
 from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static.slicing import Slice
 
 _ALL_LANES = 2048
 """A grid of at most so many threads is executed whole."""
-_BLOCK_INDEX = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
-_by_kernel: WeakKeyDictionary[Kernel, bool] = WeakKeyDictionary()
+_BLOCK_INDEX = (ir.Axis.BID_X, ir.Axis.BID_Y, ir.Axis.BID_Z)
+_by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
 
 def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
@@ -88,13 +87,13 @@ class _Taint:
                 return True
         return False
 
-    def depends(self, parts: Iterable[Expr]) -> bool:
+    def depends(self, parts: Iterable[ir.Expr]) -> bool:
         return any(
             _is_block_index(e) or (isinstance(e, ir.Var) and e.id in self.variables)
             for e in subexpressions(parts)
         )
 
-    def _visit(self, statements: tuple[Stmt, ...], inside: bool) -> None:
+    def _visit(self, statements: tuple[ir.Stmt, ...], inside: bool) -> None:
         for s in statements:
             within = inside
             if isinstance(s, ir.If | ir.Loop):
@@ -107,7 +106,7 @@ class _Taint:
             for inner in children(s):
                 self._visit(inner, within)
 
-    def _note(self, s: Stmt, inside: bool) -> None:
+    def _note(self, s: ir.Stmt, inside: bool) -> None:
         """Takes in one statement; ``inside``: whether it runs may depend on the block."""
         touched = pointers(s)
         placed = inside or self.depends(touched)
@@ -127,5 +126,5 @@ class _Taint:
                 self.variables.add(var.id)
 
 
-def _is_block_index(e: Expr) -> bool:
+def _is_block_index(e: ir.Expr) -> bool:
     return isinstance(e, ir.Builtin) and e.axis in _BLOCK_INDEX
