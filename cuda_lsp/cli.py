@@ -367,7 +367,7 @@ def _sources(paths: Iterable[Path]) -> list[Path]:
         elif is_regular(path):
             found.append(path)
         else:
-            raise _Failure(f"{path} does not exist")
+            raise _Failure(f"{path} {'is not a regular file' if path.exists() else 'does not exist'}")
     return list(dict.fromkeys(found))
 
 
