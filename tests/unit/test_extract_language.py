@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from extract_kernels import accesses, constructs, lowered, printed
 
 from cuda_lsp.ir.program import Block, Copy, If, Load, Loop, Store
 from cuda_lsp.ir.types import Opaque
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Space
+from cuda_lsp.static.analyze import check_text
 
 
 def test_two_dimensional_shared_array_is_indexed_in_bytes():
@@ -412,3 +416,14 @@ def test_what_libclang_hides_is_read_all_the_same():
         False,
     ]
     assert not any("global int32 n" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ["int t = t;", "int t = t.x;", "int i = 0, j = j - i;", "S s = s;", "int& r = r;", "auto f = f(1);"],
+)
+def test_a_variable_made_of_itself_is_told(declaration: str):
+    text = f"struct S {{ int x; }}; __global__ void k(int* a) {{ {declaration} a[threadIdx.x] = 1; }}"
+    report = check_text(Path("k.cu"), text, solver=False)
+    assert not any("internal error" in error.message for error in report.errors)
+    assert [kernel.name for kernel in report.kernels] == ["k"]
