@@ -1,8 +1,8 @@
-"""A client that does anything, with a model of its texts: the server answers, and ends where a fresh one would.
+"""A client that does anything, with a model of its texts: the server answers, and ends as a fresh one would.
 
     python tests/fuzz/conversations.py --messages 10000 [--seed 1]
 
-Opens, edits (whole texts, ranges, several at once, nonsense), saves, closes, asks, cancels, in one conversation.
+Opens, edits (whole texts, ranges, several at once, nonsense), saves, closes, asks, cancels, in one talk.
 Every request is answered, no traceback is written, and after each stretch the diagnostics of every open
 file equal those of a server that is only told its last text. Prints counts; raises at the first failure, with
 the seed and the number of the message.
