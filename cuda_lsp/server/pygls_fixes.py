@@ -75,6 +75,7 @@ class Documents(Workspace):
         text_doc: lsp.VersionedTextDocumentIdentifier,
         change: lsp.TextDocumentContentChangeEvent,
     ) -> None:
+        """Take a change of an open document; one of another is logged."""
         if text_doc.uri in self._text_documents:
             super().update_text_document(text_doc, change)
         else:
