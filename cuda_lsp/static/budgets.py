@@ -66,3 +66,140 @@ MOST_CONTENTS_VALUES = 16
 
 MOST_NEIGHBOURS = 8
 """Reads of one array that are compared."""
+
+# -------------------------------------------------------------------------------- the solver's time
+
+GLANCE_SHARE = 0.05
+"""Of the solver's budget, for schedules before the solver is asked: they show most races that data decide."""
+
+RUNNING_SHARE = 0.2
+"""Of the solver's budget, for schedules of a launch when the solver took all of it."""
+
+UNROLLED_ROUNDS = 12
+"""Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""
+
+REPLAY_GRACE_S = 0.05
+"""Behind the deadline, for the replay of a model that is there."""
+
+MANY_PAIRS = 16
+"""Open pairs of a kernel; more may not all be decided in time."""
+
+EARLY_ROUNDS = 3
+"""Of loops, that are replayed at once."""
+
+MOST_CONDITIONS = 2
+"""Comparisons of one condition: people read no more."""
+
+MOST_CONDITION_QUERIES = 24
+"""Questions that wording one condition may cost."""
+
+MOST_DIVISORS = 3
+"""Vector lengths that are tried for one parameter."""
+
+MOST_OFFSETS = 6
+"""Elements of an array of offsets that one pair may mention."""
+
+MOST_DOUBTS = 4
+"""Undecided pairs told one by one; the rest is counted."""
+
+MOST_PAIRS = 4000
+"""Pairs kept for one relation of two threads; beyond it the kernel is undecided."""
+
+MOST_STATEMENTS = 20_000
+"""Statements walked for one kernel; beyond it the analysis gives up and says so."""
+
+MOST_CYCLE = 16
+"""Rounds of a loop until a variable has its first value again."""
+
+MOST_DIGITS = 8
+"""Digits that an address is taken apart into."""
+
+MOST_DIGIT_ROUNDS = 6
+"""Times that equal digits are put into the rest of an address."""
+
+MOST_SIZE_TERMS = 8
+"""Terms of a sum whose sign is looked for."""
+
+MOST_REMAINDERS = 8
+"""Remainders put together in one sum."""
+
+KEPT_TERMS = 20_000
+"""Terms whose values are remembered: what grows by one operation at a time is looked through once."""
+
+# --------------------------------------------------------------------------------------- executions
+
+WHOLE_GRID_LANES = 2048
+"""A grid of at most so many threads is executed whole."""
+
+STRETCH_LANES = 1 << 18
+"""Lanes of one vectorised stretch of rounds: what stays in a core's cache."""
+
+DATA_ROUNDS = 8
+"""Rounds of a vectorised loop whose end depends on data."""
+
+MANY_LANES = 1 << 14
+"""Lanes of a statement that is worth a look at the clock."""
+
+MOST_SHARED_ELEMENTS = 1 << 16
+"""Elements of a shared array whose contents are modelled."""
+
+READ_SAMPLES = 4
+"""Executions of one read-only access that are kept, for coalescing."""
+
+MOST_SPAN = 1 << 22
+"""Bytes of a stretch of memory that is marked byte by byte."""
+
+MOST_COMPARED_LANES = 1024
+"""Lanes that are compared one with another."""
+
+MOST_WARPS = 1 << 15
+"""Warp instructions of one site whose bank conflicts are counted."""
+
+# ---------------------------------------------------------------------------- schedules and replays
+
+RUN_INSTRUCTIONS = 1_500_000
+"""Of one run, all threads together."""
+
+TURN_INSTRUCTIONS = 4_000
+"""Of one thread until others have their turn."""
+
+MOST_TURNS = 3
+"""Without a barrier: a thread that takes more is not waited for."""
+
+REPLAY_INSTRUCTIONS = 80_000
+"""Of one replay."""
+
+REPLAY_TURN = 256
+"""Instructions between two looks at the clock."""
+
+RUN_S = 0.3
+"""Of ``work``, for one run."""
+
+GLANCE_INPUTS = 3
+"""Inputs that a glance tries."""
+
+SHOWN_CANDIDATES = 3
+"""Pairs of accesses shown for one pair of places and one input."""
+
+KEPT_ACCESSES = 6
+"""Of one warp, for one place and one word of memory."""
+
+MOST_TOUCHES = 60_000
+"""Accesses that one run remembers."""
+
+MOST_CHOICES = 2
+"""Conditions that nobody knows, one inside the other."""
+
+# ---------------------------------------------------------------------------------------- processes
+
+STOP_GRACE_S = 1.5
+"""Beyond its own budget, after which work is stopped."""
+
+START_S = 120.0
+"""That a process may take to import Z3 and answer a first question."""
+
+SEND_S = 10
+"""Until a process that takes nothing is given up; whole seconds."""
+
+STACK_FRAMES = 20_000
+"""Of Python: kernels nest deeply."""

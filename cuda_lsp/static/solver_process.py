@@ -18,8 +18,9 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.static import budgets
+
 READY, STOP = b"ready", b"stop"
-_STACK = 20_000  # Python frames: kernels nest deeply
 
 
 @frozen
@@ -44,7 +45,7 @@ def serve(pipe: Connection) -> None:
     The message ``STOP`` ends the work in progress, whose answer is then ``STOPPED``; it is ignored when
     there is none. Where processes cannot fork, it takes effect when the work is done.
     """
-    sys.setrecursionlimit(_STACK)
+    sys.setrecursionlimit(budgets.STACK_FRAMES)
     importlib.import_module("cuda_lsp.static.second_tier")
     importlib.import_module("z3").Solver().check()
     gc.collect()

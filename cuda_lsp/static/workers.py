@@ -23,16 +23,8 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
+from cuda_lsp.static import budgets
 from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure
-
-GRACE = 1.5
-"""Seconds beyond its own budget after which work is stopped."""
-
-START_LIMIT = 120.0
-"""Seconds a process may take to import Z3 and answer a first question."""
-
-_SEND_LIMIT = 10
-"""Seconds until a process that takes nothing is given up."""
 
 _STOP_LIMIT = 5.0 if sys.platform == "linux" else 0.5
 """Seconds a process may take to stop its work before it is killed; on Linux a child of it does the work."""
@@ -60,7 +52,7 @@ class _Process:
     @staticmethod
     def start() -> _Process:
         ours, theirs = socket.socketpair()
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", _SEND_LIMIT, 0))
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", budgets.SEND_S, 0))
         with theirs:
             process = subprocess.Popen(
                 python_command("cuda_lsp.static.solver_process", str(theirs.fileno())),
@@ -72,7 +64,7 @@ class _Process:
         return _Process(process, Connection(ours.detach()))
 
     def wait_ready(self, stop: threading.Event) -> bool:
-        if not self.ready and _poll(self.pipe, START_LIMIT, stop):
+        if not self.ready and _poll(self.pipe, budgets.START_S, stop):
             try:
                 self.ready = self.pipe.recv_bytes() == READY
             except EOFError:
@@ -121,11 +113,11 @@ class SolverPool:
         owner: Hashable = None,
         priority: int = 0,
     ) -> Task:
-        """Queues ``work`` (it is pickled), stopped ``GRACE`` after ``seconds``.
+        """Queues ``work`` (it is pickled), stopped ``budgets.STOP_GRACE_S`` after ``seconds``.
 
         ``deliver`` is called from a worker thread, unless the task is cancelled.
         """
-        task = Task(owner, pickle.dumps(work), seconds + GRACE, deliver)
+        task = Task(owner, pickle.dumps(work), seconds + budgets.STOP_GRACE_S, deliver)
         with self._lock:
             self._pending.add(task)
         self._tasks.put((priority, next(self._numbers), task))

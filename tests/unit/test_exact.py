@@ -14,10 +14,11 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.types import FLOAT32, INT32, INT64, Int, Type
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.code import whole_code
 from cuda_lsp.static.exact.machine import runners_of
 from cuda_lsp.static.exact.memory import Memory
-from cuda_lsp.static.exact.replay import MAX_STEPS, NeedsData, Run, TooLong, replay
+from cuda_lsp.static.exact.replay import NeedsData, Run, TooLong, replay
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.exact.values import evaluator
 from cuda_lsp.static.execution.enumerate import execute
@@ -248,4 +249,4 @@ def test_a_thread_that_does_not_end_is_cut():
     kernel = n.kernel(n.let(i, 0), n.loop(E(i) >= 0, [n.let(i, E(i) ^ 1)], n.write(s, E(i))))
     with pytest.raises(TooLong) as cut:
         alone(kernel)
-    assert MAX_STEPS / 5 < len(cut.value.run.accesses) < MAX_STEPS / 3
+    assert budgets.REPLAY_INSTRUCTIONS / 5 < len(cut.value.run.accesses) < budgets.REPLAY_INSTRUCTIONS / 3

@@ -11,14 +11,13 @@ import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.model import BankReport, Code, Mode, Site, Space, Status
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.wavefronts import warp_wavefronts
-
-_MAX_WARPS = 1 << 15  # warp instructions of one site that are counted
 
 
 @frozen(eq=False)
@@ -81,9 +80,9 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         members = [a for a in accesses if a.size == size]
         rows = [warp_rows(a, trace.threads, gpu.warp_size) for a in members]
         starts = [r[0] + (a.array.offset or 0) for a, r in zip(members, rows, strict=True)]
-        addresses = np.concatenate(starts)[:_MAX_WARPS]
-        active = np.concatenate([r[1] for r in rows])[:_MAX_WARPS]
-        warp = np.concatenate([r[2] for r in rows])[:_MAX_WARPS]
+        addresses = np.concatenate(starts)[: budgets.MOST_WARPS]
+        active = np.concatenate([r[1] for r in rows])[: budgets.MOST_WARPS]
+        warp = np.concatenate([r[2] for r in rows])[: budgets.MOST_WARPS]
         if len(addresses) == 0:
             continue
         cost = warp_wavefronts(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, Spread, Ticket, bounds_of
-
-_MAX_LANES = 1024
 
 
 def data_collision(
@@ -69,7 +68,7 @@ def _apart(a: Access, b: Access, lanes: slice, agent: Lanes, active_a: Flags, ac
         high = np.broadcast_to(high, shape[-1:])[lanes][active] + access.size
         ranges.append((low, high, agent[active]))
     (low_a, high_a, agent_a), (low_b, high_b, agent_b) = ranges
-    if len(low_a) > _MAX_LANES or len(low_b) > _MAX_LANES:
+    if len(low_a) > budgets.MOST_COMPARED_LANES or len(low_b) > budgets.MOST_COMPARED_LANES:
         return bool(low_a.min() >= high_b.max() or low_b.min() >= high_a.max())
     overlap = (low_a[:, None] < high_b) & (low_b < high_a[:, None]) & (agent_a[:, None] != agent_b)
     return not overlap.any()

@@ -18,11 +18,11 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.trace import Access, Path, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 
 Ints = NDArray[np.int64]
-_MAX_SPAN = 1 << 22
 
 
 @frozen(eq=False)
@@ -110,7 +110,7 @@ class Units:
             size = math.gcd(size, *(_folded(np.gcd, c.offset) for c in cells))
         low = min(int(c.offset.min()) for c in cells) // size
         span = max((int(c.offset.max()) + c.width) // size for c in cells) - low
-        if span <= min(_MAX_SPAN, 4096 + 64 * sum(len(c.offset) for c in cells)):
+        if span <= min(budgets.MOST_SPAN, 4096 + 64 * sum(len(c.offset) for c in cells)):
             return Units(size, low, span)
         parts = [c.offset // size + k for c in cells for k in range(c.width // size)]
         touched = distinct(np.concatenate(parts))

@@ -14,18 +14,12 @@ from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Array, Barrier, BarrierScope, Kernel
 from cuda_lsp.model import Mode, Scope, Site, Space
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.code import Branch, Touch, Wait, whole_code
 from cuda_lsp.static.exact.machine import Choice, Machine, Runner, Status, runners_of
 from cuda_lsp.static.exact.memory import Given, Initial
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.exact.values import Value
-
-MAX_STEPS = 80_000
-"""Instructions of one replay."""
-
-_TURN = 256  # instructions between two looks at the clock
-
 
 Lock = tuple[Value, Scope | None]
 """Where it is, and whom its holders' fences order."""
@@ -113,10 +107,10 @@ def replay(
     machine = _Alone(code, Given(memory), choice, interesting)
     done = 0
     while runner.status is Status.READY:
-        steps = machine.advance(runner, _TURN)
+        steps = machine.advance(runner, budgets.REPLAY_TURN)
         done += steps
         work.DONE.instructions += steps
-        if steps > _TURN and (done > MAX_STEPS or work.now() > until):
+        if steps > budgets.REPLAY_TURN and (done > budgets.REPLAY_INSTRUCTIONS or work.now() > until):
             raise TooLong(machine.run)
     if runner.status is not Status.DONE:
         raise NeedsData(machine.run)

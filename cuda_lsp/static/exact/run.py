@@ -18,7 +18,7 @@ from attrs import define, frozen
 
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
 from cuda_lsp.model import Mode, Space
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.code import (
     Branch,
     Touch,
@@ -26,12 +26,6 @@ from cuda_lsp.static.exact.code import (
 )
 from cuda_lsp.static.exact.machine import Excluded, Machine, Runner, Status
 from cuda_lsp.static.exact.values import Value
-
-MAX_STEPS = 1_500_000
-"""Instructions of one run, all threads together."""
-
-_TURN = 4_000  # instructions of one thread until others have their turn
-_TURNS = 3  # without a barrier: a thread that takes more is not waited for
 
 
 class Unfinished(Exception):
@@ -92,14 +86,14 @@ class Schedule(Machine):
                 return
 
     def _take_turn(self, t: Runner) -> None:
-        steps = self.advance(t, _TURN)
-        if steps > _TURN:
+        steps = self.advance(t, budgets.TURN_INSTRUCTIONS)
+        if steps > budgets.TURN_INSTRUCTIONS:
             t.turns += 1
-            if t.turns >= _TURNS:
+            if t.turns >= budgets.MOST_TURNS:
                 t.status = Status.STUCK
         self.steps += steps
         work.DONE.instructions += steps
-        if self.steps > MAX_STEPS or work.now() > self.until:
+        if self.steps > budgets.RUN_INSTRUCTIONS or work.now() > self.until:
             raise Unfinished
 
     def _touch(self, t: Runner, i: Touch) -> bool:

@@ -16,7 +16,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, linear_code
 from cuda_lsp.static.exact.machine import Choice, Excluded, runners_of
@@ -30,14 +30,8 @@ Sites = tuple[SourceRange, SourceRange]
 Places = tuple[SourceRange, ...]
 """Where accesses are watched, and counted."""
 
-_CANDIDATES = 3  # pairs of accesses shown for one pair of places and one input
-_KEPT = 6  # accesses of one warp remembered for one place and one word of memory
-_MOST_TOUCHES = 60_000  # remembered accesses of one run
-_RUN = 0.3  # seconds of ``work`` for one run
-_GLANCE = 3  # inputs
 _SEVERAL = 8  # threads at a place, for its races to be expected
 _WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
-_MOST_CHOICES = 2  # conditions that nobody knows, one inside the other
 _LANES = 10  # of these warps, where not even they wait
 
 
@@ -122,7 +116,7 @@ class Search:
         sets = list(argument_sets(self.kernel, self.launch))
         across = not self.launch.assumed  # else the grid may be one block
         ways = itertools.product((None, True, False), sets, FILLINGS)
-        for choice, given, filling in itertools.islice(ways, _GLANCE if glance else None):
+        for choice, given, filling in itertools.islice(ways, budgets.GLANCE_INPUTS if glance else None):
             if choice is not None and not self.passed_over:
                 break
             left = [pair for pair in wanted if pair not in found and pair not in refuted]
@@ -188,7 +182,7 @@ class Search:
         return found
 
     def _among(self, pair: Sites, seen: _Log, inputs: Inputs, across: bool) -> Shown | None:
-        for first, second in itertools.islice(self._candidates(pair, seen, across), _CANDIDATES):
+        for first, second in itertools.islice(self._candidates(pair, seen, across), budgets.SHOWN_CANDIDATES):
             if work.now() > self.deadline:
                 return None
             shown = self._show(pair, first, second, seen.places, inputs)
@@ -220,7 +214,7 @@ class Search:
             self.standing[spaces] = self._places(spaces)
         threads, whole = self.standing[spaces]
         runners = runners_of(self.code, threads, inputs.arguments)
-        until = min(self.deadline, work.now() + _RUN)
+        until = min(self.deadline, work.now() + budgets.RUN_S)
         memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments).at)
         return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
@@ -247,7 +241,7 @@ class Search:
     def _log(self, places: Places, inputs: Inputs, until: Sequence[Sites] = ()) -> _Log:
         """The accesses of a run, which ends when there are candidates for all pairs in ``until``."""
         seen = _Log(places, {place: {} for place in places})
-        left = [_MOST_TOUCHES]
+        left = [budgets.MOST_TOUCHES]
 
         def remember(p: Pending) -> bool:
             left[0] -= 1
@@ -256,7 +250,7 @@ class Search:
             words = seen.words[p.touch.site.range]
             for word in range(p.start // 4, min((p.stop + 3) // 4, p.start // 4 + 16)):
                 here = words.setdefault((p.base, word), [])
-                if len(here) < 48 and sum(_nearness(x, p) == 1 for x in here) < _KEPT:
+                if len(here) < 48 and sum(_nearness(x, p) == 1 for x in here) < budgets.KEPT_ACCESSES:
                     here.append(p)
             return False
 
@@ -353,7 +347,7 @@ def _one_choice(shown: Shown) -> bool:
     if not shown.choices:
         return True
     both = shown.first.runner.choices and shown.second.runner.choices
-    return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= _MOST_CHOICES
+    return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= budgets.MOST_CHOICES
 
 
 _IN_A_WARP, _APART = 1, 2

@@ -12,9 +12,8 @@ from attrs import define, field
 
 from cuda_lsp.ir.ops import dtype_of
 from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, Scalar, Value
-
-_MAX_ELEMENTS = 1 << 16
 
 
 @define(eq=False)
@@ -29,7 +28,7 @@ class SharedContents:
     @staticmethod
     def empty(element: Type, size: int | None, blocks: int) -> SharedContents:
         """Contents of which nothing is known. ``size``: bytes of the array, None: not known."""
-        n = min(_MAX_ELEMENTS, 4096 if size is None else max(size // max(element.size, 1), 1))
+        n = min(budgets.MOST_SHARED_ELEMENTS, 4096 if size is None else max(size // max(element.size, 1), 1))
         return SharedContents(element, np.zeros((blocks, n), np.int64), np.zeros((blocks, n), bool))
 
     def forget(self) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.state import Execution
 from cuda_lsp.static.execution.values import (
@@ -28,8 +29,6 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import LoopShape
 
-_CHUNK = 1 << 18  # lanes of one vectorised stretch
-_DATA_ROUNDS = 8  # rounds of a vectorised loop whose end depends on data
 _FEW_ROUNDS, _MANY_LANES = 2, 1 << 16  # … when that would be so many lanes, as in nests of such loops
 
 
@@ -55,7 +54,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
     if steps is None:
         return False
     start = {v.id: machine.eval.env[v.id] for v in shape.carried}
-    rows = max(1, _CHUNK // max(mask.may.size, 1))
+    rows = max(1, budgets.STRETCH_LANES // max(mask.may.size, 1))
     first, total = 0, 0
     outer_loops = machine.loops
     while True:
@@ -179,7 +178,7 @@ def _data_rounds(
     """The first rounds of a loop whose end is data: every lane may execute them."""
     _unfinished(machine, loop, condition)
     numbers = [v.offset if isinstance(v, Address) else v for v in stack.values()]
-    wanted = _DATA_ROUNDS if mask.may.size * _DATA_ROUNDS <= _MANY_LANES else _FEW_ROUNDS
+    wanted = budgets.DATA_ROUNDS if mask.may.size * budgets.DATA_ROUNDS <= _MANY_LANES else _FEW_ROUNDS
     rounds = min([wanted, *(len(n) for n in numbers if isinstance(n, np.ndarray))])
     cut = {var: _first_rounds(machine, v, rounds) for var, v in stack.items()}
     machine.eval.env.update(cut)

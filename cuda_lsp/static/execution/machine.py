@@ -19,6 +19,7 @@ from attrs import evolve
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.model import Scope
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution import critical_steps, memory_steps, tickets
 from cuda_lsp.static.execution.barrier_steps import synchronise
 from cuda_lsp.static.execution.evaluate import Evaluator
@@ -35,7 +36,6 @@ from cuda_lsp.static.execution.values import (
 from cuda_lsp.static.slicing import Slice
 
 _STATEMENT, _LANE = 15e-3, 2e-6  # milliseconds of work, on a core of 2020
-_MANY = 1 << 14  # lanes of a statement that is worth a look at the clock
 
 
 class Machine(Execution):
@@ -70,7 +70,7 @@ class Machine(Execution):
             raise OutOfBudget(f"more than about {budget.milliseconds:g} ms of execution")
         if self.eval.held > budget.megabytes << 20:
             raise OutOfBudget(f"its values take more than {budget.megabytes} MB")
-        due = not self.steps & 7 or mask.may.size > _MANY
+        due = not self.steps & 7 or mask.may.size > budgets.MANY_LANES
         if due and time.thread_time() > budget.until:
             raise OutOfTime("it takes longer than a pause in the typing")
 

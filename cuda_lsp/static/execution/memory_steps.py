@@ -16,6 +16,7 @@ from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, V
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Mode, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.contents import SharedContents
 from cuda_lsp.static.execution.copies import InFlight, two_of_each
@@ -36,8 +37,6 @@ from cuda_lsp.static.execution.values import (
     spread_of,
 )
 from cuda_lsp.static.slicing import tracked
-
-_SAMPLES = 4  # executions of one read-only access kept for coalescing
 
 
 def load(machine: Execution, s: Load, mask: Mask) -> Mask:
@@ -77,7 +76,7 @@ def _skippable(machine: Execution, s: Load) -> bool:
         return True
     seen = machine.samples.get(id(s), 0)
     machine.samples[id(s)] = seen + 1
-    return seen >= _SAMPLES
+    return seen >= budgets.READ_SAMPLES
 
 
 def _records(machine: Execution, array: Array) -> bool:

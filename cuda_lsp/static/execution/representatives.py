@@ -16,10 +16,9 @@ from weakref import WeakKeyDictionary
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice
 
-_ALL_LANES = 2048
-"""A grid of at most so many threads is executed whole."""
 _BLOCK_INDEX = (ir.Axis.BID_X, ir.Axis.BID_Y, ir.Axis.BID_Z)
 _by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
@@ -32,7 +31,7 @@ def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...
     if not facts_need_blocks(facts):
         return ((0, 0, 0),)
     x, y, z = launch.grid or assumed_grid(launch)
-    if launch.grid is not None and x * y * z * launch.threads <= _ALL_LANES:
+    if launch.grid is not None and x * y * z * launch.threads <= budgets.WHOLE_GRID_LANES:
         return tuple((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
     neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
     return tuple(dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1))))

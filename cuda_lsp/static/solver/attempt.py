@@ -5,14 +5,12 @@ from __future__ import annotations
 from attrs import define, field
 
 from cuda_lsp.model import Verdict
+from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Doubt, Undecided
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
 from cuda_lsp.static.symbolic.affine import Problem
-
-MAX_DOUBTS = 4
-"""Undecided pairs told one by one; the rest is counted."""
 
 
 @define
@@ -84,8 +82,8 @@ class Attempt:
 
     def _doubts_told(self) -> list[str]:
         told = list(dict.fromkeys(map(words.undecided, self.doubts.values())))
-        more = len(told) - MAX_DOUBTS
-        return told if more <= 0 else [*told[:MAX_DOUBTS], f"{more} more pairs of accesses were not decided"]
+        shown, more = told[: budgets.MOST_DOUBTS], len(told) - budgets.MOST_DOUBTS
+        return shown if more <= 0 else [*shown, f"{more} more pairs of accesses were not decided"]
 
     def verdict(self) -> tuple[Verdict, tuple[str, ...]]:
         """The verdict and, when undecided, why."""

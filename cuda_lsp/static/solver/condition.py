@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Compared, Conditions, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
 from cuda_lsp.static.symbolic.terms import Term
-
-MAX_ATOMS = 2
-MAX_QUERIES = 24
 
 
 def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
@@ -33,7 +31,7 @@ def needed_condition(formula: Term, query: Query) -> Conditions:
 
     def needed(atom: Term) -> bool:
         asked[0] += 1
-        if asked[0] > MAX_QUERIES:
+        if asked[0] > budgets.MOST_CONDITION_QUERIES:
             return False
         return query.satisfiable(t.and_(formula, t.not_(atom))) is False
 
@@ -44,11 +42,11 @@ def needed_condition(formula: Term, query: Query) -> Conditions:
             if sign is not None:
                 found.append(Compared(a.args[0], sign, b.args[0]))
     for parameter in parameters:
-        if len(found) < MAX_ATOMS and parameter.args[0] not in parameters_of(found):
+        if len(found) < budgets.MOST_CONDITIONS and parameter.args[0] not in parameters_of(found):
             found += _bounds(parameter, formula, query, needed)
     if found:
-        return tuple(found[:MAX_ATOMS])
-    return (SomeValues(tuple(x.args[0] for x in parameters[:MAX_ATOMS])),)
+        return tuple(found[: budgets.MOST_CONDITIONS])
+    return (SomeValues(tuple(x.args[0] for x in parameters[: budgets.MOST_CONDITIONS])),)
 
 
 def _relations(a: Term, b: Term) -> list[tuple[str, Term]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Uneven
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
@@ -18,13 +19,11 @@ from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.terms import Op, Term
 
-MAX_DIVISORS = 3
-
 
 def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
-        for divisor in sorted(_divisors(parameter, p.formula))[:MAX_DIVISORS]:
+        for divisor in sorted(_divisors(parameter, p.formula))[: budgets.MOST_DIVISORS]:
             if _apart(*_evenly(p, facts, parameter, divisor), query):
                 return Uneven(parameter.args[0], divisor)
     return None

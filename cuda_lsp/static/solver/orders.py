@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Unordered
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
@@ -17,8 +18,6 @@ from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-MAX_PLACES = 6
 
 
 def order_of(p: Problem, facts: Term, query: Query) -> Unordered | None:
@@ -30,7 +29,7 @@ def order_of(p: Problem, facts: Term, query: Query) -> Unordered | None:
         if part.op is Op.APPLY and base_name(part.args[0]) in names and len(part.args[2]) == 1:
             places[base_name(part.args[0])].append(part)
     for name, found in places.items():
-        if 1 < len(found) <= MAX_PLACES:
+        if 1 < len(found) <= budgets.MOST_OFFSETS:
             ascends = t.and_(*(_ascending(a, b) for a, b in itertools.permutations(found, 2)))
             if query.satisfiable(t.and_(formula, ascends)) is False:
                 return Unordered(names[name])

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
 from cuda_lsp.static.exact.threads import Thread
@@ -32,10 +32,6 @@ SMALL = (64, 4096)
 
 _MOST_THREADS = 1024
 """Symbols below it (thread indices) are as good as small."""
-
-
-REPLAY_GRACE = 0.05
-"""Seconds behind the deadline that a replay may take."""
 
 
 class Outcome(enum.Enum):
@@ -97,7 +93,7 @@ class Query:
         choice: bool | None = None,
     ) -> Run:
         """``exact.replay`` of the kernel, which ends soon after the deadline."""
-        until = self.deadline + REPLAY_GRACE
+        until = self.deadline + budgets.REPLAY_GRACE_S
         return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 
     def ask(self, p: Problem, facts: Term) -> Answer:

@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, Verdict
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
@@ -38,15 +38,6 @@ from cuda_lsp.static.symbolic.scene import TooLarge
 from cuda_lsp.static.symbolic.summarise import summarise
 from cuda_lsp.static.symbolic.terms import Op
 from cuda_lsp.static.symbolic.values import forget
-
-UNROLL = 12
-"""Rounds of a loop with barriers walked one by one when its closed form leaves a doubt."""
-
-_GLANCE = 0.05
-"""Of the budget, for executions before the solver is asked."""
-
-_RUNNING = 0.2
-"""Of the budget, for executions of a launch when the solver took all of it."""
 
 
 @frozen
@@ -120,11 +111,11 @@ class _Refinement:
         """Loops in closed form; what that leaves open is executed; then loops of barriers round by round."""
         attempt = self._attempt(launch, 0)
         self._run_what_is_open(launch, attempt)
-        return attempt.better_of(self._attempt(launch, UNROLL)) if attempt.open else attempt
+        return attempt.better_of(self._attempt(launch, budgets.UNROLLED_ROUNDS)) if attempt.open else attempt
 
     def _run_what_is_open(self, launch: LaunchConfig, attempt: Attempt) -> None:
         """Pairs that a real schedule shows to race, of those that are not decided, become certain."""
-        share = _RUNNING * self.budget.kernel
+        share = budgets.RUNNING_SHARE * self.budget.kernel
         until = max(self.deadline, min(work.now() + share, self.deadline + share))
         for sites, finding in self._races_by_running(launch, attempt.open, until).items():
             attempt.doubts.pop(sites, None)
@@ -134,7 +125,7 @@ class _Refinement:
         self, launch: LaunchConfig, candidates: Sequence[Candidate], query: Query
     ) -> dict[Sites, Diagnosis]:
         """Races that hang on data, if a few executions show them: the solver need not look for these."""
-        until = min(self.deadline, work.now() + _GLANCE * self.budget.kernel)
+        until = min(self.deadline, work.now() + budgets.GLANCE_SHARE * self.budget.kernel)
         wanted = [sites_of(p.pair) for p, _ in candidates if solve_report.data_dependence(p, query)]
         return self._races_by_running(launch, list(dict.fromkeys(wanted)), until, glance=True)
 

@@ -14,6 +14,7 @@ from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Int
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.scene import Scene
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
@@ -26,8 +27,6 @@ from cuda_lsp.static.symbolic.values import (
     choose,
     type_range,
 )
-
-MAX_CYCLE = 16  # rounds until a variable has its first value again
 
 Header = Mapping[Var, Value]
 """Variables at the start of a round."""
@@ -151,7 +150,7 @@ def _cycle(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
     if not first.is_const:
         return None
     seen = [first]
-    while len(seen) <= MAX_CYCLE:
+    while len(seen) <= budgets.MOST_CYCLE:
         following = t.substitute(value, {mark: seen[-1]})
         if not following.is_const:
             return None
@@ -159,7 +158,7 @@ def _cycle(k: Term, first: Term, mark: Term, value: Term) -> Term | None:
             break
         seen.append(following)
     step = seen[1].value - first.value if len(seen) > 1 else 0
-    if len(seen) > MAX_CYCLE or any(x.value != first.value + i * step for i, x in enumerate(seen)):
+    if len(seen) > budgets.MOST_CYCLE or any(x.value != first.value + i * step for i, x in enumerate(seen)):
         return None
     return t.add(first, t.scale(t.floor_mod(k, len(seen)), step))
 

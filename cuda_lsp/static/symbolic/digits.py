@@ -17,13 +17,11 @@ from collections.abc import Iterable, Mapping
 from attrs import define, evolve, frozen
 
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BID, TID, Problem
 from cuda_lsp.static.symbolic.sizes import FIRST, MIXED, SHARED, Sizes, exactly_divided, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_MAX_DIGITS = 8
-_MAX_ROUNDS = 6
 
 
 @frozen(eq=False)
@@ -95,7 +93,7 @@ class _Reader(Sizes):
         """Equations that hold when the difference is 0; None when it cannot be taken apart."""
         for apart in (False, True):
             parts = _parts(difference, apart)
-            if parts is None or not 1 <= len(parts) <= _MAX_DIGITS:
+            if parts is None or not 1 <= len(parts) <= budgets.MOST_DIGITS:
                 return None
             best: list[list[_Digit]] = []
             for order in _orders(sorted(parts, key=_size)):
@@ -176,7 +174,7 @@ class _Reader(Sizes):
     def closed(self, equations: list[_Equation]) -> list[_Equation]:
         """With what follows: an index whose quotient and remainder agree, the digits of what agrees."""
         found = dict.fromkeys(equations)
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(budgets.MOST_DIGIT_ROUNDS):
             before = len(found)
             for a, b in list(found):
                 if (a,) in t.monomials(a):

@@ -17,6 +17,7 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
 from cuda_lsp.model import Mode, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import (
     Access,
@@ -29,9 +30,6 @@ from cuda_lsp.static.symbolic.events import (
     accesses,
 )
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-MAX_PAIRS = 4000
-"""Pairs kept for one relation; beyond it the kernel is undecided."""
 
 
 @frozen
@@ -227,7 +225,7 @@ class _Pairing:
             t.lt(copy.offset, t.add(mine.offset, mine.size)),
         )
         self.own.append(OwnCopy(t.and_(copy.guard, mine.guard, *meet), text))
-        if len(self.own) > MAX_PAIRS:
+        if len(self.own) > budgets.MOST_PAIRS:
             raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
 
     def _pair(self, entry: _Open, later: Access) -> None:
@@ -243,7 +241,7 @@ class _Pairing:
         if drew and self.ticketed(earlier.site, later.site):
             return  # the last block done: only it passes the ticket's test
         self.found.append(Pair(earlier, later, entry.separators, self.relation))
-        if len(self.found) > MAX_PAIRS:
+        if len(self.found) > budgets.MOST_PAIRS:
             raise TooManyPairs("the kernel has too many pairs of accesses for the solver")
 
     def _is_tainted(self, guard: Term) -> bool:

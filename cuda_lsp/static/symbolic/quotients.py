@@ -7,16 +7,14 @@ holds for every ``d`` that is not 0).  Layouts that differ are the business of `
 
 from __future__ import annotations
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic.core import Op, Term, add, const, from_monomials, monomials, mul, sub
 from cuda_lsp.static.symbolic.integers import divide, floor_div
-
-_MOST = 8
-"""Remainders put together in one sum."""
 
 
 def recombined(term: Term) -> Term:
     """The same number with every ``c*d*(x / d) + c*(x % d)`` of the sum as ``c*x``."""
-    for _ in range(_MOST):
+    for _ in range(budgets.MOST_REMAINDERS):
         better = _one_step(term)
         if better is None:
             break

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, field
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_MAX_TERMS = 8
 
 SHARED, FIRST, SECOND, MIXED = 0, 1, 2, 3
 """Whose a term is: of both threads alike, of one of them, of both at once (bits)."""
@@ -59,7 +58,7 @@ def exactly_divided(a: Term, b: Term) -> Term | None:
         return None
     leading, by = _leading(b)
     result, rest = t.ZERO, a
-    for _ in range(_MAX_TERMS):
+    for _ in range(budgets.MOST_SIZE_TERMS):
         if rest is t.ZERO:
             return result
         atoms, factor = _leading(rest)

@@ -19,6 +19,7 @@ from attrs import frozen
 
 from cuda_lsp.ir.program import Array, Var
 from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.wraps import PLAUSIBLE
@@ -104,7 +105,7 @@ def _plausible(term: Term, *, unsigned: bool = False) -> Term:
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
 
     memo = _plausible_terms[unsigned]
-    if len(memo) > _KEPT_TERMS:
+    if len(memo) > budgets.KEPT_TERMS:
         memo.clear()
     return t.replace(term, cut, memo)
 
@@ -116,10 +117,6 @@ def forget() -> None:
     """Nothing is known of expressions seen before."""
     for memo in _plausible_terms.values():
         memo.clear()
-
-
-_KEPT_TERMS = 20_000
-"""An expression that grows by one operation at a time is looked through once, not once per operation."""
 
 
 def settle(raw: Term, type: Type) -> Term:

@@ -15,7 +15,7 @@ from cuda_lsp.ir import walk
 from cuda_lsp.ir.program import Array, BarrierPhase, BarrierScope, Stmt, Var
 from cuda_lsp.ir.types import INT64
 from cuda_lsp.model import Scope, Space
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import BarrierEvent, CopyEvent, Held
@@ -23,9 +23,6 @@ from cuda_lsp.static.symbolic.memory import Memory
 from cuda_lsp.static.symbolic.scene import WAITING, State, TooLarge, in_order
 from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import PointerValue, choose
-
-MAX_STATEMENTS = 20_000
-"""Statements walked for one kernel; beyond it the analysis gives up and says so."""
 
 
 @define
@@ -42,7 +39,7 @@ class Walker(Memory):
             if self.state.alive is t.FALSE or self.path is t.FALSE:
                 return
             self.statements += 1
-            if self.statements > MAX_STATEMENTS:
+            if self.statements > budgets.MOST_STATEMENTS:
                 raise TooLarge("the kernel is too large for the solver's symbolic walk")
             if work.now() > self.deadline:
                 raise TooLarge("walking through the kernel took all of the solver's time")

@@ -6,6 +6,7 @@ import re
 
 from attrs import evolve
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
@@ -15,9 +16,6 @@ from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Shown
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op
-
-_EARLY = 3
-"""Rounds of loops that are replayed at once."""
 
 _ROUND = re.compile(r"(?:k\d+(?:\.\d+)*|exit\d+)(?:#\d)?")
 """Terms that count rounds of loops: iterators, and how often a loop runs."""
@@ -59,7 +57,7 @@ def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
         if part.op in (Op.SYMBOL, Op.APPLY) and _ROUND.fullmatch(part.args[0])
         and part.args[0] not in query.where.free
     ]  # fmt: skip
-    limits = (t.le(part, t.const(_EARLY)) for part in counters)
+    limits = (t.le(part, t.const(budgets.EARLY_ROUNDS)) for part in counters)
     early = evolve(p, guards=t.and_(p.guards, positive(p.formula, query), *limits))
     answer = query.ask(early, facts)
     if answer.outcome is not Outcome.MODEL:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from attrs import evolve
 
 from cuda_lsp.model import Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Outcome, is_linear
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
-_MANY_PAIRS = 16  # more may not all be decided in time
 _NUMBERS = frozenset(
     {Op.SUM, Op.DIV, Op.REM, Op.FLOOR_DIV, Op.FLOOR_MOD, *t.BIT_OPS, Op.ITE, Op.WRAP, Op.POWER}
 )
@@ -23,7 +23,7 @@ _NUMBERS = frozenset(
 
 def wherever_reached(pair: OpenPair) -> Proved | None:
     """They cannot meet even so; that they can is noted."""
-    if pair.among <= _MANY_PAIRS and is_linear(pair.p.formula):
+    if pair.among <= budgets.MANY_PAIRS and is_linear(pair.p.formula):
         return None
     outcome = _outcome(pair)
     pair.meets = outcome is Outcome.MODEL
