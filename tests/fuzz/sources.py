@@ -59,7 +59,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _most_resident() -> int:
-    """Bytes. (What ``getrusage`` tells of a process includes its parent's before it became one of its own.)"""
+    """Bytes. (What ``getrusage`` tells of a process includes its parent until it runs its own program.)"""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
