@@ -32,6 +32,7 @@ from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.static.analyze import Analyzer
 
 _MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 _MOST_HEADERS = 200
@@ -166,6 +167,15 @@ def program_job(
         environment=built.environment,
         input=built.input,
     )
+
+
+def file_job(
+    text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
+) -> ProgramJob:
+    """What to run for the program of one file, with its kernels as the analyzer knows them."""
+    kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
+    analysed = Analysed(report.path, text, report, kernels)
+    return program_job([analysed], analyzer.settings, options, program)
 
 
 def check_program(

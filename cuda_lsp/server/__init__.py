@@ -21,7 +21,10 @@ def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
     )
     # The loop writes what the analysis found while that goes on: it must not wait 5 ms for its turn.
     sys.setswitchinterval(0.001)
+    from cuda_lsp.server.analysis.process import AnalysisProcess
+
+    process = AnalysisProcess()  # it gets ready while we do
     from cuda_lsp.server.wiring import create_server
 
-    create_server().run()
+    create_server(process).run()
     return 0

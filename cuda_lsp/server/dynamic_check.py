@@ -12,7 +12,8 @@ import asyncio
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,23 +22,22 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, chosen, failure_of, job_for, output_of, problems_of
+from cuda_lsp.confirm import CheckOptions, chosen, failure_of, kernel_job, output_of, problems_of
 from cuda_lsp.confirm_program import (
-    Analysed,
     build_job,
     errors_of,
+    file_job,
     options_of,
     outcome_of,
-    program_job,
     with_notes,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
-from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
-from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.result_places import Layout, belongings, relocated
+from cuda_lsp.server.session import Session
 
 COMMAND = "cuda-lsp.runDynamicCheck"
 STALE = "the result of the dynamic check is of another text"
@@ -126,14 +126,11 @@ class DynamicChecks:
         server: LanguageServer,
         file: FileReport,
         text: str,
-        kernel: Kernel,
+        job: CheckJob,
         report: KernelReport,
         settings: Settings,
-        engine: EngineKind,
     ) -> str | None:
         """Check one kernel of ``file`` with progress in the client. Returns what went wrong."""
-        options = CheckOptions(engine=engine)
-        job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
         try:
             result = await self._alone(progress, self._runner.run, job)
@@ -172,7 +169,7 @@ class DynamicChecks:
         server: LanguageServer,
         file: FileReport,
         text: str,
-        kernels: Sequence[Kernel | None],
+        session: Session,
         settings: Settings,
         engine: EngineKind,
     ) -> tuple[str | None, str]:
@@ -188,7 +185,10 @@ class DynamicChecks:
                     progress.end("failed")
                     return built.problem, ""
                 how = evolve(how, built=built)
-            job = program_job([Analysed(file.path, text, file, tuple(kernels))], settings, options, how)
+            job = await asyncio.to_thread(session.ask, partial(file_job, text, file, options, how))
+            if job is None:
+                progress.end("failed")
+                return f"the analysis of {file.path.name} ended meanwhile; run it again", ""
             result = await self._alone(progress, self._runner.run_program, job)
         except CheckCancelled:
             progress.end("cancelled")
@@ -221,6 +221,14 @@ class DynamicChecks:
         self._results[key] = _Kept(result, file.path, report.name, shapes, layout)
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
+
+
+async def job(
+    session: Session, path: Path, text: str, report: KernelReport, engine: EngineKind
+) -> CheckJob | None:
+    """What to run for one kernel; None: it is not analysed."""
+    work = partial(kernel_job, path, text, report, CheckOptions(engine=engine))
+    return await asyncio.to_thread(session.ask, work)
 
 
 class _Progress:

@@ -19,6 +19,7 @@ from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
 from cuda_lsp.server import actions, dynamic_check, hover, lenses
+from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
 from cuda_lsp.server.dynamic_check import DynamicChecks
 from cuda_lsp.server.positions import from_client, path_of, uri_of
@@ -33,8 +34,9 @@ _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 class CudaServer(Server):
     """The server of one client."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: AnalysisProcess | None = None) -> None:
         super().__init__(SECTION, __version__)
+        self._process = process
         self.settings = Settings()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
@@ -47,7 +49,7 @@ class CudaServer(Server):
         if self.session:
             self.session.stop()
         self.settings = settings
-        self.session = Session(settings, self._publish_later)
+        self.session, self._process = Session(settings, self._publish_later, self._process), None
         for document in self.workspace.text_documents.values():
             self.changed(document)
 
@@ -96,6 +98,8 @@ class CudaServer(Server):
         self.dynamic.stop()
         if self.session:
             self.session.stop()
+        if self._process:
+            self._process.close()
 
     def _publish_later(self, uri: str, report: FileReport, refined: bool) -> None:
         if self.loop and not self.loop.is_closed():
@@ -150,9 +154,9 @@ class CudaServer(Server):
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri_of(path), items))
 
 
-def create_server() -> CudaServer:
-    """A server with every feature wired."""
-    server = CudaServer()
+def create_server(process: AnalysisProcess | None = None) -> CudaServer:
+    """A server with every feature wired. ``process``: the one for its analyses, if there is one already."""
+    server = CudaServer(process)
     _wire_documents(server)
     _wire_settings(server)
     _wire_reading(server)
@@ -170,13 +174,18 @@ def _wire_dynamic(server: CudaServer) -> None:
             )
         report = session.report(document.uri) if session else None
         found = next((k for k in report.kernels if k.name == kernel), None) if report else None
-        program = session.kernel(path_of(document.uri), kernel) if session and found else None
-        if report is None or found is None or program is None:
-            message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
-            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
         options = cast("Protocol", ls.protocol).options
         engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
-        problem = await ls.dynamic.run(ls, report, document.source, program, found, ls.settings, engine)
+        text = document.source
+        job = (
+            await dynamic_check.job(session, report.path, text, found, engine)
+            if session and report and found
+            else None
+        )
+        if report is None or found is None or job is None:
+            message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
+            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
+        problem = await ls.dynamic.run(ls, report, text, job, found, ls.settings)
         if problem:
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
         ls.show_again(uri)
@@ -188,11 +197,10 @@ def _wire_dynamic(server: CudaServer) -> None:
         if session is None or report is None:
             message = "the file is not analysed yet" if ls.trusted else dynamic_check.UNTRUSTED
             return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        kernels = [session.kernel(path_of(document.uri), kernel.name) for kernel in report.kernels]
         options = cast("Protocol", ls.protocol).options
         engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
         problem, said = await ls.dynamic.run_program(
-            ls, report, document.source, kernels, ls.settings, engine
+            ls, report, document.source, session, ls.settings, engine
         )
         kind = lsp.MessageType.Error if problem else lsp.MessageType.Info
         ls.window_show_message(lsp.ShowMessageParams(kind, problem or said))

@@ -238,6 +238,14 @@ class Analyzer:
             (k.kernel for key, _ in keys if (k := self._reports.get(key)) and k.kernel.name == name), None
         )
 
+    def origins(self, path: Path) -> dict[int, tuple[KernelReport, int]]:
+        """Shown reports of an open file's kernels, by identity: as they were made, and how far they moved."""
+        with self._lock:
+            document = self._documents.get(path)
+            places = document.keys if document else []
+            known = [(k, line) for key, line in places if (k := self._reports.get(key))]
+            return {id(k.at(line)): (k.report, line - k.line) for k, line in known}
+
     # ----------------------------------------------------------------------------------- inside
 
     def _open(self, path: Path, text: str) -> _Document:
