@@ -36,7 +36,6 @@ NO_DATABASE = ""
 """As ``compile_commands``: none is searched for."""
 
 _DETAILS = ("pairs", "flags")
-_MOST_THREADS = 1024  # of a block, on every target
 _LONGEST_BUDGET = 600_000  # milliseconds
 
 
@@ -91,13 +90,13 @@ def _number(value: Any, most: int) -> int:
     return value
 
 
-def _extents(value: Any, most: int) -> Dim3:
+def _extents(value: Any, limits: Dim3, most: int) -> Dim3:
     expected = "one to three positive numbers"
     numbers = [value] if isinstance(value, int) else _items(value, expected)
     if not 1 <= len(numbers) <= 3 or any(not isinstance(n, int) or n < 1 for n in numbers):
         raise ValueError(f"expected {expected}, got {_shown(value)}")
-    if math.prod(numbers) > most:
-        raise ValueError(f"more than {most} in all")
+    if math.prod(numbers) > most or any(n > limit for n, limit in zip(numbers, limits, strict=False)):
+        raise ValueError(f"at most {limits} by axis, and {most} in all")
     x, y, z = [*numbers, 1, 1][:3]
     return (x, y, z)
 
@@ -156,17 +155,18 @@ def _whole(most: int) -> _Kind:
     return _Kind(partial(_number, most=most), {"type": "integer", "minimum": 1, "maximum": most})
 
 
-def _dimensions(most: int) -> _Kind:
+def _dimensions(limits: Dim3, most: int) -> _Kind:
     items = {"type": "integer", "minimum": 1}
-    return _Kind(
-        partial(_extents, most=most), {"type": "array", "items": items, "minItems": 1, "maxItems": 3}
-    )
+    schema: _Json = {"type": "array", "items": items, "minItems": 1, "maxItems": 3}
+    return _Kind(partial(_extents, limits=limits, most=most), schema)
 
 
 _TRUTH = _Kind(_truth, {"type": "boolean"})
 _TEXT = _Kind(_text, {"type": "string"})
 _TEXTS = _Kind(_texts, {"type": "array", "items": {"type": "string"}})
-_BLOCK, _GRID = _dimensions(_MOST_THREADS), _dimensions(1 << 62)
+_LARGEST = gpu_model(DEFAULT_ARCH)
+_BLOCK = _dimensions(_LARGEST.max_block_dim, _LARGEST.max_threads_per_block)
+_GRID = _dimensions(_LARGEST.max_grid_dim, math.prod(_LARGEST.max_grid_dim))
 _SEVERITY = _Kind(
     _severities,
     {

@@ -228,7 +228,8 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     # What only a possible race needs may be what the program never does: a scatter by a permutation.
     cells = witness.contents if witness is not None and finding.status is Status.CONDITIONAL else ()
     conditioned = finding.status is not Status.PROVED and not cells
-    contents = run_needs.contents_for(kernel, finding, {**scalars, **launch.arguments}) if conditioned else {}
+    known = {**scalars, **launch.arguments}
+    contents = run_needs.contents_for(kernel, finding, launch, known) if conditioned else {}
     blocks = finding.witness.blocks if finding.witness is not None else None
     if not (values or contents or cells or blocks):
         return None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from cuda_lsp.model import GpuModel
+from cuda_lsp.model import GpuModel, LaunchConfig
 
 _KIB = 1024
 
@@ -34,6 +34,13 @@ def architecture_number(arch: str) -> int | None:
 
 class UnknownArchitecture(ValueError):
     """The name is not one of ``sm_10`` … ``sm_121``."""
+
+
+def accepts(gpu: GpuModel, launch: LaunchConfig) -> bool:
+    """Whether the target carries out a launch of these extents; its shared memory is another matter."""
+    grid = launch.grid or [n or 1 for n in launch.grid_axes]
+    extents = zip((*launch.block, *grid), (*gpu.max_block_dim, *gpu.max_grid_dim), strict=True)
+    return launch.threads <= gpu.max_threads_per_block and all(n <= most for n, most in extents)
 
 
 def gpu_model(arch: str, banks: int | None = None) -> GpuModel:

@@ -114,6 +114,7 @@ class GpuModel:
     warp_size: int = WARP_SIZE
     max_threads_per_block: int = MAX_BLOCK_THREADS
     max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
+    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
     max_static_shared: int = 48 * 1024
     max_dynamic_shared: int = 99 * 1024
 

@@ -14,9 +14,11 @@ from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Cast, Const, Ex
 from cuda_lsp.ir.types import BOOL, INT32, INT64, UINT32, Int, Type
 
 _TOKEN = re.compile(
-    r"\s*(?:(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
-    r"|(<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>()]))"
+    r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)|([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
+    r"|(<<|>>|<=|>=|==|!=|&&|\|\||[-+*/%&|^~!<>()])"
 )
+_SPACE = re.compile(r"\s*")
+_LONGEST = 1000  # characters
 _LEVELS: Mapping[str, int] = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
     "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
@@ -32,8 +34,13 @@ class BadAssumption(ValueError):
 
 def parse_assumption(text: str, parameters: Mapping[str, Var]) -> Expr:
     """The condition ``text`` states, of type BOOL. Raises ``BadAssumption``."""
+    if len(text) > _LONGEST:
+        raise BadAssumption(f"longer than {_LONGEST} characters")
     parser = _Parser(text, parameters)
-    result = parser.binary(1)
+    try:
+        result = parser.binary(1)
+    except RecursionError:
+        raise BadAssumption("nested too deeply") from None
     if parser.token:
         raise BadAssumption(f"unexpected {parser.token!r}")
     return _truth(result)
@@ -77,15 +84,16 @@ class _Parser:
         self.advance()
 
     def advance(self) -> None:
-        rest = self.text[self.end :]
-        if not rest.strip():
+        space = _SPACE.match(self.text, self.end)
+        self.end = space.end() if space else self.end
+        if self.end == len(self.text):
             self.match, self.token = None, ""
             return
         self.match = _TOKEN.match(self.text, self.end)
         if not self.match:
-            raise BadAssumption(f"unexpected {rest.strip()[:12]!r}")
+            raise BadAssumption(f"unexpected {self.text[self.end :].strip()[:12]!r}")
         self.end = self.match.end()
-        self.token = self.match[0].strip()
+        self.token = self.match[0]
 
     def binary(self, level: int) -> Expr:
         left = self.unary()

@@ -23,11 +23,11 @@ from attrs import field, frozen
 
 from cuda_lsp.model import Code, Dim3, Position, SourceRange, ToolError
 
-_DIRECTIVE = re.compile(r"//\s*cuda-lsp:\s*(?P<body>.*?)\s*$")
-_IGNORE = re.compile(r"(?P<word>ignore(?:-file)?)\s*\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)")
-_VERIFIER = re.compile(r"//.*?--blockDim=")
-_OPTION = re.compile(r"--(?P<name>blockDim|gridDim|warp-sync)=(?P<value>\[[^\]]*\]|\([^)]*\)|\S+)")
-_SETTING = re.compile(r"(?P<name>\w+)\s*=\s*(?P<value>\([^)]*\)|[^\s,]+)[\s,]*")
+_DIRECTIVE = re.compile(r"//\s*cuda-lsp:\s*")
+_IGNORE = re.compile(r"\A(?P<word>ignore(?:-file)?)\s*\[(?P<codes>[^\]]*)\]\s*(?P<reason>.*)\Z")
+_OPTION = re.compile(r"--(?P<name>blockDim|gridDim|warp-sync)=(?P<value>\[[^\]]{0,99}\]|\([^)]{0,99}\)|\S+)")
+_SETTING = re.compile(r"(?<!\w)(?P<name>\w+)\s*=\s*(?P<value>\([^)]{0,99}\)|[^\s,]+)[\s,]*")
+_WORD = re.compile(r"\A[\w-]*")
 
 
 @frozen
@@ -82,11 +82,14 @@ def parse_directives(path: Path, text: str) -> FileDirectives:
     if "cuda-lsp:" not in text and "--blockDim=" not in text:
         return FileDirectives()
     lines = text.splitlines()
+    next_line = _NextCodeLine(lines)
     for number, line in enumerate(lines, 1):
         if "cuda-lsp:" in line and (match := _DIRECTIVE.search(line)):
             alone = not line[: match.start()].strip()
-            parser.directive(number, match, _next_code_line(lines, number) if alone else number)
-        elif "--blockDim=" in line and _VERIFIER.search(line):
+            body = line[match.end() :].rstrip()
+            target = next_line(number) if alone else number
+            parser.directive(number, match.start(), match.end() + len(body), body, target)
+        elif "--blockDim=" in line.partition("//")[2]:
             parser.verifier_options(number, line)
     return FileDirectives(
         kernels=tuple(parser.kernels),
@@ -97,12 +100,22 @@ def parse_directives(path: Path, text: str) -> FileDirectives:
     )
 
 
-def _next_code_line(lines: list[str], number: int) -> int:
-    for below in range(number, len(lines)):
-        stripped = lines[below].strip()
-        if stripped and not stripped.startswith("//"):
-            return below + 1
-    return number
+class _NextCodeLine:
+    """Which line the next code stands on, for lines in ascending order; the line itself when none follows."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._found = 0
+
+    def __call__(self, number: int) -> int:
+        if self._found <= number:
+            below = range(number, len(self._lines))
+            self._found = next((n + 1 for n in below if self._is_code(n)), len(self._lines) + 1)
+        return self._found if self._found <= len(self._lines) else number
+
+    def _is_code(self, index: int) -> bool:
+        stripped = self._lines[index].strip()
+        return bool(stripped) and not stripped.startswith("//")
 
 
 def _merge(first: KernelDirective | None, second: KernelDirective) -> KernelDirective:
@@ -129,6 +142,7 @@ class _Parser:
         self.below: list[KernelDirective] = []
 
     def verifier_options(self, number: int, line: str) -> None:
+        """Take the options of a race checker's own comment (``//--blockDim=64 --gridDim=1``)."""
         start = line.index("//") + 1
         extent = SourceRange(self.path, Position(number, start), Position(number, len(line) + 1))
         options = {match["name"]: match["value"] for match in _OPTION.finditer(line)}
@@ -141,12 +155,10 @@ class _Parser:
             )
         )
 
-    def directive(self, number: int, match: re.Match[str], target: int) -> None:
-        body = match["body"]
-        extent = SourceRange(
-            self.path, Position(number, match.start() + 1), Position(number, match.end("body") + 1)
-        )
-        word = re.match(r"[\w-]*", body)
+    def directive(self, number: int, begin: int, end: int, body: str, target: int) -> None:
+        """Take what stands between two columns (from 0); suppressions are for line ``target``."""
+        extent = SourceRange(self.path, Position(number, begin + 1), Position(number, end + 1))
+        word = _WORD.match(body)
         name = word[0] if word else ""
         rest = body[len(name) :].strip()
         if name in ("ignore", "ignore-file"):
@@ -164,7 +176,7 @@ class _Parser:
             self._error(extent, f"unknown directive {body!r}: use {expected}")
 
     def _ignore(self, body: str, target: int, extent: SourceRange) -> None:
-        match = _IGNORE.fullmatch(body)
+        match = _IGNORE.match(body)
         if not match:
             self._error(extent, "write `ignore[code] reason`, for example `ignore[bank-conflict] measured`")
             return

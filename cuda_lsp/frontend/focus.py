@@ -22,15 +22,17 @@ from cuda_lsp.frontend.kernel_sources import DIRECTIVE_LINE, Body, KernelSources
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOKEN = re.compile(
-    rb"//[^\n]*|/\*.*?\*/|R\"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\.?\d[\w.']*|[A-Za-z_]\w*|[{}\"']|/\*",
+    rb"//[^\n]*|/\*.*?(?:\*/|(?P<comment>\Z))|(?P<raw>R\")|\"[^\"\\\n]*(?:\\.[^\"\\\n]*)*(?:\"|(?P<string>))"
+    rb"|'[^'\\\n]*(?:\\.[^'\\\n]*)*(?:'|(?P<character>))|\.?\d[\w.']*|[A-Za-z_]\w*|[{}]",
     re.S,
 )
-_UNCLEAR = (b'R"', b'"', b"'", b"/*")
+_UNCLEAR = frozenset({"comment", "raw", "string", "character"})
 # What makes a body part of what the function means to others: a type to deduce, a value to compute.
 _TELLING = re.compile(rb"\b(?:auto|decltype|constexpr|consteval|template|operator|__device__)\b")
 _NEVER = re.compile(rb"<<<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the edited kernel
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
+_LEVELS = 8  # of functions that name each other; beyond them all count
 _BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
 
@@ -153,7 +155,7 @@ def _closes(data: bytes, start: int, end: int) -> bool:
             depth -= 1
             if not depth:
                 return match.end() == end
-        elif token in _UNCLEAR or (token.startswith(b"//") and token.endswith((b"\\", b"\\\r"))):
+        elif match.lastgroup in _UNCLEAR or (token.startswith(b"//") and token.endswith((b"\\", b"\\\r"))):
             return False
     return False
 
@@ -225,7 +227,9 @@ def _naming(around: Surroundings, data: bytes, kernel: bytes) -> set[bytes]:
         return {body.name for body in around.bodies}
     found: set[bytes] = set()
     names = {kernel}
-    while names:
+    for _ in range(_LEVELS):
+        if not names:
+            return found
         pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in names) + rb")\b")
         names = {
             b.name
@@ -233,4 +237,4 @@ def _naming(around: Surroundings, data: bytes, kernel: bytes) -> set[bytes]:
             if not b.kernel and b.name not in found and pattern.search(data, b.start, b.end)
         }
         found |= names
-    return found
+    return {body.name for body in around.bodies}

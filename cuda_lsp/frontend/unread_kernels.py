@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSources
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.model import ToolError
 
-_KERNEL_NAME = re.compile(
-    r"\b__global__\b(?:[^;{}()]|\((?=[^()]*\)\s*(?:void|static|inline|\w+\s*\()))*?(?:\([^()]*\)[^;{}()]*?)?"
-    r"\b([A-Za-z_]\w*)\s*\("
-)
+_GLOBAL = re.compile(r"\b__global__\b")
+_ATTRIBUTES = frozenset({"__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__"})
+_BODY = re.compile(r"[{;]")
+_NAME = re.compile(r"([A-Za-z_]\w*)\s?\(")
+_END = re.compile(r"[;{}]")
+_DECLARATION = re.compile(r"\s?(?:void|static|inline|\w+\s?\()")
+_LONGEST = 1000  # characters from ``__global__`` to a kernel's name
 
 
 def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
@@ -24,11 +27,32 @@ def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
     seen = {k.offsets for k in (*sources.kernels, *sources.templates)}
     if text.count("__global__") <= len(seen):
         return {}
-    found = {k.base_name for k in (*sources.kernels, *sources.templates)}
-    found.add("__launch_bounds__")
-    plain = blanked(text)
-    missing = (m for m in _KERNEL_NAME.finditer(plain) if m[1] not in found)
-    return {m[1]: m.start(1) for m in missing if _is_definition(plain, m)}
+    known = {k.base_name for k in (*sources.kernels, *sources.templates)}
+    host = HostText(text)
+    found: dict[str, int] = {}
+    body: re.Match[str] | None = None
+    for match in _GLOBAL.finditer(host.plain):
+        name = _name(host, match.end())
+        if name is None or name[1] in known or _in_directive(host.plain, match.start()):
+            continue
+        if body is None or body.start() < name.end():
+            body = _BODY.search(host.plain, name.end())
+        if body is None:
+            break
+        if body[0] == "{":
+            found[name[1]] = host.original(name.start(1))
+    return found
+
+
+def _name(host: HostText, begin: int) -> re.Match[str] | None:
+    """The first name with parentheses behind it, those of attributes left out."""
+    end = _END.search(host.plain, begin, begin + _LONGEST)
+    for match in _NAME.finditer(host.plain, begin, end.start() if end else begin + _LONGEST):
+        closing = host.closing(match.end() - 1)
+        attribute = match[1] in _ATTRIBUTES and closing >= 0
+        if not attribute and not (closing >= 0 and _DECLARATION.match(host.plain, closing + 1)):
+            return match
+    return None
 
 
 def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:
@@ -43,10 +67,7 @@ def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:
     return told
 
 
-def _is_definition(plain: str, match: re.Match[str]) -> bool:
-    """Whether a body follows, and the text is not the replacement of a macro."""
-    line = plain[plain.rfind("\n", 0, match.start()) + 1 : match.start()]
-    if line.lstrip().startswith("#"):
-        return False
-    end = min((i for i in (plain.find("{", match.end()), plain.find(";", match.end())) if i >= 0), default=-1)
-    return end >= 0 and plain[end] == "{"
+def _in_directive(plain: str, place: int) -> bool:
+    """Whether the text is the replacement of a macro."""
+    line = plain.rfind("\n", 0, place) + 1
+    return plain[line : line + 2].lstrip().startswith("#")

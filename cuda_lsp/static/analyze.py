@@ -31,8 +31,8 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.background import Answer, Background, budget_of
-from cuda_lsp.static.critical import with_critical_sections
-from cuda_lsp.static.grid_barriers import with_grid_barriers
+from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
+from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure

@@ -58,6 +58,9 @@ SIZING_MS = 60.0
 MOST_CONTENTS_TRIED = 4000
 """Choices of one value an array, for the conditions of a race."""
 
+MOST_CONTENTS_INSTRUCTIONS = 400_000
+"""Of the replays that tell which contents fulfil the conditions: about a second, while somebody waits."""
+
 MOST_CONTENTS_VALUES = 16
 """Of one array, near the numbers that the conditions name."""
 

@@ -1,6 +1,6 @@
 """The launch-independent facts of a kernel: what matters of it, its locks, and flags that threads wait for.
 
-What such loops order is not followed (``critical`` and ``grid_barriers`` rewrite those that are understood);
+What such loops order is not followed (``rewrites`` reads those that are understood);
 accesses that they may order are not decided. A lock is taken by a compare-and-swap or exchange in a loop, and
 given back by any other store or atomic to its array. A thread waits in a loop that stores nothing, counts
 nothing, and ends when one place of memory that the kernel writes holds the right thing.
@@ -10,21 +10,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from cuda_lsp.ir.program import (
-    Assign,
-    Atomic,
-    Barrier,
-    BarrierScope,
-    Copy,
-    Expr,
-    If,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Stmt,
-    Store,
-)
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import BarrierScope, Expr, Kernel, Stmt
 from cuda_lsp.ir.walk import assigned, used, variables, walk
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
 
@@ -42,12 +29,12 @@ def facts_of(kernel: Kernel) -> Slice:
 def _find(facts: Slice) -> None:
     """Adds to ``facts`` where locks are taken, their arrays, and the loops that wait."""
     for loop in facts.statements:
-        if not isinstance(loop, Loop):
+        if not isinstance(loop, ir.Loop):
             continue
         inside = list(walk(loop.test + loop.body + loop.step))
         for s in inside:
             if _takes_lock(facts, s):
-                assert isinstance(s, Atomic)
+                assert isinstance(s, ir.Atomic)
                 facts.acquiring.add(id(s))
                 facts.lock_arrays |= facts.roots(s.pointer)
         if _waits(facts, loop, inside):
@@ -55,23 +42,26 @@ def _find(facts: Slice) -> None:
 
 
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
-    if not isinstance(s, Atomic) or s.var is None or s.var.id not in facts.relevant:
+    if not isinstance(s, ir.Atomic) or s.var is None or s.var.id not in facts.relevant:
         return False
     return s.row.swaps
 
 
-def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
-    if any(isinstance(s, (Store, Copy)) or (isinstance(s, Barrier) and s.scope not in _WARP) for s in inside):
+def _waits(facts: Slice, loop: ir.Loop, inside: list[Stmt]) -> bool:
+    if any(
+        isinstance(s, (ir.Store, ir.Copy)) or (isinstance(s, ir.Barrier) and s.scope not in _WARP)
+        for s in inside
+    ):
         return False
-    if any(isinstance(s, Atomic) and not s.only_reads for s in inside):
+    if any(isinstance(s, ir.Atomic) and not s.only_reads for s in inside):
         return False
     changing = {v.id for s in inside if (v := assigned(s)) is not None}
     needed = _deciding(loop, inside)
-    counted = (s for s in inside if isinstance(s, Assign) and s.var.id in needed)
+    counted = (s for s in inside if isinstance(s, ir.Assign) and s.var.id in needed)
     if any(v.id == s.var.id for s in counted for v in variables(s.value)):
         return False  # it ends by itself
     for s in inside:
-        if not isinstance(s, (Load, Atomic)) or s.var is None or s.var.id not in needed:
+        if not isinstance(s, (ir.Load, ir.Atomic)) or s.var is None or s.var.id not in needed:
             continue
         roots = facts.roots(s.pointer)
         fixed = all(v.id not in changing for v in variables(s.pointer))
@@ -80,13 +70,13 @@ def _waits(facts: Slice, loop: Loop, inside: list[Stmt]) -> bool:
     return False
 
 
-def _deciding(loop: Loop, inside: list[Stmt]) -> set[int]:
+def _deciding(loop: ir.Loop, inside: list[Stmt]) -> set[int]:
     """Variables that decide whether the loop goes on."""
     pending: list[Expr] = [loop.condition]
     ways_out = (
         s
         for s in inside
-        if isinstance(s, If) and any(isinstance(e, Leave) and e.label == loop.label for e in walk((s,)))
+        if isinstance(s, ir.If) and any(isinstance(e, ir.Leave) and e.label == loop.label for e in walk((s,)))
     )
     pending += (s.condition for s in ways_out)
     needed: set[int] = set()
@@ -95,5 +85,5 @@ def _deciding(loop: Loop, inside: list[Stmt]) -> set[int]:
             if v.id in needed:
                 continue
             needed.add(v.id)
-            pending += [e for s in inside if isinstance(s, Assign) and s.var.id == v.id for e in used(s)]
+            pending += [e for s in inside if isinstance(s, ir.Assign) and s.var.id == v.id for e in used(s)]
     return needed

@@ -10,13 +10,13 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
+from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
-from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 

@@ -15,29 +15,13 @@ from collections.abc import Iterable, Mapping, Set
 from attrs import define, evolve, field, frozen
 
 from cuda_lsp.config import Settings
+from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import (
-    CODES,
-    Code,
-    Dim3,
-    Finding,
-    KernelReport,
-    LaunchConfig,
-    SourceRange,
-    Status,
-    Verdict,
-)
+from cuda_lsp.model import Code, Dim3, Finding, KernelReport, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets
-from cuda_lsp.static.diagnostics.alignment import alignment_findings
-from cuda_lsp.static.diagnostics.banks import bank_findings
-from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
-from cuda_lsp.static.diagnostics.bounds import (
-    bounds_findings,
-    leaves_arrays,
-    misuses_arrays,
-    uninitialised_findings,
-)
-from cuda_lsp.static.diagnostics.coalescing import coalescing_findings
+from cuda_lsp.static.diagnostics.barriers import barrier_findings
+from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
+from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
 from cuda_lsp.static.diagnostics.incomplete import incomplete_findings
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
@@ -50,13 +34,7 @@ from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
-from cuda_lsp.static.launches.second_opinion import (
-    ADVICE,
-    accusations,
-    entitled,
-    fitted,
-    second_opinion,
-)
+from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
 
@@ -99,6 +77,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
+    for launch in kernel.launches:
+        if not accepts(settings.gpu, launch):  # told, never executed
+            _collect(findings, limit_findings(kernel, launch, settings.gpu))
     if not kernel.errors:
         _collect(findings, incomplete_findings(kernel, launches[0]))
     unseen = looks[-1].unseen
@@ -226,11 +207,8 @@ class _Executions:
     def findings(self, trace: Trace) -> tuple[Diagnosis, ...]:
         """All that an execution tells."""
         accusing = self._accusing(trace)
-        if self.kernel.errors or self.late:
-            return accusing
-        banks = bank_findings(trace, max(1, self.settings.min_bank_ways - 1))
-        optional = redundant_barriers(trace) if _wanted(Code.REDUNDANT_BARRIER, self.settings) else ()
-        return (*accusing, *banks, *coalescing_findings(trace), *optional)
+        asked = () if self.kernel.errors or self.late else advice(self.settings)
+        return (*accusing, *(found for diagnostic in asked for found in diagnostic(trace)))
 
     def accusations(self, launch: LaunchConfig, wanted: Set[Key]) -> Set[Key]:
         """What a launch shows to be wrong for every argument, ``wanted`` or not."""
@@ -240,14 +218,9 @@ class _Executions:
         glance = bool(self.kernel.errors) and self.until < math.inf
         limit = min(budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS, 1000 * self.left)
         order = (*race_findings(trace, limit), *barrier_findings(trace))
-        if self.kernel.errors or self.late:  # what broken text does to addresses is no news to its author
-            return order
-        return (
-            *order,
-            *bounds_findings(trace),
-            *uninitialised_findings(trace),
-            *alignment_findings(trace),
-        )
+        # What broken text does to addresses is no news to its author.
+        asked = () if self.kernel.errors or self.late else MISTAKES
+        return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
 
 
 def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
@@ -358,13 +331,9 @@ def _unconfirmed(finding: Diagnosis) -> Diagnosis:
     return evolve(finding.doubted(Unconfirmed(finding.conditions)), conditions=())
 
 
-def _wanted(code: Code, settings: Settings) -> bool:
-    return settings.severity[code] is not None if code in settings.severity else CODES[code].enabled
-
-
 def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, ...]:
     """Those whose code is switched on in words, with the configured severity, in order of the text."""
-    wanted = (d for d in diagnoses if _wanted(d.code, settings))
+    wanted = (d for d in diagnoses if is_wanted(d.code, settings))
     found = [d.finding(settings.severity.get(d.code)) for d in wanted]
     return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))
 

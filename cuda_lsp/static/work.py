@@ -1,9 +1,9 @@
 """A clock that runs with the solver tier's work, not with time: a verdict must not depend on what else runs.
 
-Terms made, steps of replays and schedules, and Z3's own count of its work (``rlimit``) are counted and told
-as *seconds*: those that the work took where the rates were measured (kernels of real code, a least-squares
-fit; for half of them it is within a fifth). The processor's time ends what the counts do not see, far beyond
-the budget.
+Terms made, instructions of replays and schedules, and Z3's own count of its work (``rlimit``) are counted and
+told as *seconds*: those that the work took where the rates were measured (kernels of real code, a
+least-squares fit; for half of them it is within a fifth). The processor's time ends what the counts do not
+see, far beyond the budget.
 
 One clock for the process, like Z3's context and the term table; ``solve`` has one thread at a time use it.
 """
@@ -13,11 +13,9 @@ from __future__ import annotations
 import math
 import time
 
-TERM, STEP, Z3_UNIT, QUERY = 1e-5, 5e-6, 3.6e-7, 3.5e-3
-"""Seconds: to make a term (or find it made), for a statement of a replay, one of Z3's units, one question."""
-
-INSTRUCTION = 2.5e-6
-"""Seconds for an instruction of a schedule."""
+TERM, INSTRUCTION, Z3_UNIT, QUERY = 1e-5, 2.5e-6, 3.6e-7, 3.5e-3
+"""Seconds: to make a term (or find it made), for an instruction of the exact machine, one of Z3's units, one
+question."""
 
 SAFETY = 2.5
 """Times the budget: when the processor's time ends the work."""
@@ -29,10 +27,10 @@ PATIENCE = 10.0
 class Work:
     """What was done since the process began."""
 
-    __slots__ = ("instructions", "latest", "queries", "steps", "terms", "units")
+    __slots__ = ("instructions", "latest", "queries", "terms", "units")
 
     def __init__(self) -> None:
-        self.terms = self.steps = self.instructions = self.units = self.queries = 0
+        self.terms = self.instructions = self.units = self.queries = 0
         self.latest = math.inf  # of time.process_time
 
 
@@ -49,8 +47,8 @@ def now() -> float:
     """Seconds of work; infinite when the processor's time says that it is enough."""
     if time.process_time() > DONE.latest:
         return math.inf
-    running = STEP * DONE.steps + INSTRUCTION * DONE.instructions
-    return TERM * DONE.terms + running + Z3_UNIT * DONE.units + QUERY * DONE.queries
+    made = TERM * DONE.terms + INSTRUCTION * DONE.instructions
+    return made + Z3_UNIT * DONE.units + QUERY * DONE.queries
 
 
 def z3_units(seconds: float) -> int:

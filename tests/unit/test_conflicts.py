@@ -9,7 +9,7 @@ from test_schedules import GPU, every_pair
 
 from cuda_lsp.ir.conflicts import conflicting, kind
 from cuda_lsp.model import LaunchConfig, Mode, RaceKind, Scope
-from cuda_lsp.static.schedules.search import Search
+from cuda_lsp.static.exact.search import Search
 
 TWO_WIDTHS = """
 __global__ void k(unsigned long long* sum) {

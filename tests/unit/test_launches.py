@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.model import Code
+from cuda_lsp.static.analyze import check_text
 
 
 def only(text: str) -> LaunchSite:
@@ -146,3 +148,42 @@ def test_arguments_that_are_the_blocks_extent_are_known_without_it() -> None:
     assert (site.block, site.extents) == (None, {1: 0, 3: 1})
     assert only("void f(int threads) { k<<<1, threads>>>(threads, threads + 1); }").extents == {0: 0}
     assert only("void f(int t) { k<<<1, 2 * t>>>(t); }").extents == {}
+
+
+_LAUNCHED = """__global__ void neighbour(int *out) {{
+  extern __shared__ int s[];
+  s[threadIdx.x] = 1;
+  out[threadIdx.x] = s[63 - threadIdx.x];
+}}
+{comment}void launch(int *out) {{ neighbour<<<{launch}>>>(out); }}
+"""
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "1, 99999999999999999999",
+        "1, dim3(1 << 30, 1 << 30)",
+        "1, 65536 * 65536",
+        "1, 1 << 4000000000",
+        "1, 4096",
+        "99999999999999999999, 64",
+        "dim3(1, 70000), 64",
+        "1, dim3(1, 1, 128)",
+    ],
+)
+def test_a_launch_that_no_target_accepts_is_told_and_never_executed(launch: str):
+    text = _LAUNCHED.format(launch=launch, comment="")
+    report = check_text(Path("k.cu"), text, solver=False)
+    codes = {finding.code for finding in report.findings}
+    assert Code.LAUNCH_LIMIT in codes
+    assert not report.errors
+    assert all(told.threads <= 1024 for kernel in report.kernels for told in kernel.launches)
+
+
+def test_a_directive_that_no_target_accepts_is_told_and_never_executed():
+    directive = "// cuda-lsp: launch block=(1 << 20,1,1)\n".replace("1 << 20", str(1 << 30))
+    text = directive + _LAUNCHED.format(launch="1, 64", comment="")
+    report = check_text(Path("k.cu"), text, solver=False)
+    assert Code.LAUNCH_LIMIT in {finding.code for finding in report.findings}
+    assert [told.block for kernel in report.kernels for told in kernel.launches] == [(64, 1, 1)]

@@ -15,6 +15,7 @@ from cuda_lsp.batch import analysed_files
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.inputs import arguments, first_sizes
 from cuda_lsp.dynamic.job import CheckJob
+from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.run_needs import contents_for
 
 
@@ -127,7 +128,9 @@ def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_p
         (finding, *_) = report.kernels[0].findings
         kernel = analyzer.kernel(source, "k")
         assert kernel is not None
-        assert contents_for(kernel, evolve(finding, witness=None), {}) == {"x": 5001, "m": 200}
+        launch = LaunchConfig((256, 1, 1), (1, 1, 1))
+        found = contents_for(kernel, evolve(finding, witness=None), launch, {})
+        assert found == {"x": 5001, "m": 200}
 
 
 def test_what_only_a_possible_race_needs_is_not_made_up(tmp_path):

@@ -11,13 +11,15 @@ from extract_kernels import lowered
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Space, Status
 from cuda_lsp.static.data_flow import data_flow
-from cuda_lsp.static.schedules.code import Touch, linear_code
-from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Contents, argument_sets
-from cuda_lsp.static.schedules.real_memory import Memory
-from cuda_lsp.static.schedules.report import races_by_running
-from cuda_lsp.static.schedules.run import Pending, Schedule, runners_of, threads_of
-from cuda_lsp.static.schedules.run import Status as Standing
-from cuda_lsp.static.schedules.search import Sites
+from cuda_lsp.static.exact.code import Touch, linear_code
+from cuda_lsp.static.exact.machine import Status as Standing
+from cuda_lsp.static.exact.machine import runners_of
+from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Contents, argument_sets
+from cuda_lsp.static.exact.report import races_by_running
+from cuda_lsp.static.exact.run import Pending, Schedule
+from cuda_lsp.static.exact.search import Sites
+from cuda_lsp.static.exact.threads import Thread
 
 GPU = GpuModel("test", (9, 0))
 PASCAL = GpuModel("older", (6, 0))
@@ -52,11 +54,10 @@ def final_values(text: str, array: str, count: int, block: int = 32) -> list[obj
     kernel = lowered(text)
     flow = data_flow(kernel)
     code = linear_code(kernel, flow.slice)
-    launch = LaunchConfig((block, 1, 1), (1, 1, 1))
-    places = [((0, 0, 0), (i, 0, 0)) for i in range(block)]
-    runners = runners_of(code, threads_of(launch, (1, 1, 1), places, 32), {})
+    threads = [Thread((i, 0, 0), (0, 0, 0), (block, 1, 1), (1, 1, 1), 32) for i in range(block)]
+    runners = runners_of(code, threads, {})
     memory = Memory(lambda array, offset, type: 0)
-    Schedule(code, runners, memory, frozenset(), lambda p: False).run()
+    Schedule(code, memory, None, runners).run()
     assert all(t.status is Standing.DONE for t in runners)
     base = next(a for a in kernel.arrays if a.name == array)
     return [memory.load(base, base, 4 * i, base.element) for i in range(count)]
@@ -115,11 +116,10 @@ def test_the_watched_thread_stops_before_its_access():
     flow = data_flow(kernel)
     code = linear_code(kernel, flow.slice)
     seen: list[Pending] = []
-    places = threads_of(LaunchConfig((1, 1, 1)), (1, 1, 1), [((0, 0, 0), (0, 0, 0))], 32)
-    runners = runners_of(code, places, {})
+    runners = runners_of(code, [Thread((0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1), 32)], {})
     memory = Memory(lambda array, offset, type: 0)
     watched = frozenset(i for i in code.instructions if isinstance(i, Touch) and i.value is not None)
-    Schedule(code, runners, memory, watched, lambda p: bool(seen.append(p)) or True).run()
+    Schedule(code, memory, None, runners, watched, lambda p: bool(seen.append(p)) or True).run()
     assert [p.start for p in seen] == [0]
     assert runners[0].status is Standing.FROZEN
     assert not memory.cells

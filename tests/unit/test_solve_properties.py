@@ -1,6 +1,6 @@
 """Generated kernels: the solver agrees with running every pair of threads on plain integers.
 
-The reference is exhaustive: each thread of the block is replayed alone (``witness.replay``, exact machine
+The reference is exhaustive: each thread of the block is replayed alone (``exact.replay``, exact machine
 arithmetic, no symbols) and every two threads' accesses are compared. Both must name the same lines.
 """
 
@@ -14,8 +14,10 @@ from kernel_notation import TID, UTID, E, Notation, listing, wrap
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
+from cuda_lsp.static.exact.collide import collide
+from cuda_lsp.static.exact.replay import replay
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
-from cuda_lsp.static.solver.witness import Thread, collide, replay
 
 GPU = GpuModel("small", (9, 0), warp_size=4)
 THREADS = 8
@@ -30,7 +32,7 @@ def brute_force(kernel: ir.Kernel, arguments: dict[str, int] | None = None) -> s
     sites = {a.site.range.start.line: a.site for _, run in runs for a in run.accesses}
     found: set[tuple[int, int]] = set()
     for (i, a), (j, b) in itertools.product(sites.items(), repeat=2):
-        if i <= j and any(collide(x, y, (a, b), GPU.warp_size) for x, y in itertools.permutations(runs, 2)):
+        if i <= j and any(collide(x, y, (a, b)) for x, y in itertools.permutations(runs, 2)):
             found.add((i, j))
     return found
 

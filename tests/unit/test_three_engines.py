@@ -1,6 +1,6 @@
 """Generated kernels on which three engines must agree: enumeration, Z3, and a plain interpreter.
 
-The interpreter (``witness.replay``) runs every thread alone on plain integers; every two threads are then
+The interpreter (``exact.replay``) runs every thread alone on plain integers; every two threads are then
 compared (races), and the lanes of every warp instruction counted by hand (wavefronts). Enumeration and the
 solver share no code with it above the operators. ``CUDA_LSP_EXAMPLES`` sets how many kernels are tried.
 """
@@ -20,9 +20,11 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Space, Status, Verdict
 from cuda_lsp.static.diagnostics.banks import bank_reports
 from cuda_lsp.static.diagnostics.races import race_findings
+from cuda_lsp.static.exact.collide import collide
+from cuda_lsp.static.exact.replay import Run, replay
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
-from cuda_lsp.static.solver.witness import Run, Thread, collide, replay
 
 GPU = GpuModel("small", (9, 0), banks=4, warp_size=4)
 SHAPES = (((8, 1, 1), (1, 1, 1)), ((4, 2, 1), (1, 1, 1)), ((4, 1, 1), (2, 1, 1)))
@@ -48,7 +50,7 @@ def racing_lines(runs: Threads) -> set[tuple[int, int]]:
     sites = {a.site.range.start.line: a.site for _, run in runs for a in run.accesses}
     found: set[tuple[int, int]] = set()
     for (i, a), (j, b) in itertools.combinations_with_replacement(sorted(sites.items()), 2):
-        if any(collide(x, y, (a, b), GPU.warp_size) for x, y in itertools.permutations(runs, 2)):
+        if any(collide(x, y, (a, b)) for x, y in itertools.permutations(runs, 2)):
             found.add((i, j))
     return found
 

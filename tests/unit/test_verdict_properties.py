@@ -18,11 +18,11 @@ from test_three_engines import EXAMPLES, Threads, racing_lines, threads_of
 
 from cuda_lsp.config import Settings
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.types import INT32
+from cuda_lsp.ir.types import INT32, Type
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.exact.replay import replay
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
-from cuda_lsp.static.solver.witness import replay
 from cuda_lsp.static.tiers import enumerate_kernel, refined
 
 SETTINGS = Settings(enumeration_budget=20_000, solver_budget=20_000)
@@ -79,7 +79,7 @@ def runs_with(kernel: ir.Kernel, launch: LaunchConfig, seed: int) -> Threads:
     chance = random.Random(seed)
     salt, spread, n = chance.randrange(1 << 30), chance.choice((2, 8, 64)), chance.randrange(-2, 10)
 
-    def memory(array: ir.Array, offset: int) -> int:
+    def memory(array: ir.Array, offset: int, type: Type) -> int:
         return random.Random(salt ^ (offset * 2654435761)).randrange(spread)
 
     threads = [t for t in threads_of(launch, 32) if t.bid[0] < 2 or t.bid[0] + 1 == t.gdim[0]]

@@ -23,8 +23,8 @@ from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
-    r"k?_*(?:n|num|numberof)?_*(?:threads?|block|cta|tb|b)_*(?:size|dim|dimx|threads?|_?x|per_?block|count)?_*"
-    r"|bs|n_?threads|blk_?size",
+    r"\Ak?_{0,3}(?:n|num|numberof)?_{0,3}(?:threads?|block|cta|tb|b)_{0,3}"
+    r"(?:size|dim|dimx|threads?|_?x|per_?block|count)?_{0,3}\Z|\A(?:bs|n_?threads|blk_?size)\Z",
     re.I,
 )
 _LITERAL_TYPES = ("int", "float", "double")
@@ -89,7 +89,7 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
 def block_of_template(kernel: KernelSource) -> dict[str, int]:
     """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
     for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):
-        if _THREADS.fullmatch(name) and value.isdigit() and 32 <= int(value) <= 1024 and int(value) % 32 == 0:
+        if _THREADS.match(name) and value.isdigit() and 32 <= int(value) <= 1024 and int(value) % 32 == 0:
             return {"block": int(value)}
     return {}
 

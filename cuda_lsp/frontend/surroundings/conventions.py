@@ -34,7 +34,8 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if(n?def)?[ \t]+([^\n]*)(?:\n[ \t]*#[ \t]*define[ \t]+(\w+))?", re.M
 )
-_DEVICE = re.compile(r"(?:[A-Z]+_)*(?:GPU|CUDA|CUDEV|CUDNN|NVCC)(?:_[A-Z]+)*")
+_DEVICE = re.compile(r"\A(?:[A-Z]+_)*(?:GPU|CUDA|CUDEV|CUDNN|NVCC)(?:_[A-Z]+)*\Z")
+_MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)")
 _NOT_A_SWITCH = re.compile(
     r"^_|_H_?$|_HPP_?$|_CUH_?$|VERSION|ARCH|DISABLE|NO_|WITHOUT|HIP|ROCM|CPU|DEBUG|ERROR"
 )
@@ -59,9 +60,10 @@ def conventions_of(text: str) -> Conventions:
     """Declarations of the well-known names that ``text`` uses and does not define."""
     pieces: list[str] = []
     names: dict[str, None] = {}
+    defined = {match[1] for match in _MACRO.finditer(text)}
     for header, words in _FRAMEWORKS:
         used = dict.fromkeys(m[0] for m in re.finditer(rf"\b(?:{words})\b", text))
-        open_ = [name for name in used if not re.search(rf"#[ \t]*define[ \t]+{re.escape(name)}\b", text)]
+        open_ = [name for name in used if name not in defined]
         if open_:
             names.update(dict.fromkeys(open_))
             pieces.append(_text(header))
@@ -75,7 +77,7 @@ def switches_of(texts: Iterable[str]) -> tuple[str, ...]:
         for match in _CONDITION.finditer(text):
             for name in re.findall(r"\w+", match[2]):
                 guard = match[1] == "ndef" and match[3] == name
-                if _DEVICE.fullmatch(name) and not _NOT_A_SWITCH.search(name) and not guard:
+                if _DEVICE.match(name) and not _NOT_A_SWITCH.search(name) and not guard:
                     found[name] = None
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""Regions in which a lock is held (``critical``), when a kernel is executed, and what they keep apart."""
+"""Regions in which a lock is held (``rewrites.locks``) in an execution, and what they keep apart."""
 
 from __future__ import annotations
 

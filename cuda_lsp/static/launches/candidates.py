@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from attrs import evolve
 
 from cuda_lsp.config import Settings
+from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Axis, Kernel
 from cuda_lsp.model import WARP_SIZE, Dim3, LaunchConfig, LaunchSource
 from cuda_lsp.static import budgets
@@ -27,9 +28,11 @@ Source = Callable[[Kernel, Settings], Sequence[LaunchConfig]]
 
 
 def launches_of(kernel: Kernel, settings: Settings) -> tuple[LaunchConfig, ...]:
-    """The launches to analyse, the one to show first; never empty."""
-    answers = (source(kernel, settings) for source in SOURCES)
-    return tuple(passing_extents(kernel, launch) for launch in next(filter(None, answers)))
+    """The launches to analyse, the one to show first; never empty. None that the target refuses."""
+    told = (source(kernel, settings) for source in SOURCES)
+    answers = ([launch for launch in launches if accepts(settings.gpu, launch)] for launches in told)
+    found = next(filter(None, answers), _hint(kernel, settings, (WARP_SIZE, 1, 1), LaunchSource.DEFAULT))
+    return tuple(passing_extents(kernel, launch) for launch in found)
 
 
 def passing_extents(kernel: Kernel, launch: LaunchConfig) -> LaunchConfig:
@@ -100,8 +103,10 @@ def _hint(
     kernel: Kernel, settings: Settings, block: Dim3 | None, source: LaunchSource = LaunchSource.BOUNDS
 ) -> Sequence[LaunchConfig]:
     """The assumed launch with this block; none without one."""
-    grid = settings.grid_dim or kernel.grid
-    return (LaunchConfig(block, grid, source=source, arguments=kernel.arguments),) if block else ()
+    if not block:
+        return ()
+    launch = LaunchConfig(block, settings.grid_dim or kernel.grid, source=source, arguments=kernel.arguments)
+    return (launch if accepts(settings.gpu, launch) else evolve(launch, grid=None),)
 
 
 SOURCES: tuple[Source, ...] = (

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.model import Code, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static.exact.replay import NeedsData, TooLong
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.condition import needed_condition
 from cuda_lsp.static.solver.query import Answer, Outcome, Query
-from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.encode import closure
 from cuda_lsp.static.symbolic.events import Access, Event, accesses

@@ -14,18 +14,22 @@ walks ranges between row offsets (``for (j = first[i]; j < first[i + 1]; j++) x[
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from attrs import define, field
 
 from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
 from cuda_lsp.static.data_flow import data_flow
+from cuda_lsp.static.exact.collide import Met, collide
+from cuda_lsp.static.exact.memory import Initial
+from cuda_lsp.static.exact.replay import NeedsData, Run, ThreadAccess, TooLong
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.findings.conditions import Branch, Conditions, Contents
 from cuda_lsp.static.offset_arrays import offset_arrays
 from cuda_lsp.static.solver.query import Answer, Query
-from cuda_lsp.static.solver.witness import NeedsData, Run, Thread, ThreadAccess, TooLong, collide
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.encode import base_name
@@ -33,9 +37,6 @@ from cuda_lsp.static.symbolic.events import Access, accesses
 from cuda_lsp.static.symbolic.scene import memory_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
-Met = tuple[ThreadAccess, ThreadAccess]
-Memory = Callable[[Array, int], int | None]
-"""The integer at a byte of an array when the kernel starts; None: nobody knows."""
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
 
@@ -59,7 +60,7 @@ def with_contents(
 
 def replayed(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], query: Query,
-    memory: Memory = lambda array, offset: None,
+    memory: Initial | None = None,
     choices: tuple[bool | None, bool | None] = (None, None),
 ) -> tuple[Met | None, Sequence[Run]]:  # fmt: skip
     """The collision of both threads (None: they miss one another), and their runs.
@@ -69,7 +70,7 @@ def replayed(
     first, second = p.pair.first, p.pair.second
     arrays = frozenset((first.array, second.array))
     a, b = (query.replay(x, arguments, arrays, memory, c) for x, c in zip(threads, choices, strict=True))
-    met = collide((threads[0], a), (threads[1], b), (first.site, second.site), query.where.warp_size)
+    met = collide((threads[0], a), (threads[1], b), (first.site, second.site))
     return met, (a, b)
 
 
@@ -99,7 +100,10 @@ class _Contents:
     asked: dict[tuple[Array, int], int] = field(factory=dict[tuple[Array, int], int])
     of_written: set[Array] = field(factory=set[Array])
 
-    def at(self, array: Array, offset: int) -> int | None:
+    def at(self, array: Array, offset: int, type: Type) -> int | None:
+        """The integer at a byte of an array; None: nobody knows."""
+        if not isinstance(type, Int):
+            return None
         name = memory_name(array)
         unknowns = self.query.summary.unknowns
         if name not in unknowns:
@@ -107,7 +111,8 @@ class _Contents:
                 return None  # nobody fills shared memory before the kernel starts
             self.of_written.add(array)
             name = f"{name}@0"
-        value = self.answer.cells.get((name, offset), self.fill)
+        said = self.answer.cells.get((name, offset))
+        value = max(type.minimum, min(self.fill, type.maximum)) if said is None else type.wrap(said)
         self.asked[array, offset] = value
         return value
 

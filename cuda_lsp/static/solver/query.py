@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import ctypes
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.static import work
+from cuda_lsp.static.exact.memory import Initial
+from cuda_lsp.static.exact.replay import Run, replay
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.solver.tickets import number_facts
-from cuda_lsp.static.solver.witness import Run, Thread, replay
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, shared_level
 from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, width_for, z3
@@ -91,10 +93,10 @@ class Query:
         thread: Thread,
         arguments: Mapping[str, int],
         interesting: frozenset[ir.Array],
-        memory: Callable[[ir.Array, int], int | None] = lambda array, offset: None,
+        memory: Initial | None = None,
         choice: bool | None = None,
     ) -> Run:
-        """``witness.replay`` of the kernel, which ends soon after the deadline."""
+        """``exact.replay`` of the kernel, which ends soon after the deadline."""
         until = self.deadline + REPLAY_GRACE
         return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 

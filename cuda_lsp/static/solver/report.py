@@ -14,18 +14,20 @@ from attrs import evolve
 
 from cuda_lsp.ir.program import Axis, BarrierScope
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.static.exact.collide import Met
+from cuda_lsp.static.exact.replay import NeedsData, TooLong
+from cuda_lsp.static.exact.threads import Thread, memory_base
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Conditions, Doubt, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.coordinates import axes_of, unlike
 from cuda_lsp.static.solver.condition import condition_of
-from cuda_lsp.static.solver.contents import Cells, Met, only_inputs_decide, replayed, with_contents
+from cuda_lsp.static.solver.contents import Cells, only_inputs_decide, replayed, with_contents
 from cuda_lsp.static.solver.grains import grain_of
 from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
-from cuda_lsp.static.solver.witness import NeedsData, Thread, TooLong, memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name

@@ -16,8 +16,8 @@ from attrs import field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, Verdict
 from cuda_lsp.static import work
+from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-from cuda_lsp.static.schedules.report import races_by_running
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds

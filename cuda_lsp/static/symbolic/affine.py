@@ -14,7 +14,7 @@ from attrs import frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Axis
-from cuda_lsp.static.solver.witness import memory_base
+from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Pair, Relation, Separator

@@ -8,11 +8,22 @@ other verdicts where the budget ends.
 
 from __future__ import annotations
 
-from cuda_lsp.static.solver.tactics import common, digits, masks, meetings, models, plain, reached, rows
+from cuda_lsp.static.solver.tactics import (
+    common,
+    digits,
+    masks,
+    meetings,
+    models,
+    one_to_one,
+    plain,
+    reached,
+    rows,
+)
 from cuda_lsp.static.solver.tactics.pair import Tactic
 
 PROOFS: tuple[Tactic, ...] = (
     digits.differ,  # threads with one address are one thread, by its digits
+    one_to_one.injective,  # rotations, xor, bit reversal
     rows.apart,  # rows and columns, known, assumed, as stated
     masks.powers_of_two,
     plain.refuted,  # Z3 as it is

@@ -6,7 +6,7 @@ import re
 
 from attrs import evolve
 
-from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.conditions import OnData, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.query import Outcome, Query
@@ -40,11 +40,16 @@ def replayed(pair: OpenPair) -> Shown | GaveUp:
             return GaveUp(OUT_OF_TIME)
         return Shown(pair.known or report.unexcluded(p, facts, query, launch))
     finding = report.race_finding(p, facts, answer, query, launch)
-    if finding is None or finding.doubt is Open.REPLAY:
+    if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
         finding = _in_early_rounds(pair) or finding
     if finding is None:
         return GaveUp(_not_replayed(query))
     return Shown(report.with_broken_rows(finding, pair.broken) if pair.broken is not None else finding)
+
+
+def _undefined(finding: Diagnosis, pair: OpenPair) -> bool:
+    """The model divides by 0, or the like: nothing that the pair asks of memory is unknown."""
+    return isinstance(finding.doubt, OnData) and report.data_dependence(pair.p, pair.query) is None
 
 
 def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:

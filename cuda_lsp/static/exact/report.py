@@ -21,14 +21,14 @@ from cuda_lsp.ir.program import Axis, Kernel, Var
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
+from cuda_lsp.static.exact.run import Pending
+from cuda_lsp.static.exact.search import Search, Shown, Sites
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Branch, Condition, Contents, Example, Needs, SomeContents
 from cuda_lsp.static.findings.diagnosis import Diagnosis, race_between
 from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
-from cuda_lsp.static.schedules.run import Pending
-from cuda_lsp.static.schedules.search import Search, Shown, Sites
 
 _THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
 

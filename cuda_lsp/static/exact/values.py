@@ -1,34 +1,50 @@
 """Expressions of the kernel program as Python functions of one thread: exact integers, or not known.
 
 Operators are those of the operation table; what C++ leaves undefined is not known, and stays it. Lanes
-exchange what they offered at the barrier before (CUDA C++ Programming Guide, warp shuffle and vote).
+exchange what they offered at the barrier before (CUDA C++ Programming Guide, warp shuffle and vote). Floats
+are data and not known, unless they are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cuda_lsp.ir import ops
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, value_of
-from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.ir.types import INT64, Int, Pointer, Type
+from cuda_lsp.ir.program import Array, Axis, BinaryOp
+from cuda_lsp.ir.types import INT64, Float, Int, Pointer, Type
 from cuda_lsp.ir.walk import subexpressions
 
 Where = tuple[Array, int | None]
 """An address: the object, and the byte in it when that is known."""
 
-Value = int | Where | None
+Value = int | float | Where | None
 Evaluate = Callable[[Any], Value]
 """A value for one thread, which has ``held`` (variables by slot), ``axes``, and ``offers`` (of its warp)."""
 
+_PARTIAL = (BinaryOp.DIV, BinaryOp.REM, BinaryOp.SHL, BinaryOp.SHR)
+_REAL: Mapping[BinaryOp, Callable[[Any, Any], Any]] = {
+    BinaryOp.ADD: operator.add, BinaryOp.SUB: operator.sub, BinaryOp.MUL: operator.mul,
+    BinaryOp.MIN: min, BinaryOp.MAX: max,
+}  # fmt: skip
 
-def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], int]) -> Evaluate:
-    """The value of an expression for a thread; ``slot_of``: where the thread holds a variable."""
+
+def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], Any], floats: bool = False) -> Evaluate:
+    """The value of an expression for a thread; ``slot_of``: where the thread holds a variable.
+
+    ``floats``: they are numbers like others, as exact as Python's. Raises ``RecursionError`` when the
+    expression nests too deeply.
+    """
+
+    def of(part: ir.Expr) -> Evaluate:
+        return evaluator(part, slot_of, floats)
+
     match e:
         case ir.Const():
-            value = e.value if isinstance(e.value, int) and isinstance(e.type, Int) else None
+            value = e.value if floats or (isinstance(e.value, int) and isinstance(e.type, Int)) else None
             return lambda t: value
         case ir.Var():
             slot = slot_of(e)
@@ -40,17 +56,17 @@ def evaluator(e: ir.Expr, slot_of: Callable[[ir.Var], int]) -> Evaluate:
             where = (e.array, 0)
             return lambda t: where
         case ir.Offset():
-            return _offset(evaluator(e.pointer, slot_of), evaluator(e.bytes, slot_of))
+            return _offset(of(e.pointer), of(e.bytes))
         case ir.Select():
-            return _select(*(evaluator(x, slot_of) for x in (e.condition, e.then, e.otherwise)))
+            return _select(of(e.condition), of(e.then), of(e.otherwise))
         case ir.Cast():
-            return _cast(evaluator(e.operand, slot_of), e.type)
+            return _cast(of(e.operand), e.type, floats)
         case ir.Unary():
-            return _unary(evaluator(e.operand, slot_of), e)
+            return _unary(of(e.operand), e)
         case ir.Binary():
-            return _binary(evaluator(e.left, slot_of), evaluator(e.right, slot_of), e)
+            return _binary(of(e.left), of(e.right), e)
         case ir.Intrinsic():
-            return _intrinsic(tuple(evaluator(o, slot_of) for o in e.operands), e)
+            return _intrinsic(tuple(map(of, e.operands)), e)
         case ir.Unknown():
             return lambda t: None
 
@@ -76,12 +92,14 @@ def _select(condition: Evaluate, then: Evaluate, otherwise: Evaluate) -> Evaluat
     return selected
 
 
-def _cast(operand: Evaluate, type: Type) -> Evaluate:
+def _cast(operand: Evaluate, type: Type, floats: bool) -> Evaluate:
     def converted(t: Any) -> Value:
         value = operand(t)
         if isinstance(value, tuple):
             return value if isinstance(type, Pointer) else None
-        return type.wrap(value) if value is not None and isinstance(type, Int) else None
+        if value is None or not isinstance(type, Int):
+            return value if floats and isinstance(type, Float) else None
+        return type.wrap(int(value) if not type.boolean else value != 0)
 
     return converted
 
@@ -91,25 +109,37 @@ def _unary(operand: Evaluate, e: ir.Unary) -> Evaluate:
 
     def result(t: Any) -> Value:
         value = operand(t)
-        return python(value, type) if isinstance(value, int) and isinstance(type, Int) else None
+        if isinstance(value, int) and isinstance(type, Int):
+            return python(value, type)
+        return (-value if e.op is ir.UnaryOp.NEG else int(not value)) if isinstance(value, float) else None
 
     return result
 
 
 def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
-    exact, type, op = ops.BINARY[e.op].exact, e.left.type, e.op
+    row, type, op = ops.BINARY[e.op], e.left.type, e.op
+    python = row.python if op not in _PARTIAL else row.exact
+    integers = type if isinstance(type, Int) else None
 
     def result(t: Any) -> Value:
         a, b = left(t), right(t)
-        if isinstance(a, int) and isinstance(b, int) and isinstance(type, Int):
-            return exact(a, b, type)
-        if op is ir.BinaryOp.AND and (a == 0 or b == 0):
+        if integers is not None and isinstance(a, int) and isinstance(b, int):
+            return python(a, b, integers)
+        if op is BinaryOp.AND and (a == 0 or b == 0):
             return 0
-        if op is ir.BinaryOp.OR and ((isinstance(a, int) and a) or (isinstance(b, int) and b)):
+        if op is BinaryOp.OR and ((a and not isinstance(a, tuple)) or (b and not isinstance(b, tuple))):
             return 1
+        if isinstance(a, tuple) or isinstance(b, tuple) or a is None or b is None:
+            return between(a, b)
+        if op in _REAL:
+            return _REAL[op](a, b)
+        return python(a, b, INT64) if row.comparison or row.logical else None  # type: ignore[arg-type]
+
+    def between(a: Value, b: Value) -> Value:
+        """Two addresses compared, or their distance."""
         if not isinstance(a, tuple) or not isinstance(b, tuple) or a[0] is not b[0]:
             return None
-        return exact(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
+        return python(a[1], b[1], INT64) if a[1] is not None and b[1] is not None else None
 
     return result
 
@@ -124,18 +154,14 @@ def _intrinsic(operands: tuple[Evaluate, ...], e: ir.Intrinsic) -> Evaluate:
     type = e.operands[0].type if e.operands else None
     if e.name in EXCHANGES:
         return _exchange(operands, e)
-    if not isinstance(type, Int):
-        return lambda t: None
     function = ops.INTRINSICS.get(e.name)
-    if function is None:
+    if function is None or not isinstance(type, Int):
         return lambda t: None
 
     def result(t: Any) -> Value:
         values = tuple(operand(t) for operand in operands)
         known = [v for v in values if isinstance(v, int)]
-        if len(known) != len(values):
-            return None
-        return function(known, type)
+        return function(known, type) if len(known) == len(values) else None
 
     return result
 

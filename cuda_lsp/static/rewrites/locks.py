@@ -23,44 +23,52 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
-from cuda_lsp.ir.atomics import AtomicOp
-from cuda_lsp.ir.program import (
-    Array,
-    Assign,
-    Atomic,
-    Barrier,
-    BarrierScope,
-    Binary,
-    BinaryOp,
-    Block,
-    Cast,
-    Const,
-    Copy,
-    Expr,
-    Fence,
-    If,
-    Incomplete,
-    Kernel,
-    Leave,
-    Load,
-    Lock,
-    Loop,
-    Offset,
-    Select,
-    Stmt,
-    Store,
-    Unary,
-    UnaryOp,
-    Var,
-)  # fmt: skip
-from cuda_lsp.ir.walk import assigned, destinations, mapped, used, variables, walk
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.atomics import AtomicOp, AtomicRow
+from cuda_lsp.ir.program import Array, BinaryOp, Expr, Stmt, Var
+from cuda_lsp.ir.walk import assigned, destinations, labels, stripped, used, variables, walk
 from cuda_lsp.model import Scope
 from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.rewrites.patterns import Bind, Either, Node, Pattern, Where, commuting, match, matches
+from cuda_lsp.static.rewrites.values import substituted, truth_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
-_WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
+_WARP = (ir.BarrierScope.WARP, ir.BarrierScope.TILE, ir.BarrierScope.COALESCED)
 _RELEASES = ("release", "acq_rel", "seq_cst")
 _TAKES = (AtomicOp.CAS, AtomicOp.EXCH, AtomicOp.ADD)
+
+_HARMLESS = Either(
+    Node(ir.Incomplete, harmless=True),
+    Node(ir.Barrier, scope=Where(lambda scope: scope in _WARP), implied=True),
+)
+_IDLE = Either(
+    Node(ir.Assign, value=Where(lambda e: not isinstance(e, ir.Select))), Node(ir.If, ir.Fence), _HARMLESS
+)
+"""What touches no memory and goes nowhere."""
+
+_DRAWS = Node(ir.Atomic, op=AtomicOp.ADD, constant=Node(ir.Const, value=1))
+_READS_TURN = Either(
+    Node(ir.Load, volatile=True),
+    Node(ir.Atomic, row=Node(AtomicRow, writes=False)),
+    Node(ir.Atomic, op=AtomicOp.ADD, constant=Node(ir.Const, value=0)),
+)
+_ALWAYS = Node(ir.Const, value=Where(bool))
+
+
+def _takes(free: Expr) -> Pattern:
+    """An atomic that has got a lock when it returns ``free``, and leaves it taken."""
+    taken = Where(lambda e: isinstance(e, ir.Const) and e != free)
+    return Either(
+        Node(ir.Atomic, op=AtomicOp.CAS, operands=(free, taken)),
+        Node(ir.Atomic, op=AtomicOp.EXCH, operands=(taken,)),
+    )
+
+
+def _gives_back(free: Expr) -> Pattern:
+    """What leaves ``free`` in memory again."""
+    sets = Node(AtomicRow, blind=True), Node(AtomicRow, swaps=True)
+    last = Where(lambda operands: operands[-1] == free)
+    return Either(Node(ir.Store, value=free), Node(ir.Atomic, row=Either(*sets), operands=last))
 
 
 @frozen(eq=False)
@@ -70,17 +78,17 @@ class _Taking:
     ``turn``: of a ticket lock, the atomic that drew the number; ``free`` is that number then.
     """
 
-    atomic: Atomic | Load
+    atomic: ir.Atomic | ir.Load
     place: Expr
     array: Array
     free: Expr
-    turn: Atomic | None = None
+    turn: ir.Atomic | None = None
 
 
-def with_critical_sections(kernel: Kernel) -> Kernel:
+def with_critical_sections(kernel: ir.Kernel) -> ir.Kernel:
     """The kernel with the locks that are understood as regions; the very kernel when there are none."""
     facts = facts_of(kernel)  # which the executions of a kernel without locks use again
-    if not facts.loops or not any(isinstance(s, Atomic) and s.op in _TAKES for s in facts.statements):
+    if not facts.loops or not any(isinstance(s, ir.Atomic) and s.op in _TAKES for s in facts.statements):
         return kernel
     given_up: set[Array] = set()
     while True:
@@ -107,8 +115,8 @@ class _Rewriter:
     once: Mapping[Var, Expr] = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        used = [s.label for s in self.facts.statements if isinstance(s, (Block, Loop))]
-        used += [s.continue_label for s in self.facts.statements if isinstance(s, Loop)]
+        used = [s.label for s in self.facts.statements if isinstance(s, (ir.Block, ir.Loop))]
+        used += [s.continue_label for s in self.facts.statements if isinstance(s, ir.Loop)]
         self.labels = itertools.count(max(used, default=0) + 1)
         self.once = assigned_once(self.facts.statements)
 
@@ -120,7 +128,7 @@ class _Rewriter:
         while index < len(body):
             s = body[index]
             index += 1
-            if isinstance(s, Loop):
+            if isinstance(s, ir.Loop):
                 taking = self._spins(s, body[: index - 1])
                 end = self._given_back(body, index, taking) if taking is not None else None
                 if taking is not None and end is not None:
@@ -135,13 +143,13 @@ class _Rewriter:
         return tuple(result)
 
     def _inside(self, s: Stmt) -> Stmt:
-        if isinstance(s, If):
+        if isinstance(s, ir.If):
             return evolve(s, then=self.statements(s.then), otherwise=self.statements(s.otherwise))
-        if isinstance(s, Loop):
+        if isinstance(s, ir.Loop):
             return evolve(s, body=self.statements(s.body))
-        return evolve(s, body=self.statements(s.body)) if isinstance(s, Block) else s
+        return evolve(s, body=self.statements(s.body)) if isinstance(s, ir.Block) else s
 
-    def _region(self, loop: Loop, taking: _Taking, before: Sequence[Stmt], held: Sequence[Stmt]) -> Stmt:
+    def _region(self, loop: ir.Loop, taking: _Taking, before: Sequence[Stmt], held: Sequence[Stmt]) -> Stmt:
         """``held`` ends with the statement that gives the lock back."""
         self.free[taking.array] = None if taking.turn is not None else taking.free
         if taking.turn is not None:
@@ -150,68 +158,74 @@ class _Rewriter:
         self.known |= {id(taking.atomic), id(held[-1])}
         got: list[Stmt] = [evolve(taking.atomic, var=None)]
         if taking.atomic.var is not None:
-            got.append(Assign(taking.atomic.var, taking.free))
-        lock = Lock(taking.place, _scope(held))
+            got.append(ir.Assign(taking.atomic.var, taking.free))
+        lock = ir.Lock(taking.place, _scope(held))
         body = (*before, *got, *self.statements(held))
-        return Block(next(self.labels), body, loop.site, lock)
+        return ir.Block(next(self.labels), body, loop.site, lock)
 
     # ------------------------------------------------------------------------------ recognition
 
-    def _spins(self, loop: Loop, before: Sequence[Stmt]) -> _Taking | None:
+    def _spins(self, loop: ir.Loop, before: Sequence[Stmt]) -> _Taking | None:
         """A loop that does nothing until it has the lock."""
         inside = list(walk((*loop.test, *loop.body, *loop.step)))
-        takes = [s for s in inside if isinstance(s, (Atomic, Load))]
+        takes = [s for s in inside if isinstance(s, (ir.Atomic, ir.Load))]
         if len(takes) != 1 or not all(_idle(s, loop) for s in inside if s is not takes[0]):
             return None
         if not self._only_used_in(inside, loop, *inside):
             return None
-        ways_out = [s for s in inside if isinstance(s, Leave) and s.label == loop.label]
-        if _always(loop.condition):
-            ends = [s.condition for s in inside if isinstance(s, If) and s.then[-1:] == tuple(ways_out)]
+        ways_out = [s for s in inside if isinstance(s, ir.Leave) and s.label == loop.label]
+        if matches(_ALWAYS, loop.condition):
+            ends = [s.condition for s in inside if isinstance(s, ir.If) and s.then[-1:] == tuple(ways_out)]
             return self._taken(takes[0], ends[0], True, inside) if len(ends) == len(ways_out) == 1 else None
         tried = not loop.tests_first or takes[0] in loop.test or _entered(loop, before)
         return self._taken(takes[0], loop.condition, False, inside) if tried and not ways_out else None
 
     def _only_used_in(self, assigning: Iterable[Stmt], *users: Stmt) -> bool:
         """Variables that the statements ``assigning`` set are read by ``users`` alone."""
-        own = {var for s in assigning if isinstance(s, Assign) for var in (s.var,)}
+        own = {var for s in assigning if isinstance(s, ir.Assign) for var in (s.var,)}
         allowed = {id(s) for s in users}
         others = (s for s in self.facts.statements if id(s) not in allowed)
         return not any(var in own for s in others for e in used(s) for var in variables(e))
 
-    def _tries(self, loop: Loop) -> Stmt | None:
+    def _tries(self, loop: ir.Loop) -> Stmt | None:
         """A loop whose one round that gets the lock also works and gives it back."""
-        if loop.test or loop.step:
+        body = loop.body
+        ifs = (n for n, s in enumerate(body) if isinstance(s, ir.If) and _any(Node(ir.Atomic), body[:n]))
+        index = next(ifs, None)
+        if loop.test or loop.step or index is None:
             return None
-        for index, s in enumerate(loop.body):
-            if not isinstance(s, If) or not any(isinstance(x, Atomic) for x in loop.body[:index]):
-                continue
-            before, after = loop.body[:index], loop.body[index + 1 :]
-            takes = [x for x in before if isinstance(x, (Atomic, Load))]
-            failing = (*walk(s.otherwise), *walk(after))
-            quiet = all(_idle(x, loop) for x in (*before, *failing) if x not in takes)
-            if len(takes) != 1 or not quiet or any(isinstance(x, Leave) for x in failing):
-                return None
-            own = self._only_used_in(failing, *failing) and self._only_used_in(before, *walk((loop,)))
-            if not own or not _anew(before):
-                return None
-            taking = self._taken(takes[0], s.condition, True, before)
-            end = self._given_back(s.then, 0, taking) if taking is not None else None
-            if taking is None or end is None or not _ends(loop, taking, (*before, *s.then[end:])):
-                return None
-            rest = [x for x in s.then[end:] if not isinstance(x, Leave)]
-            if not all(isinstance(x, (Assign, Fence)) for x in (*before, *rest) if x not in takes):
-                return None
-            at = before.index(takes[0])
-            region = self._region(loop, taking, before[:at], s.then[:end])
-            got = (region, *before[at + 1 :], *rest)
-            if not loop.tests_first or _always(loop.condition):
-                return Block(next(self.labels), got, loop.site)
-            return If(loop.condition, got, (), loop.site)
-        return None
+        decides, before, after = body[index], body[:index], body[index + 1 :]
+        assert isinstance(decides, ir.If)
+        takes = [x for x in before if isinstance(x, (ir.Atomic, ir.Load))]
+        if len(takes) != 1 or not self._fails_quietly(loop, takes[0], before, (*decides.otherwise, *after)):
+            return None
+        taking = self._taken(takes[0], decides.condition, True, before)
+        end = self._given_back(decides.then, 0, taking) if taking is not None else None
+        if taking is None or end is None or not _ends(loop, taking, (*before, *decides.then[end:])):
+            return None
+        at = before.index(takes[0])
+        rest = (*before[at + 1 :], *(x for x in decides.then[end:] if not isinstance(x, ir.Leave)))
+        if not all(isinstance(x, (ir.Assign, ir.Fence)) for x in (*before[:at], *rest)):
+            return None
+        got = (self._region(loop, taking, before[:at], decides.then[:end]), *rest)
+        if not loop.tests_first or matches(_ALWAYS, loop.condition):
+            return ir.Block(next(self.labels), got, loop.site)
+        return ir.If(loop.condition, got, (), loop.site)
+
+    def _fails_quietly(
+        self, loop: ir.Loop, takes: Stmt, before: Sequence[Stmt], otherwise: Sequence[Stmt]
+    ) -> bool:
+        """A round that does not get the lock changes nothing that another one, or anybody else, looks at."""
+        failing = tuple(walk(otherwise))
+        if not all(_idle(x, loop) for x in (*before, *failing) if x != takes) or _any(
+            Node(ir.Leave), failing
+        ):
+            return False
+        alone = self._only_used_in(failing, *failing) and self._only_used_in(before, *walk((loop,)))
+        return alone and _anew(before)
 
     def _taken(
-        self, atomic: Atomic | Load, condition: Expr, outcome: bool, before: Sequence[Stmt]
+        self, atomic: ir.Atomic | ir.Load, condition: Expr, outcome: bool, before: Sequence[Stmt]
     ) -> _Taking | None:
         """The lock that is held when the condition has that outcome."""
         if atomic.var is None:
@@ -220,29 +234,21 @@ class _Rewriter:
         if len(arrays) != 1 or arrays & self.given_up:
             return None
         array, place = next(iter(arrays)), self._resolved(atomic.pointer)
-        values = {s.var: s.value for s in before if isinstance(s, Assign)}
+        values = {s.var: s.value for s in before if isinstance(s, ir.Assign)}
         free = _compared(substituted(condition, values), atomic.var, outcome)
         if free is None:
             return None
-        if isinstance(atomic, Load) or not atomic.row.writes or atomic.adds(0):
-            turn = self._turn(free, place, atomic)
+        if matches(_READS_TURN, atomic):
+            turn = self._turn(free, place)
             return _Taking(atomic, place, array, free, turn) if turn is not None else None
-        if atomic.op is AtomicOp.CAS and (len(atomic.operands) != 2 or atomic.operands[0] != free):
-            return None
-        if not atomic.row.swaps or not isinstance(free, Const):
-            return None
-        taken = atomic.operands[-1]
-        same = self.free.get(array, free) == free
-        known = isinstance(taken, Const) and taken != free
-        return _Taking(atomic, place, array, free) if same and known else None
+        same = isinstance(free, ir.Const) and self.free.get(array, free) == free
+        return _Taking(atomic, place, array, free) if same and matches(_takes(free), atomic) else None
 
-    def _turn(self, number: Expr, place: Expr, waits: Atomic | Load) -> Atomic | None:
+    def _turn(self, number: Expr, place: Expr) -> ir.Atomic | None:
         """The atomic that drew the number waited for, from a counter beside the one that is served."""
         number = self._resolved(number)
-        drawn = [s for s in self.facts.statements if isinstance(s, Atomic) and s.var == number]
-        if len(drawn) != 1 or not drawn[0].adds(1):
-            return None
-        if isinstance(waits, Load) and not waits.volatile:
+        drawn = [s for s in self.facts.statements if isinstance(s, ir.Atomic) and s.var == number]
+        if len(drawn) != 1 or not matches(_DRAWS, drawn[0]):
             return None
         arrays = self.facts.roots(drawn[0].pointer)
         mine, theirs = _bytes(self._resolved(drawn[0].pointer)), _bytes(place)
@@ -262,9 +268,9 @@ class _Rewriter:
                 told = _scope(held) is not None or _without_fence(held)
                 return index + 1 if still and told else None
             for x in walk((s,)):
-                if isinstance(x, (Barrier, Incomplete)) and not _harmless(x):
+                if isinstance(x, (ir.Barrier, ir.Incomplete)) and not matches(_HARMLESS, x):
                     return None
-                if isinstance(x, Leave) and not _within(x.label, s):
+                if isinstance(x, ir.Leave) and not any(x.label in labels(y) for y in walk((s,))):
                     return None
                 var = assigned(x)
                 if var is not None:
@@ -272,13 +278,9 @@ class _Rewriter:
         return None
 
     def _gives_back(self, s: Stmt, taking: _Taking) -> bool:
-        if not isinstance(s, (Atomic, Store)) or self._resolved(s.pointer) != taking.place:
+        if not isinstance(s, (ir.Atomic, ir.Store)) or self._resolved(s.pointer) != taking.place:
             return False
-        if taking.turn is not None:
-            return isinstance(s, Atomic) and s.adds(1)
-        if isinstance(s, Store):
-            return s.value == taking.free
-        return (s.row.swaps or s.row.blind) and s.operands[-1] == taking.free
+        return matches(_DRAWS if taking.turn is not None else _gives_back(taking.free), s)
 
     # ------------------------------------------------------------------------------- exclusion
 
@@ -291,7 +293,7 @@ class _Rewriter:
             if id(s) in self.known or not any(not roots or roots & guarded for roots in written):
                 continue
             # A plain store of FREE is initialisation: beside a holder's atomics it is a race by itself.
-            if not (isinstance(s, Store) and free is not None and s.value == free):
+            if not (isinstance(s, ir.Store) and free is not None and s.value == free):
                 return False
         return True
 
@@ -302,30 +304,19 @@ class _Rewriter:
         return substituted(e, self.once, depth=8)
 
 
-def substituted(e: Expr, values: Mapping[Var, Expr], depth: int = 4) -> Expr:
-    """The expression with variables replaced by their values, and the variables in those, ``depth`` deep."""
-    if isinstance(e, Var):
-        found = values.get(e)
-        return e if found is None or depth == 0 else substituted(found, values, depth - 1)
-    return mapped(e, lambda part: substituted(part, values, depth))
-
-
 def _compared(condition: Expr, var: Var, outcome: bool) -> Expr | None:
     """What ``var`` equals when the condition has that outcome."""
+    condition = stripped(condition)
+    while isinstance(condition, ir.Unary) and condition.op is ir.UnaryOp.NOT:
+        condition, outcome = stripped(condition.operand), not outcome
     if condition == var:
-        return None if outcome else Const(0, var.type)
-    if isinstance(condition, Cast):
-        return _compared(condition.operand, var, outcome)
-    if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
-        return _compared(condition.operand, var, not outcome)
-    if isinstance(condition, Binary) and condition.op is (BinaryOp.EQ if outcome else BinaryOp.NE):
-        for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
-            if one == var:
-                return other
-    return None
+        return None if outcome else ir.Const(0, var.type)
+    says = BinaryOp.EQ if outcome else BinaryOp.NE
+    found = match(commuting(says, var, Bind("free")), condition)
+    return found["free"] if found is not None else None
 
 
-def _entered(loop: Loop, before: Sequence[Stmt]) -> bool:
+def _entered(loop: ir.Loop, before: Sequence[Stmt]) -> bool:
     """The loop's condition holds at first, by what stands before it."""
     wanted = set(variables(loop.condition))
     values: dict[Var, Expr] = {}
@@ -334,90 +325,62 @@ def _entered(loop: Loop, before: Sequence[Stmt]) -> bool:
             var = assigned(x)
             if var is not None and var in wanted:
                 values.pop(var, None)
-                if x is s and isinstance(s, Assign) and isinstance(s.value, Const):
+                if x is s and isinstance(s, ir.Assign) and isinstance(s.value, ir.Const):
                     values[var] = s.value
-    return _value(substituted(loop.condition, values)) == 1
+    return truth_of(substituted(loop.condition, values)) == 1
 
 
 def _anew(before: Sequence[Stmt]) -> bool:
     """Each round computes these values from what no round changes."""
-    own = {s.var for s in before if isinstance(s, Assign)}
+    own = {s.var for s in before if isinstance(s, ir.Assign)}
     known: set[Var] = set()
     for s in before:
-        if isinstance(s, Assign):
+        if isinstance(s, ir.Assign):
             if any(var in own and var not in known for var in variables(s.value)):
                 return False
             known.add(s.var)
     return True
 
 
-def _always(condition: Expr) -> bool:
-    return isinstance(condition, Const) and bool(condition.value)
-
-
 def _bytes(pointer: Expr) -> Expr | None:
     """How far a pointer is from the start of its array."""
-    return pointer.bytes if isinstance(pointer, Offset) else None
+    return pointer.bytes if isinstance(pointer, ir.Offset) else None
 
 
-def _idle(s: Stmt, loop: Loop) -> bool:
+def _idle(s: Stmt, loop: ir.Loop) -> bool:
     """Touches no memory and goes nowhere but out of the loop or to its next round."""
-    if isinstance(s, Leave):
-        return s.label in (loop.label, loop.continue_label)
-    if isinstance(s, Assign):
-        return not isinstance(s.value, Select)
-    return isinstance(s, (If, Fence)) or (isinstance(s, (Barrier, Incomplete)) and _harmless(s))
+    return s.label in labels(loop) if isinstance(s, ir.Leave) else matches(_IDLE, s)
 
 
-def _harmless(s: Barrier | Incomplete) -> bool:
-    return s.harmless if isinstance(s, Incomplete) else s.scope in _WARP and s.implied
+def _any(pattern: Pattern, statements: Iterable[Stmt]) -> bool:
+    return any(matches(pattern, s) for s in statements)
 
 
-def _within(label: int, s: Stmt) -> bool:
-    """The statement has the loop or block that the label ends."""
-    inside = (x for x in walk((s,)) if isinstance(x, (Loop, Block)))
-    return any(label in (x.label, x.continue_label if isinstance(x, Loop) else x.label) for x in inside)
-
-
-def _ends(loop: Loop, taking: _Taking, rest: Iterable[Stmt]) -> bool:
+def _ends(loop: ir.Loop, taking: _Taking, rest: Iterable[Stmt]) -> bool:
     """Whether the loop is over after these statements of the round that got the lock."""
     values: dict[Var, Expr] = {}
     if taking.atomic.var is not None:
         values[taking.atomic.var] = taking.free
     for s in rest:
-        if isinstance(s, Leave):
+        if isinstance(s, ir.Leave):
             return s.label == loop.label
-        if isinstance(s, Assign):
-            value = _value(substituted(s.value, values))
+        if isinstance(s, ir.Assign):
+            value = truth_of(substituted(s.value, values))
             values.pop(s.var, None)
             if value is not None:
-                values[s.var] = Const(value, s.var.type)
-    return _value(substituted(loop.condition, values)) == 0
-
-
-def _value(condition: Expr) -> int | None:
-    if isinstance(condition, Const) and isinstance(condition.value, int):
-        return condition.value
-    if isinstance(condition, Cast):
-        return _value(condition.operand)
-    if isinstance(condition, Unary) and condition.op is UnaryOp.NOT:
-        inner = _value(condition.operand)
-        return None if inner is None else int(not inner)
-    if isinstance(condition, Binary) and condition.op in (BinaryOp.EQ, BinaryOp.NE):
-        a, b = _value(condition.left), _value(condition.right)
-        return None if a is None or b is None else int((a == b) is (condition.op is BinaryOp.EQ))
-    return None
+                values[s.var] = ir.Const(value, s.var.type)
+    return truth_of(substituted(loop.condition, values)) == 0
 
 
 def _scope(held: Sequence[Stmt]) -> Scope | None:
     """How far the fence before the lock is given back reaches; None: there is none."""
     release = held[-1]
-    if isinstance(release, Atomic) and release.order in _RELEASES:
+    if isinstance(release, ir.Atomic) and release.order in _RELEASES:
         return release.scope
     for s in reversed(held[:-1]):
-        if isinstance(s, Fence):
+        if isinstance(s, ir.Fence):
             return s.scope
-        if any(isinstance(x, (Load, Store, Atomic, Copy)) for x in walk((s,))):
+        if any(isinstance(x, (ir.Load, ir.Store, ir.Atomic, ir.Copy)) for x in walk((s,))):
             break
     return None
 
@@ -425,8 +388,5 @@ def _scope(held: Sequence[Stmt]) -> Scope | None:
 def _without_fence(held: Sequence[Stmt]) -> bool:
     """Nothing at all makes what was stored visible before the lock is given back."""
     inside = list(walk(tuple(held)))
-    volatile = any(isinstance(s, (Load, Store)) and s.volatile for s in inside)
-    return not volatile and not any(isinstance(s, (Fence, Barrier)) for s in inside)
-
-
-__all__ = ["substituted", "with_critical_sections"]
+    volatile = any(isinstance(s, (ir.Load, ir.Store)) and s.volatile for s in inside)
+    return not volatile and not any(isinstance(s, (ir.Fence, ir.Barrier)) for s in inside)

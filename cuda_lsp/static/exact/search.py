@@ -18,21 +18,13 @@ from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
 from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
+from cuda_lsp.static.exact.code import Code, Touch, linear_code
+from cuda_lsp.static.exact.machine import Choice, Excluded, Runner, runners_of
+from cuda_lsp.static.exact.memory import Memory
+from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
+from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
+from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.launches.arguments import free_scalars
-from cuda_lsp.static.schedules.code import Code, Touch, linear_code
-from cuda_lsp.static.schedules.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
-from cuda_lsp.static.schedules.real_memory import Memory
-from cuda_lsp.static.schedules.run import (
-    Choice,
-    Excluded,
-    Pending,
-    Runner,
-    Schedule,
-    Standing,
-    Unfinished,
-    runners_of,
-    threads_of,
-)
 
 Sites = tuple[SourceRange, SourceRange]
 Places = tuple[SourceRange, ...]
@@ -96,7 +88,7 @@ class _Log:
     ended_early: bool = False
 
 
-_Threads = tuple[list[Standing], bool]
+_Threads = tuple[list[Thread], bool]
 """Those that are run, and whether these are all blocks."""
 
 
@@ -236,7 +228,9 @@ class Search:
     ) -> Schedule:
         ranges = frozenset(places)
         watched = frozenset(
-            i for i in self.code.instructions if isinstance(i, Touch) and i.site.range in ranges
+            i
+            for i in self.code.instructions
+            if isinstance(i, Touch) and not i.part and i.site.range in ranges
         )
         arrays = [a for place in ranges for x in self.flow.at(place) for a in x.arrays]
         spaces = frozenset(a.space for a in arrays)
@@ -246,9 +240,7 @@ class Search:
         runners = runners_of(self.code, threads, arguments)
         until = min(self.deadline, work.now() + _RUN)
         memory = Memory(Contents(self.flow, filling, arguments).at)
-        return Schedule(
-            self.code, runners, memory, watched, lambda p: False, choice, until, self.gpu.warp_size, whole
-        )
+        return Schedule(self.code, memory, choice, runners, watched, until=until, whole=whole)
 
     def _places(self, spaces: frozenset[Space]) -> _Threads:
         """The threads that are run when memory of these kinds is watched, and whether there are no others."""
@@ -268,8 +260,9 @@ class Search:
             kept = {*_WARPS, last}
             lanes = size if self.code.barriers or Space.SHARED in spaces else _LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
-        pairs = [(b, t) for b in blocks for t in threads]
-        return threads_of(self.launch, grid, pairs, self.gpu.warp_size), gx * gy * gz == len(blocks)
+        size = self.gpu.warp_size
+        standing = [Thread(t, b, self.launch.block, grid, size) for b in blocks for t in threads]
+        return standing, gx * gy * gz == len(blocks)
 
     def _log(
         self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None,
