@@ -49,6 +49,9 @@ def main(descriptor: str, slate: str, folder: str) -> None:
 
 
 def _limit() -> None:
+    # A crash that libclang survives leaves its memory, and nobody knows what else, behind.
+    os.environ["LIBCLANG_DISABLE_CRASH_RECOVERY"] = "1"
+    os.environ["LIBCLANG_NOTHREADS"] = "1"  # the time of the analysis thread is watched
     sys.setswitchinterval(0.001)  # texts are taken while others are analysed
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server's affair
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

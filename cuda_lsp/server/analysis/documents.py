@@ -27,6 +27,7 @@ from cuda_lsp.static.analyze import Analyzer
 
 log = logging.getLogger(__name__)
 
+_STACK = 64 << 20  # bytes, for expressions that nest deeply
 _PAUSE = 0.7  # seconds without a change after which rubbish is collected
 _TRIAL = 30.0  # seconds that somebody waits for the analysis of a text that is none of the document's
 _MOST_CHANGES = 300  # … or after so many changes without a pause
@@ -91,8 +92,9 @@ class Documents:
         self._closing: list[tuple[str, Path]] = []
         self._outdated: set[Path] = set()  # documents whose headers are to be read again
         self._condition = threading.Condition()
-        self._thread = threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True)
-        self._thread.start()
+        usual = threading.stack_size(_STACK)
+        threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True).start()
+        threading.stack_size(usual)
 
     def change(self, number: int, uri: str, path: Path, text: str) -> None:
         """The document has this text now."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-MEMORY_LIMIT = 3 << 30
+MEMORY_LIMIT = 2 << 30
 """Bytes of data; a normal process has 150 to 400 MB."""
 
 OUT_OF_MEMORY = 77

@@ -30,7 +30,7 @@ _STOPPED = 1.0  # … that somebody has stopped
 _START = 120.0  # … that still starts
 _BLINK = 1.0  # … between two looks, after which nothing is known of what was in between
 _ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
-_NEARLY = 0.8  # of the memory limit: what ends the process then is the lack of it
+_MUCH = 0.4  # of the memory limit: what ends a process then is the lack of it
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -104,15 +104,12 @@ class AnalysisProcess:
         if self._killed:
             return self._killed
         text = self._slate.text
-        if status == OUT_OF_MEMORY or (status == -signal.SIGABRT and self._watch.large):
+        if -status in _FROM_OUTSIDE:
+            return Death(text, f"was ended ({signal.Signals(-status).name})", blamed=False)
+        if status == OUT_OF_MEMORY or self._watch.large:
             return Death(text, _MEMORY, blamed=True)
-        if status >= 0:
-            return Death(text, f"ended with status {status}", blamed=True)
-        name = signal.Signals(-status).name
-        # Whoever is short of memory, and whoever wants us to end, sends these.
-        return Death(text, f"was ended ({name})", blamed=False) if -status in _FROM_OUTSIDE else Death(
-            text, f"crashed, most likely in clang ({name})", blamed=True
-        )  # fmt: skip
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return Death(text, f"crashed, most likely in clang ({how})", blamed=True)
 
     @property
     def busy(self) -> bool:
@@ -141,6 +138,7 @@ class AnalysisProcess:
             ended()
 
 
+# Sent by who is short of memory, or wants us to end.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
 _MEMORY = f"takes more than {MEMORY_LIMIT >> 30} GB"
 _TOO_LONG = f"takes more than {DEADLINE:.0f} s"
@@ -163,7 +161,7 @@ class _Watch:
         now, text, turn, last = time.monotonic(), slate.text, slate.turn, slate.last
         thread = _Times.of(f"/proc/{process}/task/{slate.thread}/stat")
         whole = _Times.of(f"/proc/{process}/stat")
-        self.large = _data(process) > _NEARLY * MEMORY_LIMIT
+        self.large = _data(process) > _MUCH * MEMORY_LIMIT
         watched, self.looked = now - self.looked < _BLINK, now
         if turn != self.turn:
             self.turn, self.began = turn, (thread.used, now)
