@@ -9,6 +9,7 @@ import queue
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +33,7 @@ _BLINK = 1.0  # … between two looks, after which nothing is known of what was 
 _ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
 _MUCH = 0.4  # of the memory limit: what ends a process then is the lack of it
 _TICKS = os.sysconf("SC_CLK_TCK")
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -73,6 +75,8 @@ class AnalysisProcess:
         self._sent = 0
         self._watch = _Watch()
         self._killed: Death | None = None
+        self._reaping = threading.Lock()
+        self._large = False  # what it had of memory at most
 
     def start(self, heard: Callable[[Any], None], ended: Callable[[], None]) -> None:
         """Have threads write what is sent and read what comes; then, once, ``ended`` is called."""
@@ -96,17 +100,17 @@ class AnalysisProcess:
         """Kill it, and wait until it is gone."""
         self.kill()
         self._out.put(None)
-        self._popen.wait()
+        self._reaped()
 
     def death(self) -> Death:
         """How it ended; once it did."""
-        status = self._popen.wait()
+        status = self._reaped()
         if self._killed:
             return self._killed
         text = self._slate.text
         if -status in _FROM_OUTSIDE:
             return Death(text, f"was ended ({signal.Signals(-status).name})", blamed=False)
-        if status == OUT_OF_MEMORY or self._watch.large:
+        if status == OUT_OF_MEMORY or self._large:
             return Death(text, _MEMORY, blamed=True)
         how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         return Death(text, f"crashed, most likely in clang ({how})", blamed=True)
@@ -133,9 +137,18 @@ class AnalysisProcess:
                 heard(pickle.loads(self._connection.recv_bytes()))
         except (EOFError, OSError, pickle.UnpicklingError):  # killed in the middle of a message
             self.kill()
-            self._popen.wait()
+            self._reaped()
             self._out.put(None)
             ended()
+
+    def _reaped(self) -> int:
+        """Wait for its end. The exit status, negative for a signal."""
+        with self._reaping:
+            if self._popen.returncode is None:
+                _, status, used = os.wait4(self._popen.pid, 0)
+                self._large = used.ru_maxrss * _RSS_UNIT > _MUCH * MEMORY_LIMIT
+                self._popen.returncode = os.waitstatus_to_exitcode(status)
+            return self._popen.returncode
 
 
 # Sent by who is short of memory, or wants us to end.
@@ -154,14 +167,12 @@ class _Watch:
     moved: tuple[float, float] = (0.0, 0.0)  # processor time of the process, time of day
     last: int = -1
     looked: float = 0.0
-    large: bool = False
 
     def look(self, process: int, slate: Slate, sent: int) -> Death | None:
         """Why it should be killed, or None."""
         now, text, turn, last = time.monotonic(), slate.text, slate.turn, slate.last
         thread = _Times.of(f"/proc/{process}/task/{slate.thread}/stat")
         whole = _Times.of(f"/proc/{process}/stat")
-        self.large = _data(process) > _MUCH * MEMORY_LIMIT
         watched, self.looked = now - self.looked < _BLINK, now
         if turn != self.turn:
             self.turn, self.began = turn, (thread.used, now)
@@ -171,7 +182,7 @@ class _Watch:
         taken = thread.used - self.began[0] if thread.known else (now - self.began[1]) * DEADLINE / _ANYHOW
         if text and taken > DEADLINE:
             return Death(text, _TOO_LONG, blamed=True)
-        if _data(process, resident=True) > MEMORY_LIMIT:
+        if _resident(process) > MEMORY_LIMIT:
             return Death(text, _MEMORY, blamed=True)
         still = now - self.moved[1]
         if whole.state in "Tt" and still > _STOPPED:
@@ -198,10 +209,9 @@ class _Times:
         return _Times((int(fields[11]) + int(fields[12])) / _TICKS, fields[0], known=True)
 
 
-def _data(process: int, *, resident: bool = False) -> int:
-    """Bytes of data, or those resident; 0: nobody tells."""
+def _resident(process: int) -> int:
+    """Bytes of memory in use; 0: nobody tells."""
     try:
-        fields = Path(f"/proc/{process}/statm").read_text().split()
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     except OSError:
         return 0
-    return int(fields[1 if resident else 5]) * _PAGE
