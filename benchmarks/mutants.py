@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "unit")]
 
 from corpora import include_dirs, sources  # noqa: E402
 from corpora_report import shape  # noqa: E402
+from kernel_text import kernel_text  # noqa: E402
 from mutation import KINDS, Mutant, mutants  # noqa: E402
 
 Row = dict[str, Any]
@@ -38,7 +39,6 @@ RACES = ("shared-race", "global-race", "warp-race")
 def study(path: Path, root: Path, seed: int, share: dict[str, int], seconds: float, rows: Path) -> None:
     """The mutants of one file; a row for each kernel that a change touches, and one when the file is done."""
     from cuda_lsp.config import Settings
-    from cuda_lsp.ir.pretty import kernel_text
     from cuda_lsp.model import Code, Severity
     from cuda_lsp.static.analyze import Analyzer
 

@@ -8,7 +8,7 @@ assumption is about launch-time values.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import Axis, Binary, BinaryOp, Builtin, Cast, Const, Expr, Unary, UnaryOp, Var
 from cuda_lsp.ir.types import BOOL, INT32, INT64, UINT32, Int, Type
@@ -30,6 +30,21 @@ _AXES = {axis.value: axis for axis in Axis}
 
 class BadAssumption(ValueError):
     """The expression is not understood; the message says why."""
+
+
+def parse_assumptions(
+    assumptions: Iterable[tuple[int, str]], parameters: Iterable[Var]
+) -> tuple[tuple[Expr, ...], dict[int, str]]:
+    """The conditions that (line, text) pairs state; for those not understood, by line, what to tell."""
+    named = {var.name: var for var in parameters}
+    conditions: list[Expr] = []
+    misread: dict[int, str] = {}
+    for line, text in assumptions:
+        try:
+            conditions.append(parse_assumption(text, named))
+        except BadAssumption as error:
+            misread[line] = f"`assume {text}` is not used: {error}"
+    return tuple(conditions), misread
 
 
 def parse_assumption(text: str, parameters: Mapping[str, Var]) -> Expr:

@@ -70,6 +70,11 @@ class FrontendOptions:
         """The value of ``__CUDA_ARCH__``; libclang 18 knows architectures up to sm_90."""
         return (architecture_number(self.arch) or 80) * 10
 
+    def forced_headers(self) -> str:
+        """Lines that include what the flags include before the text."""
+        pairs = zip(self.arguments, self.arguments[1:], strict=False)
+        return "".join(f'#include "{header}"\n' for flag, header in pairs if flag == "-include")
+
     def language_flags(self) -> tuple[str, ...]:
         """The flags that a precompiled shim depends on."""
         return (

@@ -11,6 +11,7 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
-from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption
+from cuda_lsp.frontend.assumptions import parse_assumptions
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
@@ -65,11 +66,11 @@ from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
-from cuda_lsp.frontend.surroundings.included import contents_digest, included_texts
+from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
-from cuda_lsp.ir.program import Directives, Expr, Kernel
+from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
 
 _MAX_BYTES = 8 << 20
@@ -92,6 +93,7 @@ class Translation:
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
+        self._included: tuple[object, Inclusions] | None = None  # for what of the text and its surroundings
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
         self.guessed = Guessed()
@@ -118,15 +120,9 @@ class Translation:
             here=sum(error.range.path == self.path for error in errors),
             dependent=sum(kernel.dependent for kernel in kernels),
             kernels=frozenset(kernel.base_name for kernel in kernels),
+            templates=bool(self._sources.templates),
+            unfound=self._problems.unfound,
         )
-
-    def unfound(self) -> tuple[str, ...]:
-        """Names of headers that were not found and that the project may have."""
-        return self._problems.unfound
-
-    def has_templates(self) -> bool:
-        """Whether the text has kernel templates."""
-        return bool(self._sources.templates)
 
     def _include_path(self) -> tuple[str, ...]:
         return (*self.options.include_dirs, *self.guessed.folders)
@@ -159,7 +155,7 @@ class Translation:
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
-        self._headers = (b"", b"")
+        self._headers, self._included = (b"", b""), None
         nearby_headers.forget()
         self._read(self._source.text)
 
@@ -187,6 +183,7 @@ class Translation:
         self._directives: FileDirectives | None = None
         self._surroundings: Surroundings | None = None
         self._environment: Environment | None = None
+        self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
 
     def _read(self, text: str) -> None:
@@ -258,6 +255,7 @@ class Translation:
         behind = self._guesses.text + self.guessed.behind()
         buffers = [(str(self.path), data.decode("utf-8", "replace") + behind)]
         buffers += self.guessed.buffers(self.path)
+        buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
         self._ast = None
         try:
             if self._unit is None:
@@ -356,6 +354,7 @@ class Translation:
             return (self._failure, *self._option_errors, *self.directives.errors)
         errors = [*self._option_errors]
         errors += missing_headers(self._problems.missing, self._source)
+        errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
         errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
         errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
@@ -386,13 +385,15 @@ class Translation:
             grid=grid,
             required={**kernel.required, **block_of_template(source)},
             arguments={**arguments, **(directive.arguments if directive else {})},
-            extents=common_extents(source, (*self.launch_sites, *outside)),
+            extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(error.range for error in compile_errors),
             directives=self._kernel_directives(kernel, directive),
             digest=source.digest,
             mangled=source.mangled,
-            instantiated_by=self._instantiated_by(source),
+            instantiated_by=self._guesses.text_for(
+                [t for t in self._sources.templates if t.offsets == source.offsets], self._source
+            ),
         )
 
     def _compile_errors(self, source: KernelSource) -> tuple[CompileError, ...]:
@@ -402,11 +403,6 @@ class Translation:
             self._header_functions = HeaderFunctions(self._ast, root, self._problems.headers)
         return errors_within(source, self._sources, self._problems.main, self._header_functions, self._source)
 
-    def _instantiated_by(self, source: KernelSource) -> str:
-        """The text behind the file that makes a compiler instantiate ``source``; "" when the file does."""
-        templates = [t for t in self._sources.templates if t.offsets == source.offsets]
-        return self._guesses.text_for(templates, self._source)
-
     def _directive(self, source: KernelSource) -> KernelDirective | None:
         first = source.name_range.start.line
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
@@ -415,20 +411,15 @@ class Translation:
     def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
         if directive is None:
             return kernel.directives
-        parameters = {var.name: var for var in kernel.params}
-        conditions: list[Expr] = []
-        for line, text in directive.assumptions:
-            try:
-                conditions.append(parse_assumption(text, parameters))
-            except BadAssumption as error:
-                message = f"`assume {text}` is not used: {error}"
-                start = self._source.line_starts[line - 1]
-                stretch = self._source.range(start, start + len(self._source.line(line)))
-                self._bad_assumptions[line] = ToolError(message, stretch)
+        conditions, misread = parse_assumptions(directive.assumptions, kernel.params)
+        for line, problem in misread.items():
+            start = self._source.line_starts[line - 1]
+            stretch = self._source.range(start, start + len(self._source.line(line)))
+            self._bad_assumptions[line] = ToolError(problem, stretch)
         launch = directive_launch(directive)
         return Directives(
             launch,
-            tuple(conditions),
+            conditions,
             arguments=directive.arguments,
             warp_synchronous=directive.warp_synchronous,
         )
@@ -442,9 +433,21 @@ class Translation:
             self._headers = (includes, self._header_digest())
         return self._headers[1]
 
+    def _inclusions(self) -> Inclusions:
+        """What the text, and what is put around it, includes; of the disk as it was when that changed."""
+        if self._mentioned is None:
+            self._mentioned = mentioned(self._source.text)
+        key = (self._mentioned, self.guessed)
+        if self._included is None or self._included[0] != key:
+            forced = self.options.forced_headers()
+            roots = [(self.path, self._source.text), (self.path, forced)]
+            roots += ((prelude.path, prelude.text + prelude.tail) for prelude in self.guessed.preludes)
+            self._included = (key, inclusions(roots, self._include_path()))
+        return self._included[1]
+
     def _header_digest(self) -> bytes:
         told: set[Path] = set()
         if self._unit is not None and (self.guessed.preludes or _INCLUDE.search(self._source.data)):
-            told = {Path(inclusion.include.name).resolve() for inclusion in self._unit.get_includes()}
-            told |= included_texts(self.path, self._source.text, self._include_path()).keys()
+            told = {Path(os.path.realpath(found.include.name)) for found in self._unit.get_includes()}
+            told |= self._inclusions().texts.keys()
         return contents_digest(told, repr((self._flags, self.guessed)).encode())

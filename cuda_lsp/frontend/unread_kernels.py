@@ -16,9 +16,9 @@ from cuda_lsp.model import ToolError
 _GLOBAL = re.compile(r"\b__global__\b")
 _ATTRIBUTES = frozenset({"__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__"})
 _BODY = re.compile(r"[{;]")
-_NAME = re.compile(r"([A-Za-z_]\w*)\s?\(")
+_NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\(")
 _END = re.compile(r"[;{}]")
-_DECLARATION = re.compile(r"\s?(?:void|static|inline|\w+\s?\()")
+_DECLARATION = re.compile(r"\s?(?:void|static|inline|\b\w+\s?\()")
 _LONGEST = 1000  # characters from ``__global__`` to a kernel's name
 
 

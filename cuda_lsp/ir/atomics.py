@@ -40,10 +40,11 @@ Update = Callable[[int, Sequence[int]], int]
 class AtomicRow:
     """One operation.
 
-    ``cuda``: its name behind ``atomic``. ``fetch``: C++ and nvcc know it as ``fetch_…``. ``neutral``: the
-    operand with which it changes nothing. ``moves``: which way its operand (``inc``: 1) moves a counter.
-    ``swaps``: gives what it found for another value, so that it may take a lock. ``selects``: what it leaves
-    is what it found or an operand. ``reads``, ``writes``: memory, in general.
+    ``cuda``: its name behind ``atomic``. ``fetch``: C++ and nvcc know it as ``fetch_…``. ``members``: other
+    names in C++'s atomic classes. ``neutral``: the operand with which it changes nothing. ``moves``: which
+    way its operand (``inc``: 1) moves a counter. ``swaps``: gives what it found for another value, so that
+    it may take a lock. ``selects``: what it leaves is what it found or an operand. ``reads``, ``writes``:
+    in general.
     """
 
     op: AtomicOp
@@ -51,6 +52,7 @@ class AtomicRow:
     operands: int = 1
     cuda: str = ""
     fetch: bool = False
+    members: tuple[str, ...] = ()
     neutral: int | None = None
     moves: int = 0
     swaps: bool = False
@@ -64,23 +66,26 @@ class AtomicRow:
         return not self.reads or self.op is AtomicOp.EXCH
 
 
-_Op = AtomicOp
+_Op, _Row = AtomicOp, AtomicRow
 # fmt: off
 ATOMICS: Mapping[AtomicOp, AtomicRow] = {row.op: row for row in (
-    AtomicRow(_Op.ADD,   lambda old, x: old + x[0],     cuda="Add",  fetch=True, neutral=0, moves=1),
-    AtomicRow(_Op.SUB,   lambda old, x: old - x[0],     cuda="Sub",  fetch=True, neutral=0, moves=-1),
-    AtomicRow(_Op.INC,   lambda old, x: 0 if old >= x[0] else old + 1,               cuda="Inc", moves=1),
-    AtomicRow(_Op.DEC,   lambda old, x: x[0] if old == 0 or old > x[0] else old - 1, cuda="Dec"),
-    AtomicRow(_Op.MIN,   lambda old, x: min(old, x[0]), cuda="Min",  fetch=True, selects=True),
-    AtomicRow(_Op.MAX,   lambda old, x: max(old, x[0]), cuda="Max",  fetch=True, selects=True),
-    AtomicRow(_Op.AND,   lambda old, x: old & x[0],     cuda="And",  fetch=True, neutral=-1),
-    AtomicRow(_Op.OR,    lambda old, x: old | x[0],     cuda="Or",   fetch=True, neutral=0),
-    AtomicRow(_Op.XOR,   lambda old, x: old ^ x[0],     cuda="Xor",  fetch=True, neutral=0),
-    AtomicRow(_Op.EXCH,  lambda old, x: x[0],           cuda="Exch", swaps=True, selects=True),
-    AtomicRow(_Op.CAS,   lambda old, x: x[1] if old == x[0] else old, operands=2,
-              cuda="CAS",  swaps=True, selects=True),
-    AtomicRow(_Op.LOAD,  lambda old, x: old,            operands=0, writes=False),
-    AtomicRow(_Op.STORE, lambda old, x: x[0],           reads=False),
+    _Row(_Op.ADD, lambda old, x: old + x[0], cuda="Add", fetch=True, members=("operator+=", "operator++"),
+         neutral=0, moves=1),
+    _Row(_Op.SUB, lambda old, x: old - x[0], cuda="Sub", fetch=True, members=("operator-=", "operator--"),
+         neutral=0, moves=-1),
+    _Row(_Op.INC, lambda old, x: 0 if old >= x[0] else old + 1, cuda="Inc", moves=1),
+    _Row(_Op.DEC, lambda old, x: x[0] if old == 0 or old > x[0] else old - 1, cuda="Dec"),
+    _Row(_Op.MIN, lambda old, x: min(old, x[0]), cuda="Min", fetch=True, selects=True),
+    _Row(_Op.MAX, lambda old, x: max(old, x[0]), cuda="Max", fetch=True, selects=True),
+    _Row(_Op.AND, lambda old, x: old & x[0], cuda="And", fetch=True, members=("operator&=",), neutral=-1),
+    _Row(_Op.OR,  lambda old, x: old | x[0], cuda="Or",  fetch=True, members=("operator|=",), neutral=0),
+    _Row(_Op.XOR, lambda old, x: old ^ x[0], cuda="Xor", fetch=True, members=("operator^=",), neutral=0),
+    _Row(_Op.EXCH, lambda old, x: x[0], cuda="Exch", members=("exchange", "test_and_set"),
+         swaps=True, selects=True),
+    _Row(_Op.CAS, lambda old, x: x[1] if old == x[0] else old, operands=2, cuda="CAS",
+         members=("compare_exchange_strong", "compare_exchange_weak"), swaps=True, selects=True),
+    _Row(_Op.LOAD, lambda old, x: old, operands=0, members=("load", "test"), writes=False),
+    _Row(_Op.STORE, lambda old, x: x[0], members=("store", "clear", "operator="), reads=False),
 )}
 # fmt: on
 

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir.ops import Lanes, dtype_of
 from cuda_lsp.ir.types import Int
+from cuda_lsp.model import WARP_SIZE
 
 Flags = NDArray[np.bool_]
 Offers = Mapping[int, int]
 """What each participant offers, by lane (of a block-wide vote: by thread)."""
-
-WARP = 32
 
 
 class Reach(enum.Enum):
@@ -43,7 +42,7 @@ class Exchange:
     ``source``: of a shuffle, the lane that it reads, if that is in the segment: (own lane, third operand,
     first lane of the segment, last) → (lane, whether it is in). ``python``: (offers, own lane) → result.
     ``numpy``: (offers ``(groups, 1, lanes)``, who takes part with whom ``(groups, lanes or 1, lanes)``) →
-    ``(groups, lanes or 1)``.
+    ``(groups, lanes or 1)``. ``member``: what tiles of cooperative groups call it.
     """
 
     name: str
@@ -52,6 +51,7 @@ class Exchange:
     source: Callable[[Any, Any, Any, Any], tuple[Any, Any]] | None = None
     python: Callable[[Offers, int], int] = lambda offers, lane: 0
     numpy: Callable[[Lanes, Flags], Lanes] | None = None
+    member: str = ""
 
     @property
     def masked(self) -> bool:
@@ -87,16 +87,17 @@ _Numpy = Callable[[Lanes, Flags], Lanes]
 
 def _shuffles(mode: str, source: _Source) -> tuple[Exchange, ...]:
     ends = (("_sync", 1), ("", 0))
-    return tuple(Exchange(f"__shfl{mode}{end}", Reach.LANE, at, source) for end, at in ends)
+    member = f"shfl{mode}"
+    return tuple(Exchange(f"__shfl{mode}{end}", Reach.LANE, at, source, member=member) for end, at in ends)
 
 
-def _warp(name: str, python: _Python, numpy: _Numpy) -> Exchange:
+def _warp(name: str, python: _Python, numpy: _Numpy, member: str = "") -> Exchange:
     offered = int(name.endswith("_sync"))
-    return Exchange(name, Reach.WARP, offered, None, lambda o, lane: int(python(o)), numpy)
+    return Exchange(name, Reach.WARP, offered, None, lambda o, lane: int(python(o)), numpy, member)
 
 
 def _votes(name: str, python: _Python, numpy: _Numpy) -> tuple[Exchange, Exchange]:
-    return _warp(f"{name}_sync", python, numpy), _warp(name, python, numpy)
+    return _warp(f"__{name}_sync", python, numpy, name), _warp(f"__{name}", python, numpy)
 
 
 def _block(name: str, python: _Python, numpy: _Numpy) -> Exchange:
@@ -122,15 +123,15 @@ EXCHANGES: Mapping[str, Exchange] = {row.name: row for row in (
     *_shuffles("_down", lambda lane, by, first, last: (lane + by, lane + by <= last)),
     *_shuffles("_xor",  lambda lane, by, first, last: (lane ^ by, lane ^ by <= last)),
     Exchange("__activemask", Reach.LANE, None, numpy=lambda o, part: _words(part)),
-    *_votes("__ballot", lambda o: _word(x for x in o if o[x]), lambda o, part: _words((o != 0) & part)),
-    *_votes("__any", lambda o: any(o.values()), lambda o, part: ((o != 0) & part).any(-1)),
-    *_votes("__all", lambda o: all(o.values()), lambda o, part: ((o != 0) | ~part).all(-1)),
+    *_votes("ballot", lambda o: _word(x for x in o if o[x]), lambda o, part: _words((o != 0) & part)),
+    *_votes("any", lambda o: any(o.values()), lambda o, part: ((o != 0) & part).any(-1)),
+    *_votes("all", lambda o: all(o.values()), lambda o, part: ((o != 0) | ~part).all(-1)),
     _warp("__uni_sync", lambda o: len(set(map(bool, o.values()))) == 1,
           lambda o, part: _one_value(o != 0, part)),
     _warp("__match_all_sync", lambda o: _word(o) if len(set(o.values())) == 1 else 0,
           lambda o, part: _words(part & _one_value(o, part)[..., None])),
     Exchange("__match_any_sync", Reach.LANE, 1, None, lambda o, lane: _word(x for x in o if o[x] == o[lane]),
-             lambda o, part: _words((o == np.swapaxes(o, -1, -2)) & part)),
+             lambda o, part: _words((o == np.swapaxes(o, -1, -2)) & part), member="match_any"),
     _reduction("add", lambda a, b: a + b, np.add,         0),
     _reduction("min", min,                np.minimum,     _MOST),
     _reduction("max", max,                np.maximum,     _LEAST),
@@ -143,6 +144,8 @@ EXCHANGES: Mapping[str, Exchange] = {row.name: row for row in (
 )}
 # fmt: on
 """Every exchange by its CUDA name."""
+MEMBERS: Mapping[str, Exchange] = {row.member: row for row in EXCHANGES.values() if row.masked and row.member}
+"""Those that tiles of cooperative groups have, by their names there."""
 
 
 def _one_value(offers: Lanes, part: Flags) -> Flags:
@@ -163,7 +166,7 @@ def source_lane(row: Exchange, lane: Any, by: Any, width: int) -> Any:
     if row.source is None or width not in (1, 2, 4, 8, 16, 32):
         return None
     first = lane & -width
-    at, within = row.source(lane, by & (WARP - 1), first, first + width - 1)
+    at, within = row.source(lane, by & (WARP_SIZE - 1), first, first + width - 1)
     return lane + (at - lane) * within
 
 
@@ -198,7 +201,7 @@ def values_of(
         return offered if isinstance(offered, int) else _shuffled(row, offered, operands, executing, threads)
     if row.numpy is None:
         return None
-    size = threads if row.reach is Reach.BLOCK else WARP
+    size = threads if row.reach is Reach.BLOCK else WARP_SIZE
     offers, part = (_groups(np.broadcast_to(x, executing.shape), threads, size) for x in (offered, executing))
     part = part[:, None, :]
     if row.masked:
@@ -216,7 +219,7 @@ def values_of(
 
 def _shuffle_operands(row: Exchange, operands: Sequence[Any]) -> tuple[Any, Any]:
     rest = operands[(row.offered or 0) + 1 :]
-    return rest[0], rest[1] if len(rest) > 1 else WARP
+    return rest[0], rest[1] if len(rest) > 1 else WARP_SIZE
 
 
 def _shuffled(
@@ -224,7 +227,7 @@ def _shuffled(
 ) -> Lanes | None:
     by, width = _shuffle_operands(row, operands)
     thread = np.arange(len(executing)) % threads
-    lane = thread % WARP
+    lane = thread % WARP_SIZE
     source = (
         source_lane(row, lane, np.asarray(by).astype(np.int64), width) if isinstance(width, int) else None
     )

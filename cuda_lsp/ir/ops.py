@@ -21,23 +21,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Binary,
-    BinaryOp,
-    Builtin,
-    Cast,
-    Const,
-    Expr,
-    Intrinsic,
-    Offset,
-    Select,
-    Unary,
-    UnaryOp,
-    Unknown,
-    Var,
-)
+from cuda_lsp.ir.program import Binary, BinaryOp, Const, Expr, UnaryOp
 from cuda_lsp.ir.types import Int
+from cuda_lsp.ir.walk import subexpressions
 
 Lanes = NDArray[Any]
 """Integers of one native dtype, one per lane (last axis: threads)."""
@@ -65,11 +51,14 @@ def convert(value: Lanes, type: Int) -> Lanes:
 # ------------------------------------------------------------------------------------------ table
 
 
-def defined(op: BinaryOp, b: Any, type: Int) -> Any:
-    """Whether C++ says what comes out when ``b`` is on the right: a bool, for an array one each."""
-    if op in (BinaryOp.DIV, BinaryOp.REM):
-        return b != 0
-    return (b >= 0) & (b < type.bits) if op in (BinaryOp.SHL, BinaryOp.SHR) else True
+def may_be_undefined(e: Expr) -> bool:
+    """Some part of ``e`` is undefined for some values of its operands."""
+    return any(
+        isinstance(x, Binary)
+        and BINARY[x.op].defined is not None
+        and not (isinstance(x.right, Const) and isinstance(x.left.type, Int))
+        for x in subexpressions((e,))
+    )
 
 
 def _quotient(a: int, b: int) -> int:
@@ -92,13 +81,25 @@ def _np_count(b: Lanes | int, type: Int) -> Lanes:
     return np.asarray(b & (type.bits - 1)).astype(dtype_of(type))
 
 
+def _no_zero(b: Any, type: Int) -> Any:
+    return b != 0
+
+
+def _in_width(b: Any, type: Int) -> Any:
+    return (b >= 0) & (b < type.bits)
+
+
 BinaryPython = Callable[[int, int, Int], int]
 BinaryNumpy = Callable[[Any, Any, Int], Lanes]
 
 
 @frozen
 class BinaryOperation:
-    """One binary operation; ``precedence`` is C's (larger binds tighter), 0 for function notation."""
+    """One binary operation; ``precedence`` is C's (larger binds tighter), 0 for function notation.
+
+    ``defined``: whether C++ says what comes out with ``b`` on the right, a bool, for an array one each; None:
+    it always does.
+    """
 
     op: BinaryOp
     precedence: int
@@ -106,10 +107,12 @@ class BinaryOperation:
     numpy: BinaryNumpy
     comparison: bool = False
     logical: bool = False
+    defined: Callable[[Any, Int], Any] | None = None
 
     def exact(self, a: int, b: int, type: Int) -> int | None:
         """The result, in its range; None where C++ does not define it."""
-        return self.python(a, b, type) if defined(self.op, b, type) else None
+        known = self.defined is None or self.defined(b, type)
+        return self.python(a, b, type) if known else None
 
 
 @frozen
@@ -127,10 +130,12 @@ BINARY: Mapping[BinaryOp, BinaryOperation] = {row.op: row for row in (
     _Row(_Op.ADD,  9,  lambda a, b, t: t.wrap(a + b),            lambda a, b, t: np.add(a, b)),
     _Row(_Op.SUB,  9,  lambda a, b, t: t.wrap(a - b),            lambda a, b, t: np.subtract(a, b)),
     _Row(_Op.MUL,  10, lambda a, b, t: t.wrap(a * b),            lambda a, b, t: np.multiply(a, b)),
-    _Row(_Op.DIV,  10, lambda a, b, t: t.wrap(_quotient(a, b)),  _np_div),
-    _Row(_Op.REM,  10, lambda a, b, t: a - b * _quotient(a, b),  _np_rem),
-    _Row(_Op.SHL,  8,  lambda a, b, t: t.wrap(a << b), lambda a, b, t: np.left_shift(a, _np_count(b, t))),
-    _Row(_Op.SHR,  8,  lambda a, b, t: a >> b,         lambda a, b, t: np.right_shift(a, _np_count(b, t))),
+    _Row(_Op.DIV,  10, lambda a, b, t: t.wrap(_quotient(a, b)),  _np_div, defined=_no_zero),
+    _Row(_Op.REM,  10, lambda a, b, t: a - b * _quotient(a, b),  _np_rem, defined=_no_zero),
+    _Row(_Op.SHL,  8,  lambda a, b, t: t.wrap(a << b), lambda a, b, t: np.left_shift(a, _np_count(b, t)),
+         defined=_in_width),
+    _Row(_Op.SHR,  8,  lambda a, b, t: a >> b,         lambda a, b, t: np.right_shift(a, _np_count(b, t)),
+         defined=_in_width),
     _Row(_Op.BAND, 5,  lambda a, b, t: a & b,                    lambda a, b, t: np.bitwise_and(a, b)),
     _Row(_Op.BXOR, 4,  lambda a, b, t: a ^ b,                    lambda a, b, t: np.bitwise_xor(a, b)),
     _Row(_Op.BOR,  3,  lambda a, b, t: a | b,                    lambda a, b, t: np.bitwise_or(a, b)),
@@ -218,56 +223,3 @@ def intrinsic_lanes(name: str, operands: Sequence[Lanes], type: Int, result: Int
     rows = zip(*(a.ravel().tolist() for a in arrays), strict=True)
     flat = np.array([function(row, type) for row in rows], dtype_of(result))
     return np.reshape(flat, arrays[0].shape)
-
-
-# ---------------------------------------------------------------------------------------- C text
-
-_UNARY_PRECEDENCE = 11
-_SELECT_PRECEDENCE = 0
-_ATOM = 12
-
-
-def pretty(expression: Expr, names: Callable[[Var], str] | None = None) -> str:
-    """``expression`` as C text with as few parentheses as C needs; implicit casts are left out."""
-    return _pretty(expression, names or (lambda var: var.name or f"t{var.id}"))[0]
-
-
-def _pretty(e: Expr, names: Callable[[Var], str]) -> tuple[str, int]:
-    """The text and the precedence of its outermost operator."""
-    match e:
-        case Const():
-            return (f"({e.value})" if e.value < 0 else str(e.value)), _ATOM
-        case Var():
-            return names(e), _ATOM
-        case Builtin():
-            return e.axis.value, _ATOM
-        case Unary():
-            return f"{e.op.value}{_inside(e.operand, names, _UNARY_PRECEDENCE)}", _UNARY_PRECEDENCE
-        case Binary():
-            return _pretty_binary(e, names)
-        case Select():
-            arms = [_inside(part, names, 1) for part in (e.condition, e.then, e.otherwise)]
-            return f"{arms[0]} ? {arms[1]} : {arms[2]}", _SELECT_PRECEDENCE
-        case Cast():
-            return _pretty(e.operand, names)
-        case Intrinsic():
-            return f"{e.name}({', '.join(_pretty(o, names)[0] for o in e.operands)})", _ATOM
-        case Unknown():
-            return "?", _ATOM
-        case AddressOf():
-            return f"&{e.array.name}", _UNARY_PRECEDENCE
-        case Offset():
-            return f"{_inside(e.pointer, names, 9)} + {_inside(e.bytes, names, 10)} B", 9
-
-
-def _pretty_binary(e: Binary, names: Callable[[Var], str]) -> tuple[str, int]:
-    precedence = BINARY[e.op].precedence
-    if precedence == 0:
-        return f"{e.op.value}({_pretty(e.left, names)[0]}, {_pretty(e.right, names)[0]})", _ATOM
-    left, right = _inside(e.left, names, precedence), _inside(e.right, names, precedence + 1)
-    return f"{left} {e.op.value} {right}", precedence
-
-
-def _inside(e: Expr, names: Callable[[Var], str], needed: int) -> str:
-    text, precedence = _pretty(e, names)
-    return text if precedence >= needed else f"({text})"

@@ -56,6 +56,8 @@ class Axis(enum.Enum):
 
 
 class UnaryOp(enum.Enum):
+    """C semantics; NOT gives BOOL."""
+
     NEG = "-"
     NOT = "!"  # logical; result BOOL
     INV = "~"
@@ -116,12 +118,16 @@ class Var:
 
 @frozen
 class Builtin:
+    """What a built-in variable holds in the executing thread."""
+
     axis: Axis
     type: Type = UINT32
 
 
 @frozen
 class Unary:
+    """``type`` is that of the result."""
+
     op: UnaryOp
     operand: Expr
     type: Type
@@ -244,6 +250,8 @@ Expr = Const | Var | Builtin | Unary | Binary | Select | Cast | Intrinsic | Unkn
 
 @frozen
 class Assign:
+    """``var = value``; both of one type."""
+
     var: Var
     value: Expr
     site: Site | None = None
@@ -281,6 +289,7 @@ class Store:
 class Atomic:
     """An atomic operation on ``type.size`` bytes. ``var`` receives the old value.
 
+    ``releases``: it publishes what came before it (C++'s release order, or a stronger one).
     ``rewrites``: of a load that stores as well what no other statement looks at (a barrier object's state).
     """
 
@@ -291,11 +300,12 @@ class Atomic:
     type: Type
     scope: Scope
     site: Site
-    order: str = "relaxed"
+    releases: bool = False
     rewrites: bool = False
 
     @property
     def mode(self) -> Mode:
+        """What the access is to races."""
         return Mode.ATOMIC if self.row.writes or self.rewrites else Mode.ATOMIC_READ
 
     @property
@@ -368,6 +378,8 @@ class BarrierScope(enum.Enum):
 
 
 class BarrierPhase(enum.Enum):
+    """Which half of a barrier a statement is."""
+
     SYNC = "sync"  # arrive and wait
     ARRIVE = "arrive"
     WAIT = "wait"
@@ -402,6 +414,8 @@ class Barrier:
 
 @frozen
 class Fence:
+    """``__threadfence`` and its kin: what came before is seen first, by ``scope``."""
+
     scope: Scope
     site: Site
 
@@ -423,6 +437,8 @@ class AwaitCopies:
 
 @frozen
 class If:
+    """``if (condition) then else otherwise``; ``condition`` of type BOOL."""
+
     condition: Expr
     then: tuple[Stmt, ...]
     otherwise: tuple[Stmt, ...]
@@ -515,6 +531,8 @@ Stmt = (
 
 @frozen
 class LaunchBounds:
+    """``__launch_bounds__``: threads of a block, blocks of a multiprocessor."""
+
     max_threads: int
     min_blocks: int | None = None
 

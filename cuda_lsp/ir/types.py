@@ -19,14 +19,17 @@ class Int:
 
     @property
     def size(self) -> int:
+        """Bytes."""
         return self.bits // 8
 
     @property
     def minimum(self) -> int:
+        """The least number."""
         return -(1 << (self.bits - 1)) if self.signed else 0
 
     @property
     def maximum(self) -> int:
+        """The greatest number."""
         if self.boolean:
             return 1
         return (1 << (self.bits - self.signed)) - 1
@@ -84,6 +87,5 @@ BOOL = Int(8, signed=False, boolean=True)
 INT32 = Int(32)
 UINT32 = Int(32, signed=False)
 INT64 = Int(64)
-UINT64 = Int(64, signed=False)
 FLOAT32 = Float(32)
 FLOAT64 = Float(64)

@@ -9,6 +9,7 @@ Sites move with their kernel: a cached report is shifted by the lines its kernel
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 import queue
@@ -332,6 +333,8 @@ class Analyzer:
         try:
             kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
             first = enumerate_kernel(kernel, self.settings, until=until)
+        except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
+            return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
             message = f"{source.name} was not analysed: internal error {type(error).__name__}: {error}"
             return ToolError(f"{message}; please report this kernel", source.name_range)

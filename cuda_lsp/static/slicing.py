@@ -11,34 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field, frozen
 
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Array,
-    Assign,
-    Atomic,
-    AwaitCopies,
-    Barrier,
-    BarrierPhase,
-    BarrierScope,
-    Binary,
-    Block,
-    Cast,
-    CommitCopies,
-    Expr,
-    Fence,
-    If,
-    Intrinsic,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Offset,
-    Select,
-    Stmt,
-    Store,
-    Unknown,
-    Var,
-)
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, BarrierScope, Expr, Kernel, Stmt, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import (
     assigned,
@@ -54,12 +28,12 @@ from cuda_lsp.ir.walk import (
 )
 from cuda_lsp.model import Space
 
-_ACCESSES = (Load, Store, Atomic)
+_ACCESSES = (ir.Load, ir.Store, ir.Atomic)
 
 
 def pure(e: Expr) -> bool:
     """The same variables always give the same value (no fresh unknowns, no lane exchange)."""
-    if isinstance(e, (Unknown, Intrinsic)):
+    if isinstance(e, (ir.Unknown, ir.Intrinsic)):
         return False
     return all(pure(part) for part in operands(e))
 
@@ -74,7 +48,7 @@ class LoopShape:
     """
 
     carried: tuple[Var, ...]
-    updates: tuple[Assign, ...] | None
+    updates: tuple[ir.Assign, ...] | None
     affine: bool
     straight: bool
     has_barrier: bool
@@ -117,31 +91,31 @@ class Slice:
     @property
     def arrives(self) -> bool:
         """Some threads arrive at a named barrier without waiting."""
-        barriers = (s for s in self.statements if isinstance(s, Barrier))
-        return any(s.scope is BarrierScope.NAMED and s.phase is not BarrierPhase.SYNC for s in barriers)
+        barriers = (s for s in self.statements if isinstance(s, ir.Barrier))
+        return any(s.scope is BarrierScope.NAMED and s.phase is not ir.BarrierPhase.SYNC for s in barriers)
 
     @property
     def splits(self) -> bool:
         """Barriers of some threads, or barrier objects, may order threads of a block."""
-        barriers = (s for s in self.statements if isinstance(s, Barrier))
+        barriers = (s for s in self.statements if isinstance(s, ir.Barrier))
         apart = (BarrierScope.NAMED, BarrierScope.OBJECT)
-        return any(s.scope in apart or s.phase is not BarrierPhase.SYNC for s in barriers)
+        return any(s.scope in apart or s.phase is not ir.BarrierPhase.SYNC for s in barriers)
 
     @property
     def outermost(self) -> int | None:
         """The label that leaves the kernel."""
         body = self.kernel.body
-        return body[0].label if len(body) == 1 and isinstance(body[0], Block) else None
+        return body[0].label if len(body) == 1 and isinstance(body[0], ir.Block) else None
 
     def roots(self, pointer: Expr) -> set[Array]:
         """The arrays that ``pointer`` may point into; empty: not resolved."""
-        if isinstance(pointer, AddressOf):
+        if isinstance(pointer, ir.AddressOf):
             return {pointer.array}
         if isinstance(pointer, Var):
             return self.targets.get(pointer.id, set())
-        if isinstance(pointer, (Offset, Cast)):
-            return self.roots(pointer.pointer if isinstance(pointer, Offset) else pointer.operand)
-        if isinstance(pointer, Select):
+        if isinstance(pointer, (ir.Offset, ir.Cast)):
+            return self.roots(pointer.pointer if isinstance(pointer, ir.Offset) else pointer.operand)
+        if isinstance(pointer, ir.Select):
             return self.roots(pointer.then) | self.roots(pointer.otherwise)
         return set()
 
@@ -160,8 +134,8 @@ def assigned_once(statements: Iterable[Stmt]) -> Mapping[Var, Expr]:
     for s in statements:
         var = assigned(s)
         if var is not None:
-            plain = isinstance(s, Assign) and var not in values and pure(s.value)
-            values[var] = s.value if plain and isinstance(s, Assign) else None
+            plain = isinstance(s, ir.Assign) and var not in values and pure(s.value)
+            values[var] = s.value if plain and isinstance(s, ir.Assign) else None
     return {var: value for var, value in values.items() if value is not None}
 
 
@@ -175,7 +149,7 @@ def slice_kernel(kernel: Kernel) -> Slice:
     _structure(result, kernel.body)
     _defining(result)
     for s in result.statements:
-        if isinstance(s, Loop):
+        if isinstance(s, ir.Loop):
             result.loops[id(s)] = _shape(result, s)
     return result
 
@@ -184,7 +158,7 @@ def _points_to(result: Slice) -> None:
     for array in result.kernel.arrays:
         if array.param is not None:
             result.targets.setdefault(array.param.id, set()).add(array)
-    flows = [s for s in result.statements if isinstance(s, Assign) and isinstance(s.var.type, Pointer)]
+    flows = [s for s in result.statements if isinstance(s, ir.Assign) and isinstance(s.var.type, Pointer)]
     changed = True
     while changed:
         changed = False
@@ -205,7 +179,7 @@ def _written(result: Slice) -> None:
     result.written |= {a for a in result.kernel.arrays if a.may_alias in groups}
 
 
-def _closure(result: Slice, without: Loop | None) -> set[int]:
+def _closure(result: Slice, without: ir.Loop | None) -> set[int]:
     """Variables that reach an address, a condition or a barrier (not the condition of ``without``).
 
     ``without`` None also counts addresses of memory that nobody writes: they matter for coalescing,
@@ -233,7 +207,7 @@ def _closure(result: Slice, without: Loop | None) -> set[int]:
         for s, roots in backwards:
             var = assigned(s)
             wanted = var is not None and var.id in relevant
-            if isinstance(s, Assign):
+            if isinstance(s, ir.Assign):
                 if wanted:
                     need(s.value)
             elif isinstance(s, _ACCESSES):
@@ -254,10 +228,10 @@ def _model(
 ) -> bool:
     """Mark arrays whose contents reach something relevant; their stored values become relevant too."""
     before = len(modelled)
-    if isinstance(s, Load) and wanted:
+    if isinstance(s, ir.Load) and wanted:
         modelled |= {a.id for a in roots if a.space in (Space.SHARED, Space.LOCAL)}
-    if isinstance(s, (Store, Atomic)) and any(a.id in modelled for a in roots):
-        for e in (s.value,) if isinstance(s, Store) else s.operands:
+    if isinstance(s, (ir.Store, ir.Atomic)) and any(a.id in modelled for a in roots):
+        for e in (s.value,) if isinstance(s, ir.Store) else s.operands:
             need(e)
     return len(modelled) != before
 
@@ -273,14 +247,14 @@ def _structure(result: Slice, statements: tuple[Stmt, ...]) -> tuple[bool, set[i
     """Fill barrier and leave facts; returns (contains a block-level barrier, labels left to)."""
     barrier, left = False, set[int]()
     for s in statements:
-        if isinstance(s, Barrier):
+        if isinstance(s, ir.Barrier):
             if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
                 result.warp_barriers = True
             else:
                 barrier = True
-        elif isinstance(s, Leave):
+        elif isinstance(s, ir.Leave):
             left.add(s.label)
-        elif isinstance(s, (If, Loop, Block)):
+        elif isinstance(s, (ir.If, ir.Loop, ir.Block)):
             parts = [_structure(result, inner) for inner in children(s)]
             has = any(b for b, _ in parts)
             out = set[int]().union(*(ls for _, ls in parts))
@@ -303,7 +277,7 @@ def _defining(result: Slice) -> None:
 
     def visit(statements: tuple[Stmt, ...], path: tuple[int, ...]) -> None:
         for s in statements:
-            if isinstance(s, Loop):
+            if isinstance(s, ir.Loop):
                 visit_loop(s, (*path, id(s)))
                 continue
             read(s, path)
@@ -313,7 +287,7 @@ def _defining(result: Slice) -> None:
             for inner in children(s):
                 visit(inner, (*path, id(inner)))
 
-    def visit_loop(s: Loop, path: tuple[int, ...]) -> None:
+    def visit_loop(s: ir.Loop, path: tuple[int, ...]) -> None:
         # a loop's test, body and step share one list: what the body assigns the step may read
         visit(s.test, path)
         read(s, path)
@@ -343,7 +317,7 @@ def _defining(result: Slice) -> None:
             result.defining.add(id(definition[0]))
 
 
-def _shape(result: Slice, loop: Loop) -> LoopShape:
+def _shape(result: Slice, loop: ir.Loop) -> LoopShape:
     within = list(inside(loop))
     local = {v.id for s in within if (v := assigned(s)) is not None and id(s) in result.defining}
     changed: dict[int, Var] = {}
@@ -352,15 +326,15 @@ def _shape(result: Slice, loop: Loop) -> LoopShape:
         if var is not None and var.id in result.relevant and var.id not in local:
             changed[var.id] = var
     carried = tuple(changed.values())
-    top = [s for s in loop.body + loop.step if isinstance(s, Assign) and s.var.id in changed]
+    top = [s for s in loop.body + loop.step if isinstance(s, ir.Assign) and s.var.id in changed]
     single = len(top) == len(carried) == sum(1 for s in within if (v := assigned(s)) and v.id in changed)
-    continues = any(isinstance(s, Leave) and s.label == loop.continue_label for s in within)
-    in_body = any(isinstance(s, Assign) and s.var.id in changed for s in loop.body)
+    continues = any(isinstance(s, ir.Leave) and s.label == loop.continue_label for s in within)
+    in_body = any(isinstance(s, ir.Assign) and s.var.id in changed for s in loop.body)
     single = single and not (continues and in_body)
     affine = single and all(_affine(s, set(changed)) for s in top)
     known = {loop.continue_label}.union(*(labels(s) for s in within))
-    escapes = any(isinstance(s, Leave) and s.label not in known for s in within)
-    barrier = any(isinstance(s, (Barrier, Fence, CommitCopies, AwaitCopies)) for s in within)
+    escapes = any(isinstance(s, ir.Leave) and s.label not in known for s in within)
+    barrier = any(isinstance(s, (ir.Barrier, ir.Fence, ir.CommitCopies, ir.AwaitCopies)) for s in within)
     steady = frozenset(_closure(result, loop) & set(changed)) if barrier and changed else frozenset[int]()
     return LoopShape(
         carried=carried,
@@ -378,26 +352,26 @@ def _self_feeding(result: Slice, inside: list[Stmt]) -> bool:
     """Memory whose contents are modelled carries values from round to round."""
     stored, loaded = set[int](), set[int]()
     for s in inside:
-        if isinstance(s, (Store, Atomic)):
+        if isinstance(s, (ir.Store, ir.Atomic)):
             arrays = {a for a in result.roots(s.pointer) if a.id in result.modelled}
             if any(a.space is Space.LOCAL for a in arrays):
                 return True
             stored |= {a.id for a in arrays}
-        elif isinstance(s, Load):
+        elif isinstance(s, ir.Load):
             loaded |= {a.id for a in result.roots(s.pointer)}
     return bool(stored & loaded)
 
 
-def _affine(s: Assign, changed: set[int]) -> bool:
+def _affine(s: ir.Assign, changed: set[int]) -> bool:
     """``v = v ± invariant`` or ``p = p + invariant bytes``, through casts."""
     e: Expr = s.value
-    while isinstance(e, Cast) and isinstance(e.type, Int) and isinstance(s.var.type, Int):
+    while isinstance(e, ir.Cast) and isinstance(e.type, Int) and isinstance(s.var.type, Int):
         if e.type.bits < s.var.type.bits:
             return False
         e = e.operand
-    if isinstance(e, Offset):
+    if isinstance(e, ir.Offset):
         base, rest, right_only = e.pointer, e.bytes, True
-    elif isinstance(e, Binary) and e.op.value in "+-":
+    elif isinstance(e, ir.Binary) and e.op.value in "+-":
         base, rest, right_only = e.left, e.right, e.op.value == "-"
     else:
         return False

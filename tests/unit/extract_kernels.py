@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
+from kernel_text import kernel_text
+
 from cuda_lsp.frontend.translation import Translation
-from cuda_lsp.ir.pretty import kernel_text
-from cuda_lsp.ir.program import Block, If, Incomplete, Kernel, Loop, Stmt
+from cuda_lsp.ir.program import Incomplete, Kernel
+from cuda_lsp.ir.walk import walk
 
 
 def lowered(text: str, name: str | None = None) -> Kernel:
@@ -22,21 +23,9 @@ def printed(text: str) -> list[str]:
     return [line.strip() for line in kernel_text(lowered(text)).splitlines()]
 
 
-def statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement, depth first."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, If):
-            yield from statements(statement.then + statement.otherwise)
-        elif isinstance(statement, Loop):
-            yield from statements(statement.test + statement.body + statement.step)
-        elif isinstance(statement, Block):
-            yield from statements(statement.body)
-
-
 def constructs(kernel: Kernel) -> list[str]:
     """What the lowering did not cover."""
-    return [s.construct for s in statements(kernel.body) if isinstance(s, Incomplete)]
+    return [s.construct for s in walk(kernel.body) if isinstance(s, Incomplete)]
 
 
 def accesses(text: str, base: str) -> list[str]:

@@ -200,7 +200,7 @@ class Notation:
 
 def listing(statements: tuple[ir.Stmt, ...], indent: str = "") -> str:
     """The program as text, one statement a line with its line number, for failure messages."""
-    from cuda_lsp.ir.ops import pretty
+    from cuda_lsp.ir.pretty import pretty
 
     text = ""
     for s in statements:

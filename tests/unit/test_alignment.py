@@ -66,3 +66,17 @@ def test_members_of_packed_records_are_read_byte_by_byte() -> None:
 def test_threads_of_two_blocks_count_too() -> None:
     body = "if (t == 0) *(float2*)&out[3 * blockIdx.x] = make_float2(0, 0);"
     assert not misaligned(body)  # one block only
+
+
+def test_rounds_of_a_loop_are_looked_at_together() -> None:
+    (finding,) = misaligned(
+        "__shared__ float s[64][36]; for (int i = 0; i < 8; i++) *(float2*)&s[t][3 * i] = make_float2(0, 0);"
+    )
+    assert "12 bytes behind thread (0,0,0)" in finding.message
+
+
+def test_what_all_threads_and_what_all_rounds_share_goes_together() -> None:
+    assert not misaligned(
+        "__shared__ unsigned char bins[16384]; for (int b = 0; b < 64; b++) bins[64 * b + t] = 0;"
+        " for (int b = 0; b < 64; b++) *(int*)&bins[4 * b] = 0;"
+    )

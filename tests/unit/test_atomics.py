@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cuda_lsp.ir.atomics import ATOMICS, AtomicOp, updated
 from cuda_lsp.ir.types import INT32, UINT32
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.analyze import check_text
 
-WORD = st.integers(0, 2**32 - 1)
+BITS = st.integers(0, 2**32 - 1)
 
 
 def test_every_operation_has_a_row() -> None:
@@ -41,7 +45,7 @@ def test_what_was_found_matters_but_for_those_that_overwrite_it() -> None:
     assert updated(ATOMICS[AtomicOp.CAS], 1, [1, None], INT32) is None
 
 
-@given(st.sampled_from(sorted(AtomicOp, key=lambda op: op.value)), WORD, WORD, WORD)
+@given(st.sampled_from(sorted(AtomicOp, key=lambda op: op.value)), BITS, BITS, BITS)
 def test_a_row_says_what_its_update_does(op: AtomicOp, old: int, a: int, b: int) -> None:
     row = ATOMICS[op]
     left = updated(row, old, [a, b], UINT32)
@@ -53,3 +57,44 @@ def test_a_row_says_what_its_update_does(op: AtomicOp, old: int, a: int, b: int)
         assert left in (old, a, b)
     if row.blind:
         assert left == updated(row, 0, [a, b], UINT32)
+
+
+LOCK = """#include <cuda/atomic>
+#include <cuda/std/atomic>
+__global__ void k({lock}* lock, int* d) {{
+  if (threadIdx.x == 0) {{
+    while (lock->{take}) {{}}
+    d[0] += 1;
+    lock->{give};
+  }}
+}}
+void go({lock}* lock, int* d) {{ k<<<4, 64>>>(lock, d); }}"""
+WORD = "cuda::atomic<int, cuda::thread_scope_device>"
+FLAG = "cuda::std::atomic_flag"
+
+
+@pytest.mark.parametrize(
+    ("lock", "take", "give", "verdict"),
+    [
+        (WORD, "exchange(1) != 0", "store(0, cuda::std::memory_order_release)", Verdict.RACE_FREE),
+        (WORD, "exchange(1) != 0", "store(0)", Verdict.RACE_FREE),
+        (WORD, "exchange(1) != 0", "store(0, cuda::std::memory_order_relaxed)", Verdict.RACY),
+        (FLAG, "test_and_set(cuda::std::memory_order_acquire)", "clear(cuda::std::memory_order_release)",
+         Verdict.RACE_FREE),
+        (FLAG, "test_and_set()", "clear(cuda::std::memory_order_relaxed)", Verdict.RACY),
+    ],
+)  # fmt: skip
+def test_a_lock_that_is_given_back_with_release_order_orders(
+    lock: str, take: str, give: str, verdict: Verdict
+) -> None:
+    (kernel,) = check_text(Path("/k.cu"), LOCK.format(lock=lock, take=take, give=give)).kernels
+    assert kernel.verdict is verdict
+
+
+@pytest.mark.parametrize("update", ["x.fetch_add(1)", "++x", "x += 2", "x |= 4", "x = 3", "x.exchange(1)"])
+def test_updates_through_the_standard_atomics_do_not_race(update: str) -> None:
+    text = f"""#include <cuda/std/atomic>
+__global__ void k(int* d) {{ cuda::std::atomic_ref<int> x(d[0]); {update}; }}
+void go(int* d) {{ k<<<4, 64>>>(d); }}"""
+    (kernel,) = check_text(Path("/k.cu"), text).kernels
+    assert (kernel.verdict, kernel.findings) == (Verdict.RACE_FREE, ())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from kernel_notation import BDIM, BID, TID, E, Notation
@@ -10,6 +12,7 @@ from test_solve_classics import matmul
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import FLOAT32, INT32
 from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget
@@ -46,6 +49,17 @@ def test_lanes_leave_a_loop_each_after_its_own_rounds() -> None:
     loop = n.loop(E(i) < 40, [n.let(i, E(i) + BDIM)], n.write(s, i))
     (access,) = accesses(run(n.kernel(n.let(i, TID), loop)))
     assert access.must.sum(axis=0).tolist() == [2] * 8 + [1] * 24
+
+
+def test_a_loop_of_two_conditions_goes_on_after_its_first_stretch_of_rounds() -> None:
+    n = Notation()
+    s, k = n.shared("s", 2048), n.var("k")
+    body = [
+        n.let(k, 0),
+        n.loop((E(k) < 200).and_(E(k) * 2 + TID < 9999), [n.let(k, E(k) + 1)], n.write(s, k)),
+    ]
+    rounds = [len(access.must) for access in accesses(run(n.kernel(*body)))]
+    assert sum(rounds) == 200 and len(rounds) > 1
 
 
 def test_unsigned_arithmetic_wraps_as_the_machine_does() -> None:
@@ -182,3 +196,18 @@ def test_a_race_in_one_block_only_names_that_block() -> None:
     trace = grid_of(8, 32, n.kernel(n.write(s, TID), n.when(BID.eq(5), n.write(s, TID + 1))))
     (finding,) = race_findings(trace)
     assert finding.witness is not None and finding.witness.blocks == ((5, 0, 0), (5, 0, 0))
+
+
+@pytest.mark.parametrize("outer", ["for (int i = 0; i < 64; ++i) a[i] = 1;", ""])
+def test_a_division_behind_a_condition_counts_for_those_who_execute_the_loop(outer: str):
+    """Who executed the statement before says nothing of who executes this one."""
+    text = f"""__global__ void k(int* a, int* b) {{
+      {outer}
+      int t = threadIdx.x;
+      for (int i = 1; i < 1024 && (t == 0 ? i < 64 : 64 / t < i + 64); ++i)
+        for (int j = 1; t != 0 && j < 64 / t; ++j) b[(i * 64 + j) * 256 + t] = 1;
+    }}
+    void go(int* a, int* b) {{ k<<<1, 256>>>(a, b); }}"""
+    report = check_text(Path("k.cu"), text, solver=False)
+    assert not report.errors
+    assert len(report.kernels) == 1

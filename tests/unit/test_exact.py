@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
 from extract_kernels import lowered
@@ -15,7 +13,7 @@ from test_three_engines import EXAMPLES, cases, threads_of
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BinaryOp
 from cuda_lsp.ir.types import FLOAT32, INT32, INT64, Int, Type
-from cuda_lsp.model import LaunchConfig, Mode, Scope, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Space
 from cuda_lsp.static.exact.code import whole_code
 from cuda_lsp.static.exact.machine import runners_of
 from cuda_lsp.static.exact.memory import Memory
@@ -26,38 +24,43 @@ from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.slicing import slice_kernel
 
+Touched = tuple[Dim3, Dim3, int, ir.Array, int, Mode]
+"""Block, thread, line, array, byte."""
+
 ALONE = Thread((3, 0, 0), (0, 0, 0), (8, 1, 1), (1, 1, 1), 4)
 
 
 # ------------------------------------------------------------------- against the other interpreter
 
 
-def executed(kernel: ir.Kernel, launch: LaunchConfig, arguments: dict[str, int]) -> Counter | None:
-    """What threads access in the execution of all: thread, line, array, byte, mode. None: undecided."""
+def executed(kernel: ir.Kernel, launch: LaunchConfig, arguments: dict[str, int]) -> set[Touched] | None:
+    """What threads access in the execution of all, which leaves out rounds that say nothing new. None: not
+    decided."""
     blocks = tuple(dict.fromkeys(thread.bid for thread in threads_of(launch, GPU.warp_size)))
     trace = execute(kernel, launch, arguments, GPU, blocks=blocks)
     (path,) = trace.paths or (None,)
     if path is None or trace.undecided:
         return None
-    found: Counter = Counter()
+    found: set[Touched] = set()
     for access in path.accesses:
         if isinstance(access.offset, Data):
             return None
         offsets = np.broadcast_to(access.offset, access.must.shape)
         for index in map(tuple, np.argwhere(access.must).tolist()):
             who = trace.block(index[-1]), trace.thread(index[-1])
-            found[(*who, access.site.range.start.line, access.array, int(offsets[index]), access.mode)] += 1
+            found.add((*who, access.site.range.start.line, access.array, int(offsets[index]), access.mode))
     return found
 
 
-def replayed(kernel: ir.Kernel, launch: LaunchConfig, arguments: dict[str, int]) -> Counter:
+def replayed(kernel: ir.Kernel, launch: LaunchConfig, arguments: dict[str, int]) -> set[Touched]:
     """The same, of every thread alone; what nobody writes is not told by the other."""
-    found: Counter = Counter()
+    found: set[Touched] = set()
     told = [a for a in kernel.arrays if a.space is Space.SHARED or a in slice_kernel(kernel).written]
     for thread in threads_of(launch, GPU.warp_size):
         for a in replay(kernel, thread, arguments, frozenset(kernel.arrays)).accesses:
             if a.array in told:
-                found[thread.bid, thread.tid, a.site.range.start.line, a.array, a.start, a.mode] += 1
+                line = a.site.range.start.line
+                found.add((thread.bid, thread.tid, line, a.array, a.start, a.mode))
     return found
 
 

@@ -184,3 +184,31 @@ __global__ void k(int* out, int n) {
 void go(int* out, int n) { k<<<1, 32>>>(out, n); }"""
     (kernel,) = check_text(Path("/k.cu"), text).kernels
     assert kernel.verdict is not Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("expression", "first"),
+    [
+        ("tile.any(t == 35)", [0] * 32 + [1] * 32),
+        ("tile.all(t < 32)", [1] * 32 + [0] * 32),
+        ("tile.match_any(t / 16) >> 16 != 0", [0] * 16 + [1] * 16 + [0] * 16 + [1] * 16),
+        ("tile.shfl_up(t, 2)", [0, 1, 0, 1, 2]),
+        ("cg::tiled_partition<8>(block).shfl_xor(t, 3)", [3, 2, 1, 0, 7, 6, 5, 4, 11]),
+        ("__syncthreads_count(t % 8 == 1)", [8, 8]),
+        ("__syncthreads_and(t >= 0) + 2 * __syncthreads_or(t > 64)", [1, 1]),
+    ],
+)
+def test_an_execution_knows_what_threads_tell_one_another(expression: str, first: list[int]):
+    text = f"""#include <cooperative_groups.h>
+namespace cg = cooperative_groups;
+__global__ void k(int* out) {{
+  auto block = cg::this_thread_block();
+  auto tile = cg::tiled_partition<32>(block);
+  int t = threadIdx.x;
+  int v = {expression};
+  out[64 * v + t] = t;
+}}"""
+    trace = execute(lowered(text), LaunchConfig((64, 1, 1), (1, 1, 1)), {}, GPU)
+    (store,) = [a for a in trace.paths[0].accesses if a.array.name == "out"]
+    values = (np.broadcast_to(store.offset, 64) // 4 - np.arange(64)) // 64  # type: ignore[operator]
+    assert values.tolist()[: len(first)] == first

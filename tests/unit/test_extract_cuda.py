@@ -5,17 +5,18 @@
 from __future__ import annotations
 
 import pytest
-from extract_kernels import accesses, constructs, lowered, printed, statements
+from extract_kernels import accesses, constructs, lowered, printed
 
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Assume, Atomic, Barrier, BarrierPhase, BarrierScope, Copy, Fence, Load, Store
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Scope
 
 CG = "#include <cooperative_groups.h>\nnamespace cg = cooperative_groups;\n"
 
 
 def barriers(text: str) -> list[Barrier]:
-    return [s for s in statements(lowered(text).body) if isinstance(s, Barrier)]
+    return [s for s in walk(lowered(text).body) if isinstance(s, Barrier)]
 
 
 @pytest.mark.parametrize("name", ["__syncthreads()", "__syncthreads_count(n)", "__syncthreads_or(n)"])
@@ -67,7 +68,7 @@ def test_users_own_atomic_function_is_inlined_not_assumed():
         "__device__ double atomicAdd(double* p, double v) { double o = *p; *p = o + v; return o; }"
         " __global__ void k(double* a) { atomicAdd(a, 1.0); }"
     )
-    assert not any(isinstance(s, Atomic) for s in statements(lowered(text).body))
+    assert not any(isinstance(s, Atomic) for s in walk(lowered(text).body))
 
 
 def test_fences_have_scopes():
@@ -217,7 +218,7 @@ def test_atomic_ref_is_atomic():
         "#include <cuda/atomic>\n__global__ void k(int* a) {"
         " cuda::atomic_ref<int, cuda::thread_scope_block> r(a[0]); r.fetch_add(1); }"
     )
-    (atomic,) = [s for s in statements(lowered(text).body) if isinstance(s, Atomic)]
+    (atomic,) = [s for s in walk(lowered(text).body) if isinstance(s, Atomic)]
     assert atomic.scope is Scope.BLOCK and atomic.op is AtomicOp.ADD
 
 

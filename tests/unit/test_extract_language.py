@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
-from extract_kernels import accesses, constructs, lowered, printed, statements
+from pathlib import Path
+
+import pytest
+from extract_kernels import accesses, constructs, lowered, printed
 
 from cuda_lsp.ir.program import Block, Copy, If, Load, Loop, Store
 from cuda_lsp.ir.types import Opaque
+from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Space
+from cuda_lsp.static.analyze import check_text
 
 
 def test_two_dimensional_shared_array_is_indexed_in_bytes():
@@ -96,7 +101,7 @@ def test_do_while_runs_its_body_first():
 
 def test_do_while_zero_is_no_loop():
     kernel = lowered("__global__ void k(int* a) { do { a[0] = 1; } while (0); }")
-    assert not any(isinstance(s, Loop) for s in statements(kernel.body))
+    assert not any(isinstance(s, Loop) for s in walk(kernel.body))
     assert accesses("__global__ void k(int* a) { do { a[0] = 1; } while (0); }", "a") == [
         "store int32 &a <- 1"
     ]
@@ -107,7 +112,7 @@ def test_switch_falls_through_from_one_block_into_the_next():
         "__global__ void k(int* a, int n) { switch (n) { case 1: a[1] = 1; case 2: a[2] = 2; break; default: a[3] = 3; } }"
     )
     (outer,) = [s for s in kernel.body if isinstance(s, Block)]
-    stores = [str(s.pointer) for s in statements((outer,)) if isinstance(s, Store)]
+    stores = [str(s.pointer) for s in walk((outer,)) if isinstance(s, Store)]
     assert len(stores) == 3 and not constructs(kernel)
 
 
@@ -150,7 +155,7 @@ def test_device_function_is_inlined_and_the_site_knows_its_call():
     kernel = lowered(
         "__device__ void put(int* p, int i) { p[i] = i; } __global__ void k(int* a) { put(a, threadIdx.x); }"
     )
-    (store,) = [s for s in statements(kernel.body) if isinstance(s, Store)]
+    (store,) = [s for s in walk(kernel.body) if isinstance(s, Store)]
     assert len(store.site.calls) == 1 and store.site.text == "p[i]"
 
 
@@ -246,7 +251,7 @@ def test_methods_and_constructors_work_on_the_object():
     )
     kernel = lowered(text)
     assert not constructs(kernel)
-    (store,) = [s for s in statements(kernel.body) if isinstance(s, Store)]
+    (store,) = [s for s in walk(kernel.body) if isinstance(s, Store)]
     assert store.type.size == 4
 
 
@@ -285,7 +290,7 @@ def test_columns_count_code_points():
 
 def test_assigned_parameter_is_copied_first():
     kernel = lowered("__global__ void k(int* a, int n) { n = n / 2; a[n] = 0; }")
-    assigned = [s.var for s in statements(kernel.body) if hasattr(s, "var") and s.var is not None]
+    assigned = [s.var for s in walk(kernel.body) if hasattr(s, "var") and s.var is not None]
     assert assigned and not any(v in kernel.params for v in assigned)
 
 
@@ -411,3 +416,14 @@ def test_what_libclang_hides_is_read_all_the_same():
         False,
     ]
     assert not any("global int32 n" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "declaration",
+    ["int t = t;", "int t = t.x;", "int i = 0, j = j - i;", "S s = s;", "int& r = r;", "auto f = f(1);"],
+)
+def test_a_variable_made_of_itself_is_told(declaration: str):
+    text = f"struct S {{ int x; }}; __global__ void k(int* a) {{ {declaration} a[threadIdx.x] = 1; }}"
+    report = check_text(Path("k.cu"), text, solver=False)
+    assert not any("internal error" in error.message for error in report.errors)
+    assert [kernel.name for kernel in report.kernels] == ["k"]

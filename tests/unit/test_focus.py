@@ -6,11 +6,11 @@ import random
 from pathlib import Path
 
 import pytest
+from kernel_text import kernel_text
 
 from cuda_lsp.frontend.focus import edit_between
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.translation import Translation
-from cuda_lsp.ir.pretty import kernel_text
 from cuda_lsp.ir.program import Kernel
 
 FIXTURES = sorted((Path(__file__).parents[2] / "fixtures").glob("*.cu"))

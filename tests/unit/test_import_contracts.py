@@ -41,7 +41,7 @@ def broken(copy: Path) -> set[str]:
     done = subprocess.run(
         [linter, "--no-cache"], cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
-    return set(re.findall(r"^(.*) BROKEN$", done.stdout, re.M))
+    return set(re.findall(r"^(.*) BROKEN\b", done.stdout, re.M))
 
 
 def modules(contract: dict[str, Any], layer: str) -> list[str]:

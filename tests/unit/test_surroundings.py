@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
-from cuda_lsp.frontend.surroundings.included import included_texts
+from cuda_lsp.frontend.surroundings.included import inclusions
 from cuda_lsp.frontend.surroundings.nearby_headers import folders_of, project_root
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.model import FileReport, Verdict
@@ -141,7 +141,7 @@ def test_inclusions_behind_declarations_are_seen(tmp_path: Path) -> None:
         (tmp_path / name).write_text("")
     (tmp_path / "b.h").write_text('#include "c.h"\n')
     text = '#include <a.h>\nextern "C" {\n#include "b.h"\n}\n'
-    seen = included_texts(tmp_path / "k.cu", text, [str(tmp_path), str(tmp_path / "deep")])
+    seen = inclusions([(tmp_path / "k.cu", text)], [str(tmp_path), str(tmp_path / "deep")]).texts
     assert sorted(path.name for path in seen) == ["a.h", "b.h", "c.h"]
 
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kernel_text import kernel_text
 
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.frontend.tree import Declaration, Node
-from cuda_lsp.ir.pretty import kernel_text
 from cuda_lsp.model import Position
 
 Open = Callable[..., Translation]

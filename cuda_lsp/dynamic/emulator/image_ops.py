@@ -12,7 +12,6 @@ from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.operands import listed, split_operands
 
-BASES = ("tex", "tld4", "suld", "sust", "sured", "txq", "suq")
 _SIDES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
 _PLACE = re.compile(r"\[\s*(%[\w$.]+)\s*,\s*\{(.*)\}\s*\]")
 

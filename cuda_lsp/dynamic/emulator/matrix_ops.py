@@ -17,7 +17,6 @@ from cuda_lsp.dynamic.ptx.operands import listed
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _UNKNOWN = ("sp", "sp__ordered_metadata", "block_scale", "b8x16", "b6x16", "b4x16")
-BASES = ("wmma", "mma", "ldmatrix", "stmatrix", "movmatrix")
 
 
 def emit(e: Emitter, code: Instruction, number: int) -> None:

@@ -14,7 +14,7 @@ from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
 from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, Untranslatable, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
-from cuda_lsp.dynamic.ptx.opcodes import STRONG, fences_blocks, is_fence, results_of
+from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, bases, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
 
 Emit = Callable[[Emitter, Instruction, int], None]
@@ -154,11 +154,11 @@ def _trap(e: Emitter, code: Instruction, number: int) -> None:
 
 
 TABLE: Mapping[str, Emit] = {
+    **dict.fromkeys(bases(Role.HINT), _nothing),
+    **dict.fromkeys(bases(Role.PRODUCT, Role.MATRIX), matrix_ops.emit),
+    **dict.fromkeys([*bases(Role.IMAGE), "txq", "suq"], image_ops.emit),
+    **async_ops.TABLE,
     "ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cvta": _cvta,
-    "isspacep": _isspacep, "createpolicy": _policy, **async_ops.TABLE,
-    "membar": _fence, "fence": _fence, "nanosleep": _sleep,
-    "prefetch": _nothing, "prefetchu": _nothing, "discard": _nothing, "applypriority": _nothing,
-    "pmevent": _nothing, "brkpt": _nothing, "call": _call, "trap": _trap, "griddepcontrol": _nothing,
-    "setmaxnreg": _nothing, **dict.fromkeys(image_ops.BASES, image_ops.emit),
-    **dict.fromkeys(matrix_ops.BASES, matrix_ops.emit),
+    "isspacep": _isspacep, "createpolicy": _policy, "membar": _fence, "fence": _fence, "nanosleep": _sleep,
+    "discard": _nothing, "call": _call, "trap": _trap,
 }  # fmt: skip

@@ -153,6 +153,11 @@ def row_named(opcode: str) -> Opcode:
     return Opcode(words[0], Role.UNKNOWN, executed=False)
 
 
+def bases(*roles: Role) -> list[str]:
+    """First words of the executed opcodes that have one of these roles."""
+    return [row.base for row in ROWS if row.executed and row.role in roles]
+
+
 # ----------------------------------------------------------------- what a row and the other words say
 
 _SILENT = (

@@ -48,6 +48,10 @@ template <thread_scope S> void init(barrier<S>*, int);
 template <class T, thread_scope S = thread_scope_system> struct atomic_ref { explicit atomic_ref(T&); CUDA_LSP_OPERATIONS(const) };
 template <class T, thread_scope S = thread_scope_system> struct atomic { T __value; atomic() = default; atomic(T); CUDA_LSP_OPERATIONS() };
 #undef CUDA_LSP_OPERATIONS
+namespace std {
+template <class T> using atomic = ::cuda::atomic<T>; template <class T> using atomic_ref = ::cuda::atomic_ref<T>;
+struct atomic_flag { int __value; bool test_and_set(int = 5); bool test(int = 5) const; void clear(int = 5); };
+}
 void atomic_thread_fence(int, thread_scope = thread_scope_system);
 template <thread_scope S> struct pipeline { void producer_acquire(); void producer_commit(); void consumer_wait(); void consumer_release(); bool quit(); };
 template <thread_scope S, int N> struct pipeline_shared_state { unsigned long long __stages[2 * N]; unsigned long long __threads; }; pipeline<thread_scope_thread> make_pipeline(); template <class G, class X> pipeline<thread_scope_block> make_pipeline(const G&, X*);

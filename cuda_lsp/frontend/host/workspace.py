@@ -17,6 +17,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp import files
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.frontend.host.text import HostText
@@ -26,7 +27,7 @@ _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx"
 _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
 _MOST_FILES = 400  # looked at per folder tree
 _MOST_FOLDERS = 200
-_MOST_BYTES = 2 << 20
+_MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 3
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
 _KERNEL = re.compile(r"\A[^;{}]*?\b([A-Za-z_]\w*)\s?\(")
@@ -73,7 +74,7 @@ class Workspace:
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
-                text = file.read_text("utf-8", "replace") if status.st_size <= _MOST_BYTES else ""
+                text = files.read_text(file) if status.st_size <= _MOST_BYTES else ""
                 known = self._files[file] = _scan(file, text, stamp)
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
@@ -102,9 +103,9 @@ def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tupl
             if header is None or header in found or len(found) >= 40:
                 continue
             try:
-                inner = header.read_text("utf-8", "replace") if header.stat().st_size <= _MOST_BYTES else ""
+                inner = files.read_text(header, _MOST_BYTES)
             except OSError:
-                continue
+                inner = ""
             found[header] = HostConstants(HostText(inner))
             pending.append((header, inner, depth + 1))
     return tuple(found.values())
@@ -115,7 +116,7 @@ def _rings(path: Path) -> Iterator[list[Path]]:
 
     Parents are looked at only inside a project: below a folder that a build file or a repository marks.
     """
-    if not path.is_file():  # a text that was never saved has no neighbours
+    if not files.is_regular(path):  # a text that was never saved has no neighbours
         return
     folder = path.parent
     yield list(_files(folder, folders=1))
@@ -128,8 +129,8 @@ def _rings(path: Path) -> Iterator[list[Path]]:
 def _files(folder: Path, *, folders: int) -> Iterator[Path]:
     """Source files of up to ``folders`` folders, breadth first."""
     pending = deque([folder])
-    seen = files = 0
-    while pending and seen < folders and files < _MOST_FILES:
+    seen = count = 0
+    while pending and seen < folders and count < _MOST_FILES:
         seen += 1
         try:
             with os.scandir(pending.popleft()) as found:
@@ -139,7 +140,7 @@ def _files(folder: Path, *, folders: int) -> Iterator[Path]:
                     if not entry.name.startswith("."):
                         pending.append(Path(entry.path))
                 elif os.path.splitext(entry.name)[1] in _SUFFIXES:
-                    files += 1
+                    count += 1
                     yield Path(entry.path)
         except OSError:  # a folder that is not ours to read
             continue

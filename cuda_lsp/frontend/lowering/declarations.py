@@ -50,19 +50,29 @@ def declare(low: Lowering, node: Node) -> None:
     """A local variable with its initialiser; when that is not understood, a local of unknown value."""
     declaration = low.ast.declaration(node.cursor)
     temporaries = low.temporaries
+    if declaration is None:
+        return
+    key = declaration.key, len(low.active)
+    if key in low.declaring:  # ``int t = t + 1;``
+        raise Untranslatable(
+            low.ast.text(node)[:60], "a variable whose initial value is made of itself", node
+        )
+    low.declaring.add(key)
     try:
         _declare(low, node)
-        place = low.env.get(declaration.key) if declaration is not None else None
-        if place is not None and declaration is not None and _is_own_object(low, node, declaration):
+        place = low.env.get(declaration.key)
+        if place is not None and _is_own_object(low, node, declaration):
             lifetimes.declared(low, place)
             if low.temporaries > temporaries and lifetimes.ends(low, place.info):
                 low.temporaries -= 1  # it is that object
     except Untranslatable:
-        if declaration is not None and declaration.key not in low.env:
+        if declaration.key not in low.env:
             info = type_of_declaration(low.ast, declaration)
             if info.kind not in ("reference", "unknown"):
                 low.env[declaration.key] = low.local(declaration.name, info, declaration.key)
         raise
+    finally:
+        low.declaring.discard(key)
 
 
 def _is_own_object(low: Lowering, node: Node, declaration: Declaration) -> bool:

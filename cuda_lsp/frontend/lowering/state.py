@@ -65,6 +65,7 @@ class Lowering(Output):
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
         self.overlapping: dict[str, str] = {}  # … how far behind is not known
         self.active: list[int] = []  # functions that are being inlined
+        self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining
         self.closures: dict[int, object] = {}
         self.errors: list[CompileError] = []  # of clang, not yet told
         self.assigned_value: Value = zero(INT64)

@@ -9,6 +9,7 @@ of the first file at all. Files are read when a file is opened, never while typi
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ from typing import Any, cast
 
 from attrs import evolve, frozen
 
+from cuda_lsp import files
 from cuda_lsp.config import NO_DATABASE
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.model import ToolError
@@ -25,6 +27,8 @@ from cuda_lsp.model import ToolError
 FILE_NAME = "compile_commands.json"
 _BUILD_FOLDERS = ("", "build", "out", "cmake-build-debug", "cmake-build-release")
 _MAX_RESPONSE_FILES = 16
+_MAX_RESPONSE_BYTES = 1 << 18
+_MAX_DEPTH = 16  # of response files, and of flags for the host compiler, in each other
 
 # Flag → kind, for flags whose value is the next word or joined (``-I dir``, ``-Idir``, ``--flag=value``).
 _VALUED: dict[str, str] = {
@@ -80,8 +84,10 @@ def options_for(path: Path, options: FrontendOptions) -> tuple[FrontendOptions, 
         return options, ()
     try:
         entries = _entries(database, database.stat().st_mtime_ns)
-    except (OSError, ValueError) as error:
-        return options, (ToolError(f"{database} is not used: {error}; generate it again with CMake or bear"),)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        said = f"{database} is not used: {reason}; generate it again with CMake or bear"
+        return options, (ToolError(said),)
     entry = _entry_for(path, entries)
     return (translate(*entry[1:]).applied_to(options) if entry else options), ()
 
@@ -91,7 +97,7 @@ def find_database(path: Path) -> Path | None:
     for folder in path.parents:
         for build in _BUILD_FOLDERS:
             candidate = folder / build / FILE_NAME
-            if candidate.is_file():
+            if files.is_regular(candidate):
                 return candidate
     return None
 
@@ -103,7 +109,7 @@ _Entry = tuple[Path, tuple[str, ...], Path]  # file, words of the command, folde
 def _entries(database: Path, modified: int) -> tuple[_Entry, ...]:
     """Entries of a database. Raises OSError or ValueError (one readable reason)."""
     del modified  # part of the cache's key
-    document: Any = json.loads(database.read_text(encoding="utf-8"))
+    document: Any = json.loads(files.read_text(database, files.DATABASE_LIMIT, errors="strict"))
     if not isinstance(document, list):
         raise ValueError("expected a list of commands")
     found: list[_Entry] = []
@@ -113,14 +119,15 @@ def _entries(database: Path, modified: int) -> tuple[_Entry, ...]:
         entry = cast("dict[str, Any]", item)
         folder = database.parent / str(entry.get("directory", "."))
         words = entry.get("arguments") or shlex.split(str(entry.get("command", "")))
-        if isinstance(words, list) and isinstance(entry.get("file"), str):
+        name = entry.get("file")
+        if isinstance(words, list) and isinstance(name, str) and _is_usable(name) and _is_usable(str(folder)):
             texts = tuple(str(word) for word in cast("list[Any]", words))
-            found.append((_absolute(entry["file"], folder), texts, folder))
+            found.append((_absolute(name, folder), texts, folder))
     return tuple(found)
 
 
 def _entry_for(path: Path, entries: Sequence[_Entry]) -> _Entry | None:
-    resolved = path.resolve()
+    resolved = Path(os.path.realpath(path))
     exact = next((e for e in entries if e[0] == resolved), None)
     if exact:
         return exact
@@ -129,14 +136,16 @@ def _entry_for(path: Path, entries: Sequence[_Entry]) -> _Entry | None:
 
 
 def _absolute(name: str, folder: Path) -> Path:
-    return (folder / name).resolve()
+    """Links followed, those that go round left as they are."""
+    return Path(os.path.realpath(folder / name))
 
 
 def translate(words: Sequence[str], folder: Path) -> CompileFlags:
     """The words of a compiler call (the compiler itself first), run in ``folder``."""
     values: dict[str, list[str]] = {}
-    for kind, value in _flags(list(words[1:]), folder, 0):
-        values.setdefault(kind, []).append(value)
+    for kind, value in _Words(folder).flags(list(words[1:]), 0):
+        if _is_usable(value):
+            values.setdefault(kind, []).append(value)
     architectures = [int(n) for text in values.get("arch", ()) for n in _ARCHITECTURE.findall(text)]
     standards = [text for text in values.get("std", ()) if re.fullmatch(r"(?:c|gnu)\+\+\w+", text)]
     return CompileFlags(
@@ -144,7 +153,7 @@ def translate(words: Sequence[str], folder: Path) -> CompileFlags:
         defines=tuple(values.get("define", ())),
         undefines=tuple(values.get("undefine", ())),
         headers=tuple(
-            str(_absolute(h, folder)) if (folder / h).is_file() else h for h in values.get("header", ())
+            str(_absolute(h, folder)) if files.is_regular(folder / h) else h for h in values.get("header", ())
         ),
         std=standards[-1] if standards else None,
         arch=f"sm_{max(architectures)}" if architectures else None,
@@ -152,44 +161,61 @@ def translate(words: Sequence[str], folder: Path) -> CompileFlags:
     )
 
 
-def _flags(words: list[str], folder: Path, depth: int) -> Iterator[tuple[str, str]]:
-    position = 0
-    while position < len(words):
-        word = words[position]
-        position += 1
-        if word.startswith("@"):
-            yield from _response(word[1:], folder, depth)
-            continue
-        if _DEVICE.fullmatch(word):
-            yield "device", word
-            continue
-        name, equals, value = word.partition("=")
-        kind = _VALUED.get(word)
-        if kind is not None:
-            value = words[position] if position < len(words) else ""
-            position += 1
-        elif equals and name in _VALUED:
-            kind = _VALUED[name]
-        else:
-            flag = next((f for f in _JOINED if word.startswith(f) and len(word) > len(f)), None)
-            if flag is None:
-                continue
-            kind, value = _VALUED[flag], word[len(flag) :]
-        if kind == "host":
-            yield from _flags(value.replace(",-", " -").split(), folder, depth + 1)
-        elif kind == "response":
-            yield from _response(value, folder, depth)
-        elif kind in ("include", "define", "undefine"):
-            yield from ((kind, part) for part in ([value] if kind == "define" else value.split(",")) if part)
-        elif kind != "skip":
-            yield kind, value
-
-
-def _response(name: str, folder: Path, depth: int) -> Iterator[tuple[str, str]]:
-    if depth >= _MAX_RESPONSE_FILES:
-        return
+def _is_usable(text: str) -> bool:
+    """Whether it can be a name or a flag: no lone surrogates, which have no bytes, and no NUL."""
     try:
-        words = shlex.split((folder / name).read_text(encoding="utf-8", errors="replace"), comments=True)
-    except (OSError, ValueError):
-        return  # made during the build and gone since: the other flags still help
-    yield from _flags(words, folder, depth + 1)
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
+
+
+class _Words:
+    """The words of one command, with those of the response files that it names."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read = 0  # response files
+
+    def flags(self, words: list[str], depth: int) -> Iterator[tuple[str, str]]:
+        """(kind, value) of every flag that matters here, in order."""
+        position = 0
+        while position < len(words):
+            word = words[position]
+            position += 1
+            if word.startswith("@"):
+                yield from self._response(word[1:], depth)
+                continue
+            if _DEVICE.fullmatch(word):
+                yield "device", word
+                continue
+            name, equals, value = word.partition("=")
+            kind = _VALUED.get(word)
+            if kind is not None:
+                value = words[position] if position < len(words) else ""
+                position += 1
+            elif equals and name in _VALUED:
+                kind = _VALUED[name]
+            else:
+                flag = next((f for f in _JOINED if word.startswith(f) and len(word) > len(f)), None)
+                if flag is None:
+                    continue
+                kind, value = _VALUED[flag], word[len(flag) :]
+            if kind == "host" and depth < _MAX_DEPTH:
+                yield from self.flags(value.replace(",-", " -").split(), depth + 1)
+            elif kind == "response":
+                yield from self._response(value, depth)
+            elif kind in ("include", "define", "undefine"):
+                parts = [value] if kind == "define" else value.split(",")
+                yield from ((kind, part) for part in parts if part)
+            elif kind not in ("skip", "host"):
+                yield kind, value
+
+    def _response(self, name: str, depth: int) -> Iterator[tuple[str, str]]:
+        if depth >= _MAX_DEPTH or self._read >= _MAX_RESPONSE_FILES:
+            return
+        self._read += 1
+        try:
+            words = shlex.split(files.read_text(self._folder / name, _MAX_RESPONSE_BYTES), comments=True)
+        except (OSError, ValueError):
+            return  # made during the build and gone since: the other flags still help
+        yield from self.flags(words, depth + 1)

@@ -34,7 +34,8 @@ _FRAMEWORKS: tuple[tuple[str, str], ...] = (
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*(?:el)?if(n?def)?[ \t]+([^\n]*)(?:\n[ \t]*#[ \t]*define[ \t]+(\w+))?", re.M
 )
-_DEVICE = re.compile(r"\A(?:[A-Z]+_)*(?:GPU|CUDA|CUDEV|CUDNN|NVCC)(?:_[A-Z]+)*\Z")
+_DEVICE = frozenset({"GPU", "CUDA", "CUDEV", "CUDNN", "NVCC"})
+_WORDS = re.compile(r"\A[A-Z]+(?:_[A-Z]+)*\Z")
 _MACRO = re.compile(r"#[ \t]*define[ \t]+(\w+)")
 _NOT_A_SWITCH = re.compile(
     r"^_|_H_?$|_HPP_?$|_CUH_?$|VERSION|ARCH|DISABLE|NO_|WITHOUT|HIP|ROCM|CPU|DEBUG|ERROR"
@@ -77,9 +78,13 @@ def switches_of(texts: Iterable[str]) -> tuple[str, ...]:
         for match in _CONDITION.finditer(text):
             for name in re.findall(r"\w+", match[2]):
                 guard = match[1] == "ndef" and match[3] == name
-                if _DEVICE.match(name) and not _NOT_A_SWITCH.search(name) and not guard:
+                if _is_of_devices(name) and not _NOT_A_SWITCH.search(name) and not guard:
                     found[name] = None
     return tuple(found)
+
+
+def _is_of_devices(macro: str) -> bool:
+    return _WORDS.match(macro) is not None and not _DEVICE.isdisjoint(macro.split("_"))
 
 
 @cache

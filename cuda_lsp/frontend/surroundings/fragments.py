@@ -16,6 +16,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from cuda_lsp import files
 from cuda_lsp.frontend.blanked import blanked
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl"})
@@ -75,10 +76,8 @@ def _includers(fragment: Path, most: int) -> list[Prelude]:
     found: list[Prelude] = []
     for candidate in _neighbours(fragment):
         try:
-            if candidate.stat().st_size > _MAX_BYTES:
-                continue
-            text = candidate.read_text(encoding="utf-8", errors="replace")
-        except OSError:  # vanished or unreadable: one includer less to try
+            text = files.read_text(candidate, _MAX_BYTES)
+        except OSError:  # vanished, no regular file, or too large: one includer less to try
             continue
         match = wanted.search(text)
         if match:
@@ -93,10 +92,10 @@ def _neighbours(fragment: Path) -> Iterator[Path]:
     count = 0
     for folder in _folders(fragment):
         try:
-            files = sorted(p for p in folder.iterdir() if p.suffix in _SUFFIXES)
+            found = sorted(p for p in folder.iterdir() if p.suffix in _SUFFIXES)
         except OSError:
             continue
-        for file in files:
+        for file in found:
             if file.name == fragment.name:
                 continue
             count += 1

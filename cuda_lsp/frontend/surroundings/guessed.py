@@ -20,7 +20,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
     switches_of,
 )
 from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
-from cuda_lsp.frontend.surroundings.included import included_texts
+from cuda_lsp.frontend.surroundings.included import inclusions
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
@@ -80,6 +80,7 @@ class Understanding:
 
     ``unread``: kernels that clang does not see. ``errors``: that concern kernels, wherever they stand, those
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
+    ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
     """
 
     unread: int
@@ -87,6 +88,8 @@ class Understanding:
     here: int
     dependent: int
     kernels: frozenset[str]
+    templates: bool
+    unfound: tuple[str, ...]
 
     @property
     def broken(self) -> int:
@@ -117,20 +120,13 @@ class Reading(Protocol):
         """Of the last reading."""
         ...
 
-    def unfound(self) -> tuple[str, ...]:
-        """Names of headers that the last reading missed and the project may have."""
-        ...
-
-    def has_templates(self) -> bool:
-        """Whether the last reading saw kernel templates."""
-        ...
-
 
 def guess(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
     """Read ``text``, read once as it is, with what makes more of its kernels clear."""
-    if not reading.understanding().broken:
+    first = reading.understanding()
+    if not first.broken:
         return
-    if reading.unfound():
+    if first.unfound:
         _look_for_headers(reading)
     if reading.understanding().broken:
         _take_by_convention(reading, text)
@@ -150,7 +146,8 @@ def _look_for_headers(reading: Reading) -> None:
     first, before = reading.guessed, reading.understanding()
     for _ in range(_MAX_HEADER_ROUNDS):
         known = reading.guessed.folders
-        new = tuple(f for f in nearby_headers.folders_of(reading.path, reading.unfound()) if f not in known)
+        folders = nearby_headers.folders_of(reading.path, reading.understanding().unfound)
+        new = tuple(folder for folder in folders if folder not in known)
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
@@ -170,8 +167,8 @@ def _take_by_convention(reading: Reading, text: str) -> None:
 def _turn_switches_on(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
-    around = included_texts(reading.path, text, (*include_dirs, *first.folders))
-    switches = switches_of((text, *around.values()))
+    around = inclusions([(reading.path, text)], (*include_dirs, *first.folders))
+    switches = switches_of((text, *around.texts.values()))
     if switches:
         reading.read_with(evolve(first, switches=switches))
         _keep_if_better(reading, before, first)
@@ -187,7 +184,7 @@ def _try_as_fragment(reading: Reading) -> None:
             now = reading.understanding()
             if now.broken < fewest and known <= now.kernels:
                 fewest, best = now.broken, reading.guessed
-            if not fewest or not reading.has_templates():
+            if not fewest or not now.templates:
                 break
         if not fewest:
             break

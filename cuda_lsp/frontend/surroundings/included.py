@@ -3,33 +3,92 @@
 libclang tells either what stands before the first declaration or what stands behind it, not both (its list
 of inclusions leaves out the one or the other when the former are precompiled). What conditional compilation
 leaves out counts as well: a file too many is harmless here.
+
+A project may hold a ``z.h`` that is a link to ``/dev/zero``, or a pipe that nobody writes to. clang would
+read them until memory ends, or wait for ever: what is no regular file, or too large, is found here first.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.M)
-_MOST_FILES = 200
-_MOST_BYTES = 1 << 20
+from attrs import field, frozen
+
+from cuda_lsp import files
+from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.model import ToolError
+
+_INCLUDE = re.compile(
+    r'^[ \t]*#[ \t]*(?:include(?:_next)?|import|define[ \t]+\w+)[ \t]*["<]([^">\n]+)[">]', re.M
+)
+_ASKED_FOR = re.compile(r'__has_include(?:_next)?[ \t]*\([ \t]*["<]([^">\n]+)[">]')
+_MOST_FILES = 2000
 
 
-def included_texts(path: Path, text: str, folders: Sequence[str]) -> dict[Path, str]:
-    """The files that ``text`` includes, with what they say; ``folders`` are those of the include path."""
+@frozen
+class Refusal:
+    """``name``, included in the file ``where``, leads to ``path``, which clang must not open."""
+
+    name: str
+    where: Path
+    path: str
+    reason: str
+
+
+@frozen
+class Inclusions:
+    """``texts``: the files that are included, by their resolved paths, with what they say."""
+
+    texts: Mapping[Path, str] = field(factory=dict[Path, str])
+    refused: tuple[Refusal, ...] = ()
+
+    def told(self, source: SourceText) -> list[ToolError]:
+        """What the user should know of refused files."""
+        told: list[ToolError] = []
+        for refusal in {(r.name, r.where): r for r in self.refused}.values():
+            match = next((m for m in _mentions(source.text) if m[1] == refusal.name), None)
+            extent = None
+            if match is not None and refusal.where == source.path:
+                start = len(source.text[: match.start()].encode("utf-8", "replace"))
+                extent = source.range(start, start + len(match[0].encode("utf-8", "replace")))
+            message = f"header {refusal.name!r} is not read: {refusal.reason}"
+            told.append(ToolError(f"{message}, so what it declares is unknown", extent))
+        return told
+
+
+def mentioned(text: str) -> tuple[str, ...]:
+    """Names of files that preprocessing a text may look for."""
+    return tuple(match[1] for match in _mentions(text))
+
+
+def _mentions(text: str) -> Iterator[re.Match[str]]:
+    for pattern in (_INCLUDE, _ASKED_FOR):
+        yield from pattern.finditer(text)
+
+
+def inclusions(roots: Iterable[tuple[Path, str]], folders: Sequence[str]) -> Inclusions:
+    """What the texts of ``roots`` include; ``folders`` are those of the include path."""
     found: dict[Path, str] = {}
-    pending = [(path, text)]
+    refused: list[Refusal] = []
+    pending = list(roots)
     while pending:
         where, content = pending.pop()
-        for name in _INCLUDE.findall(content):
-            header = resolved(where, name, folders)
-            if header is None or header in found or len(found) >= _MOST_FILES:
+        for name in dict.fromkeys(mentioned(content)):
+            path = _candidate(where, name, folders)
+            header = Path(os.path.realpath(path)) if path is not None else None
+            if path is None or header is None or header in found or len(found) >= _MOST_FILES:
                 continue
-            found[header] = _text(header)
-            pending.append((header, found[header]))
-    return found
+            try:
+                found[header] = files.read_text(path)
+            except OSError as error:
+                refused.append(Refusal(name, where, path, error.strerror or "unreadable"))
+            else:
+                pending.append((header, found[header]))
+    return Inclusions(found, tuple(refused))
 
 
 def contents_digest(paths: Iterable[Path], seed: bytes) -> bytes:
@@ -37,22 +96,22 @@ def contents_digest(paths: Iterable[Path], seed: bytes) -> bytes:
     sha = hashlib.sha256(seed)
     for path in sorted(paths):
         try:
-            sha.update(str(path).encode() + path.read_bytes())
+            sha.update(str(path).encode("utf-8", "replace") + files.read_bytes(path))
         except OSError:  # gone since it was parsed: as good as a different header
             sha.update(b"unreadable")
     return sha.digest()
 
 
 def resolved(where: Path, name: str, folders: Sequence[str]) -> Path | None:
-    """The file that ``#include "name"`` in ``where`` means; None: there is none."""
-    candidates = (Path(folder) / name for folder in (where.parent, *folders))
-    return next((candidate.resolve() for candidate in candidates if candidate.is_file()), None)
+    """The regular file that ``#include "name"`` in ``where`` means; None: there is none."""
+    path = _candidate(where, name, folders)
+    return Path(os.path.realpath(path)) if path is not None and files.is_regular(path) else None
 
 
-def _text(header: Path) -> str:
-    try:
-        if header.stat().st_size > _MOST_BYTES:
-            return ""
-        return header.read_text(encoding="utf-8", errors="replace")
-    except OSError:  # gone since it was seen: it says nothing
-        return ""
+def _candidate(where: Path, name: str, folders: Sequence[str]) -> str | None:
+    """The first thing of that name that is there and no folder, spelt as clang spells it."""
+    for folder in (str(where.parent), *folders):
+        path = os.path.join(folder, name)
+        if os.path.exists(path) and not os.path.isdir(path):
+            return path
+    return None

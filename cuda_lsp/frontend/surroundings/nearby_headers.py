@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from cuda_lsp import files
+
 _REPOSITORY = (".git", ".hg", ".svn")
 _BUILD = ("CMakeLists.txt", "Makefile", "meson.build", "setup.py", "pyproject.toml", "BUILD.bazel")
 _USUAL = ("", "include", "src", "inc")
@@ -29,7 +31,7 @@ def project_root(path: Path) -> Path | None:
     for folder in folders:
         if any((folder / mark).exists() for mark in _REPOSITORY):
             return folder
-    built = [folder for folder in folders if any((folder / mark).is_file() for mark in _BUILD)]
+    built = [folder for folder in folders if any(files.is_regular(folder / mark) for mark in _BUILD)]
     return built[-1] if built else None
 
 
@@ -50,7 +52,7 @@ def forget() -> None:
 def _usual_folder(path: Path, root: Path, name: str) -> Path | None:
     for folder in path.absolute().parents:
         for usual in _USUAL:
-            if (folder / usual / name).is_file():
+            if files.is_regular(folder / usual / name):
                 return folder / usual
         if folder == root:
             break
@@ -78,16 +80,16 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 def _headers(root: Path) -> dict[str, tuple[Path, ...]]:
     """Every header below ``root`` by its file name."""
     found: dict[str, list[Path]] = {}
-    for folder, files in _walk(root):
-        for file in files:
+    for folder, names in _walk(root):
+        for file in names:
             if file.endswith(_SUFFIXES):
                 found.setdefault(file, []).append(Path(folder, file))
     return {name: tuple(paths) for name, paths in found.items()}
 
 
 def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
-    for count, (folder, below, files) in enumerate(os.walk(root)):
+    for count, (folder, below, names) in enumerate(os.walk(root)):
         if count >= _MAX_FOLDERS:
             return
         below[:] = sorted(name for name in below if not name.startswith("."))
-        yield folder, files
+        yield folder, names

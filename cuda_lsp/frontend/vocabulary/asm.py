@@ -39,9 +39,15 @@ from cuda_lsp.ir.types import INT64, UINT32, Float, Int, Opaque, Pointer, Type
 from cuda_lsp.ir.walk import stripped
 from cuda_lsp.model import Scope
 
-_STRING = re.compile(r'"((?:\\.|[^"\\])*)"')
-_INSTRUCTION = re.compile(r"^(?:@!?%?\w+\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
-_LABEL = re.compile(r"^[A-Za-z_$%][\w$]*\s*:(?!:)\s*")
+_STRING = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)("?)', re.S)
+# Of an instruction on one line, with one space at most between its words.
+_INSTRUCTION = re.compile(r"\A(?:@!?%?\w+ )?([a-z][\w.:]*) ?(.*)\Z", re.S)
+_LABEL = re.compile(r"\A[A-Za-z_$%][\w$]* ?:(?!:) ?")
+_VECTOR = re.compile(r"\{([^{};]*)\}")
+_END = re.compile(r"[;\n{}]")
+_ADDRESS = re.compile(r"\[ ?(%\d+) ?(?:\+ ?(-?\w+))? ?\]")
+_ADDRESSES = re.compile(r"\[[^\[\]]*\]")
+_BETWEEN_PARTS = re.compile(r"[\[\]{},]")
 _BIT = binary(BinaryOp.SHL, Const(1, UINT32), cast(Builtin(Axis.LANE), UINT32))
 _BELOW = binary(BinaryOp.SUB, _BIT, Const(1, UINT32))
 _SPECIAL: dict[str, Expr] = {
@@ -73,7 +79,7 @@ def parse(text: str) -> Assembly:
         char = text[at]
         if char == '"':
             match = _STRING.match(text, at)
-            if match is None:
+            if match is None or not match.group(2):
                 break
             if depth == 0:
                 sections[-1].append(match.group(1))
@@ -105,13 +111,11 @@ def lower(low: Lowering, node: Node) -> None:
         raise Untranslatable("asm", "its operands could not be read", node)
     outputs: list[Place] = [lvalues.place(low, n) for n in operands[: assembly.outputs]]
     values: list[Value] = [expressions.value(low, n) for n in operands[assembly.outputs :]]
-    instructions = [
-        line.strip()
-        for line in re.split(r"[;\n{}]", _protect(assembly.template))
-        if line.strip() and not line.strip().startswith(("//", "."))
-    ]
+    lines = (" ".join(line.split()) for line in _END.split(_protect(assembly.template)))
     given: dict[int, Expr] = {}
-    for line in instructions:
+    for line in lines:
+        if line.startswith(("//", ".")):
+            continue
         line = _LABEL.sub("", line.replace("<", "{").replace(">", "}"))
         match = _INSTRUCTION.match(line)
         if match is not None:
@@ -127,27 +131,44 @@ def lower(low: Lowering, node: Node) -> None:
 
 def _protect(template: str) -> str:
     """Braces of register vectors are no blocks: written as angle brackets while lines are split."""
-    return re.sub(
-        r"\{([^{};]*)\}",
-        lambda m: f"<{m.group(1)}>" if "%" in m.group(1) and ";" not in m.group(1) else m.group(0),
-        template,
-    )
+    return _VECTOR.sub(lambda m: f"<{m[1]}>" if "%" in m[1] else m[0], template)
+
+
+def _parts(operands: str) -> list[str]:
+    """The operands of an instruction; those in brackets are one."""
+    parts: list[str] = []
+    depth = first = 0
+    for match in _BETWEEN_PARTS.finditer(operands):
+        if match[0] in "[{":
+            depth += 1
+        elif match[0] in "]}":
+            depth = max(0, depth - 1)
+        elif not depth:
+            parts.append(operands[first : match.start()].strip())
+            first = match.end()
+    return [*parts, operands[first:].strip()]
 
 
 def _operand(text: str, assembly: Assembly, values: list[Value]) -> Value | None:
     match = re.fullmatch(r"%(\d+)", text.strip())
     if match is None:
-        try:
-            return Const(int(text.strip(), 0), UINT32)
-        except ValueError:
-            return None
+        number = _number(text)
+        return None if number is None else Const(number, UINT32)
     index = int(match.group(1)) - assembly.outputs
     return values[index] if 0 <= index < len(values) else None
 
 
+def _number(text: str) -> int | None:
+    try:
+        return int(text.strip(), 0)
+    except ValueError:
+        return None
+
+
 def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], node: Node) -> Expr:
-    match = re.search(r"\[\s*(%\d+)\s*(?:\+\s*(-?\w+))?\s*\]", text)
-    if match is None:
+    match = _ADDRESS.search(text)
+    offset = _number(match.group(2) or "0") if match is not None else None
+    if match is None or offset is None:
         raise Untranslatable("asm", "an address that could not be read", node)
     value = _operand(match.group(1), assembly, values)
     pointer = low.pointer(value) if value is not None else None
@@ -156,7 +177,7 @@ def _address(low: Lowering, text: str, assembly: Assembly, values: list[Value], 
     pointer = stripped(pointer)
     if not isinstance(pointer.type, Pointer):
         pointer = conversions.converted(low, pointer, Pointer())
-    return offset_by(pointer, int(match.group(2), 0)) if match.group(2) else pointer
+    return offset_by(pointer, offset)
 
 
 def _width(name: str) -> Type:
@@ -182,7 +203,7 @@ def _instruction(
     given: dict[int, Expr],
 ) -> None:
     site = low.site(node)
-    parts = [p.strip() for p in re.split(r",(?![^\[{]*[\]}])", rest)]
+    parts = _parts(rest)
     if name.startswith(("bar.", "barrier.")) and ".cluster" not in name:
         _barrier(low, node, name, parts, assembly, values)
     elif name.startswith("barrier.cluster"):
@@ -311,7 +332,7 @@ def _load(
 def _asynchronous_copy(
     low: Lowering, node: Node, name: str, rest: str, assembly: Assembly, values: list[Value]
 ) -> None:
-    addresses = re.findall(r"\[[^\]]*\]", rest)
+    addresses = _ADDRESSES.findall(rest)
     if len(addresses) != 2 or "bulk" in name:
         low.incomplete(f"asm {name}", "this instruction is not modelled", node, synchronises=True)
         return

@@ -87,14 +87,15 @@ def emit_atomic(
     operands: tuple[Expr, ...],
     target: TypeInfo,
     node: Node,
+    releases: bool = False,
 ) -> Value:
     """The statement of one atomic operation, and the old value."""
     site = low.site(node)
     if not isinstance(target.ir, Int):
-        low.emit(Atomic(None, op, pointer, operands, target.ir, scope, site))
+        low.emit(Atomic(None, op, pointer, operands, target.ir, scope, site, releases))
         return low.unknown("old value of an atomic", target.ir, varies=True)
     var = low.var("", target.ir)
-    low.emit(Atomic(var, op, pointer, operands, target.ir, scope, site))
+    low.emit(Atomic(var, op, pointer, operands, target.ir, scope, site, releases))
     return var
 
 

@@ -72,10 +72,7 @@ FULL_MASK = Const(0xFFFFFFFF, UINT32)
 def _block_barrier(call: Call) -> Value:
     values = call.values()
     call.low.emit(Barrier(BarrierScope.BLOCK, call.low.site(call.node)))
-    if call.info is VOID:
-        return call.nothing()
-    del values
-    return Unknown(f"result of {call.name}", call.info.ir, call.low.fresh(), uniform=True)
+    return call.nothing() if call.info is VOID else _lanes(call, values)
 
 
 def _named_barrier(call: Call) -> Value:

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from cuda_lsp.frontend.lowering import expressions, lvalues
 from cuda_lsp.frontend.lowering.build import binary, cast, zero
-from cuda_lsp.frontend.lowering.places import EXPR_TYPES, Group, Place, RecordValue, StaticPlace, Value
+from cuda_lsp.frontend.lowering.places import (
+    EXPR_TYPES,
+    Group,
+    Place,
+    RecordValue,
+    StaticPlace,
+    Value,
+    is_expr,
+)
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
+from cuda_lsp.ir.exchanges import MEMBERS
 from cuda_lsp.ir.program import (
     Assign,
     Axis,
@@ -252,30 +261,41 @@ def _member(call: Call, group: Group) -> Value | None:
 def _collective(call: Call, group: Group, arguments: list[Node]) -> Value:
     values = [expressions.value(call.low, node) for node in arguments]
     _barrier(call, group, implied=True)
-    mask = group.mask
-    if group.scope is BarrierScope.TILE and group.size == 32:
-        mask = FULL_MASK
-    if mask is not None and isinstance(call.info.ir, Int):
-        known = _of_lanes(call, mask, values, group.mask is None)
-        if known is not None:
-            return cast(known, call.info.ir)
-    return call.unknown(f"result of {call.name}", varies=True)
+    known = None
+    if not isinstance(call.info.ir, Int) or not values or not all(map(_is_integer, values)):
+        pass
+    elif group.mask is not None:
+        known = _of_leader(call, group.mask, values)
+    elif group.scope is BarrierScope.TILE and group.size in (2, 4, 8, 16, 32):
+        known = _of_tile(call, group.size, values)
+    return call.unknown(f"result of {call.name}", varies=True) if known is None else cast(known, call.info.ir)
 
 
-def _of_lanes(call: Call, mask: Expr, values: list[Value], whole: bool) -> Expr | None:
-    """A collective of a warp (``whole``) or a part of one as the lane exchange that it is."""
-    if call.name == "shfl" and len(values) == 2 and _is_integer(values[0]) and _is_integer(values[1]):
-        source = cast(values[1], INT32)
-        if not whole:  # ranks in the group: only the first lane is told
-            if not isinstance(source, Const) or source.value != 0:
-                return None
-            source = binary(BinaryOp.SUB, Intrinsic("__ffs", (mask,), INT32), Const(1, INT32))
-        value = values[0]
-        assert isinstance(value.type, Int)
-        return _exchanged(call, "__shfl_sync", (mask, value, source, Const(32, INT32)), value.type)
-    if call.name == "ballot" and whole and len(values) == 1 and _is_integer(values[0]):
-        return _exchanged(call, "__ballot_sync", (mask, cast(values[0], INT32)))
-    return None
+def _of_leader(call: Call, mask: Expr, values: list[Value]) -> Expr | None:
+    """``shfl(value, 0)`` of a part of a warp: of other ranks it is not told which lane has them."""
+    if call.name != "shfl" or len(values) != 2 or not isinstance(rank := values[1], Const) or rank.value != 0:
+        return None
+    lane = binary(BinaryOp.SUB, Intrinsic("__ffs", (mask,), INT32), Const(1, INT32))
+    return _shuffled(call, "__shfl_sync", mask, values[0], lane, 32)
+
+
+def _of_tile(call: Call, size: int, values: list[Value]) -> Expr | None:
+    """A collective of a tile as the exchange between lanes that it is; votes are told of whole warps."""
+    row = MEMBERS.get(call.name)
+    if row is None:
+        return None
+    if row.source is not None:
+        return _shuffled(call, row.name, FULL_MASK, values[0], values[1], size) if len(values) == 2 else None
+    value = values[0]
+    if size != 32 or len(values) != 1 or not is_expr(value):
+        return None
+    return _exchanged(call, row.name, (FULL_MASK, value), UINT32 if call.info.ir == UINT32 else INT32)
+
+
+def _shuffled(call: Call, name: str, mask: Expr, value: Value, by: Value, width: int) -> Expr | None:
+    if not is_expr(value) or not is_expr(by) or not isinstance(value.type, Int):
+        return None
+    return _exchanged(call, name, (mask, value, cast(by, INT32), Const(width, INT32)), value.type)
 
 
 def _components(call: Call, axes: tuple[Axis, Axis, Axis]) -> Value:

@@ -6,7 +6,6 @@ cub's collectives, wmma, and barriers, pipelines and asynchronous copies have ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from cuda_lsp.frontend.lowering import conversions, expressions, lvalues
@@ -27,20 +26,22 @@ from cuda_lsp.frontend.vocabulary.builtin_memory import emit_atomic
 from cuda_lsp.frontend.vocabulary.collectives import PLAIN, collective
 from cuda_lsp.frontend.vocabulary.matrices import lower_matrix
 from cuda_lsp.ir.atomics import ATOMICS, AtomicOp
-from cuda_lsp.ir.program import BinaryOp, Const, Fence, Store, Var
+from cuda_lsp.ir.program import BinaryOp, Const, Expr, Fence, Store, Var
+from cuda_lsp.ir.types import INT32
 from cuda_lsp.model import Scope
 
 if TYPE_CHECKING:
     from cuda_lsp.frontend.vocabulary.builtin_call import Call
 
-_ATOMIC: Mapping[str, AtomicOp] = {
-    **{f"fetch_{row.op.value}": row.op for row in ATOMICS.values() if row.fetch},
-    "exchange": AtomicOp.EXCH, "load": AtomicOp.LOAD, "store": AtomicOp.STORE,
-    "compare_exchange_strong": AtomicOp.CAS, "compare_exchange_weak": AtomicOp.CAS,
-    "operator++": AtomicOp.ADD, "operator--": AtomicOp.SUB, "operator+=": AtomicOp.ADD,
-    "operator-=": AtomicOp.SUB, "operator=": AtomicOp.STORE, "operator&=": AtomicOp.AND,
-    "operator|=": AtomicOp.OR, "operator^=": AtomicOp.XOR,
-}  # fmt: skip
+_ATOMIC = {
+    name: row.op
+    for row in ATOMICS.values()
+    for name in (*row.members, *([f"fetch_{row.op.value}"] if row.fetch else []))
+}
+_FLAG = {"test_and_set": 1, "clear": 0}  # of ``atomic_flag``: what they store
+_NO_VALUE = ("operator&=", "operator|=", "operator^=")
+_STRONGEST = 5
+_RELEASING = (3, 4, 5)  # std::memory_order: release, acq_rel, seq_cst
 _ASYNCHRONOUS = (
     "memcpy_async",
     "pipeline_consumer_wait_prior",
@@ -89,7 +90,7 @@ def lower(call: Call, declaration: Declaration, this: Place | None) -> Value | N
         name = this.info.name.removeprefix("const ")
         if isinstance(this, StaticPlace) and isinstance(this.value, AtomicRef):
             return _atomic(call, this.value)
-        if name.startswith("cuda::atomic<"):
+        if name.startswith(("cuda::atomic<", "cuda::std::atomic_flag")):
             return _atomic(call, AtomicRef(this, _scope(name)))
         if name.startswith("cub::") and not name.startswith(PLAIN):
             return collective(call, this)
@@ -124,28 +125,34 @@ def _atomic(call: Call, ref: AtomicRef) -> Value | None:
     info = place.info
     if place.info.is_record and place.info.fields:
         info = place.info.fields[0].type
-    values = [expressions.scalar(low, n) for n in call.arguments if not _is_order(call, n)]
-    if call.name in ("operator++", "operator--"):
-        values = [Const(1, info.ir)]
+    values, order = _operands_and_order(call, op)
     if not isinstance(place, MemoryPlace):
         low.write(place, low.unknown("atomic value", info.ir), None)
         return call.unknown("value of a local atomic")
     operands = tuple(conversions.converted(low, v, info.ir) for v in values)
-    old = emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node)
+    old = emit_atomic(low, op, ref.scope, place.pointer, operands, info, call.node, order in _RELEASING)
     new_value = call.name in ("operator+=", "operator-=") or (
         call.name in ("operator++", "operator--") and not call.arguments
     )
     if new_value and isinstance(old, Var):
         return binary(BinaryOp.ADD if op is AtomicOp.ADD else BinaryOp.SUB, old, operands[0])
-    no_value = op in (AtomicOp.CAS, AtomicOp.STORE) or call.name in ("operator&=", "operator|=", "operator^=")
+    no_value = op in (AtomicOp.CAS, AtomicOp.STORE) or call.name in _NO_VALUE
     return call.unknown(f"result of {call.name}", varies=True) if no_value else old
 
 
-def _is_order(call: Call, node: object) -> bool:
-    index = call.arguments.index(node)  # type: ignore[arg-type]
-    if call.name == "load" or (call.name.startswith("operator") and len(call.arguments) > 1):
-        return True
-    return index >= (2 if call.name.startswith("compare") else 1)
+def _operands_and_order(call: Call, op: AtomicOp) -> tuple[list[Expr], int | None]:
+    """What the operation takes, and its memory order (of an exchange that succeeds); None: not known."""
+    given, count = call.arguments, ATOMICS[op].operands
+    if call.name in ("operator++", "operator--"):
+        return [Const(1, INT32)], _STRONGEST
+    if call.name.startswith("operator"):  # the object may come first
+        return [expressions.scalar(call.low, node) for node in given[-count:] if count], _STRONGEST
+    if call.name in _FLAG:
+        operands, rest = list[Expr]([Const(_FLAG[call.name], INT32)]), given
+    else:
+        operands, rest = [expressions.scalar(call.low, node) for node in given[:count]], given[count:]
+    order = expressions.scalar(call.low, rest[0]) if rest else Const(_STRONGEST, INT32)
+    return operands, int(order.value) if isinstance(order, Const) else None
 
 
 def _asynchronous(call: Call, declaration: Declaration) -> Value:

@@ -1,7 +1,7 @@
 """nvcc's own atomic functions, ``__nv_atomic_fetch_add(pointer, value, order, scope)`` and their kin.
 
-Source: CUDA C++ Programming Guide, "Built-in atomic functions". Memory orders are not told apart here: what
-they publish is the business of fences. The generic forms that work through result pointers are not covered.
+Source: CUDA C++ Programming Guide, "Built-in atomic functions". The generic forms that work
+through result pointers are not covered.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ from cuda_lsp.model import Scope
 
 _SCOPES = (Scope.BLOCK, Scope.BLOCK, Scope.DEVICE, Scope.DEVICE, Scope.SYSTEM)
 """Of ``__NV_THREAD_SCOPE_THREAD``, ``_BLOCK``, ``_CLUSTER``, ``_DEVICE``, ``_SYSTEM``."""
+
+
+_RELEASING = (3, 4, 5)
+"""``__NV_ATOMIC_RELEASE``, ``_ACQ_REL``, ``_SEQ_CST``."""
 
 
 def native_atomics() -> Iterator[tuple[str, Handler]]:
@@ -54,7 +58,9 @@ def _atomic(op: AtomicOp) -> Handler:
         if not isinstance(place, MemoryPlace):  # an atomic on a local: an ordinary update
             low.write(place, low.unknown(f"result of {call.name}", target.ir), None)
             return call.unknown(f"result of {call.name}")
-        old = emit_atomic(low, op, scope, place.pointer, converted, target, call.node)
+        order = expressions.scalar(low, call.arguments[1 + operands])
+        releases = isinstance(order, Const) and order.value in _RELEASING
+        old = emit_atomic(low, op, scope, place.pointer, converted, target, call.node, releases)
         return old if ATOMICS[op].reads else call.nothing()
 
     return lower

@@ -89,10 +89,11 @@ def _misaligned(trace: Trace, done: _Done, apart: int, lanes: tuple[int, int]) -
     if trace.block(lanes[0]) == trace.block(lanes[1]):
         late, early = (words.thread(trace.thread(lane)) for lane in lanes)
     s = done.statement
+    distance = "1 byte" if abs(apart) == 1 else f"{abs(apart)} bytes"
     direction = "behind" if apart > 0 else "before"
     return Diagnosis(
         Code.MISALIGNED_ACCESS, Status.PROVED,
-        f"{late} {words.doing(done.mode, s.site)} {abs(apart)} bytes {direction} {early}: "
+        f"{late} {words.doing(done.mode, s.site)} {distance} {direction} {early}: "
         f"one of the two addresses is no multiple of {s.type.size}, as {s.type} needs",
         trace.kernel.name, s.site, launch=trace.launch,
     )  # fmt: skip

@@ -1,1 +1,1 @@
-"""A real schedule on a real memory: races that an execution shows."""
+"""The exact machine: a kernel on plain integers, one thread alone or many in a real schedule."""

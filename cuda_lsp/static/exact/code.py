@@ -122,7 +122,7 @@ class Demand:
 
 @frozen(eq=False)
 class Stuck:
-    reason: str
+    """What is not translated, or not modelled."""
 
 
 Instruction = Assign | Touch | Wait | Branch | Jump | Close | Demand | Stuck
@@ -277,7 +277,7 @@ class _Writer:
                     self.code.append(Demand(self.expression(s.condition)))
             case ir.Incomplete():
                 if not s.harmless:
-                    self.code.append(Stuck(s.construct))
+                    self.code.append(Stuck())
             case ir.Fence() | ir.CommitCopies() | ir.AwaitCopies():
                 pass
 
@@ -289,7 +289,7 @@ class _Writer:
                 self.code.append(Wait(s, mask, ()))
             return
         if not waits or (s.scope is ir.BarrierScope.NAMED and s.count is not None):
-            self.code.append(Stuck("a barrier of some threads"))
+            self.code.append(Stuck())  # a barrier of some threads
             return
         lanes = exchanges(following.value) if isinstance(following, ir.Assign) else []
         if s.scope is ir.BarrierScope.TILE:

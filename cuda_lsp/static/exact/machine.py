@@ -89,7 +89,7 @@ class Machine:
     # -- what a client decides
 
     def meets(self, t: Runner, i: Touch, array: Array, offset: int, size: int) -> bool:
-        """The thread is about to access these bytes of shared or global memory; False: it stops here."""
+        """The thread is about to access these bytes of an array; False: it stops here."""
         raise NotImplementedError
 
     def ignores(self, arrays: Collection[Array], writes: bool) -> bool:
@@ -128,8 +128,8 @@ class Machine:
                     break
                 continue
             elif isinstance(i, Jump):
-                if i.rounds is not None:
-                    t.held[i.rounds] += 1  # type: ignore[operator]
+                if i.rounds is not None and isinstance(rounds := t.held[i.rounds], int):
+                    t.held[i.rounds] = rounds + 1
                 t.pc = i.target[0]
                 continue
             elif isinstance(i, Close):

@@ -137,8 +137,8 @@ class _Alone(Machine):
         if any(not isinstance(place, tuple) or place[1] is None for place, _ in locks):
             t.status = Status.STUCK  # nobody knows whom the lock keeps away
             return False
-        chosen = next(((site, held[slot]) for slot, site in inside.choices if held[slot] is not None), None)
-        rounds = tuple(held[slot] for slot in inside.rounds)
+        chosen = next(((x, bool(v)) for slot, x in inside.choices if (v := held[slot]) is not None), None)
+        rounds = tuple(n for slot in inside.rounds if isinstance(n := held[slot], int))
         done = ThreadAccess(i, array, offset, offset + size, len(self.run.barriers), chosen, rounds, locks)
         self.run.accesses.append(done)
         return True

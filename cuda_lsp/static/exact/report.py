@@ -109,7 +109,7 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
     a, b = early.runner.thread, late.runner.thread
     witness = Witness(
         (a.tid, b.tid), None if shown.same_block else (a.bid, b.bid), early.array.name,
-        words.element(early.array, max(early.start, late.start)), {}, shown.arguments,
+        words.element(early.array, max(early.start, late.start)), {}, shown.inputs.arguments,
         tuple((array.name, offset, value) for (array, offset), value in shown.asked().items()),
     )  # fmt: skip
     warp = _within_a_warp(search, shown)
@@ -159,4 +159,4 @@ def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:
     if not named and not cells and not shown.choices:
         named = [p.name for p in search.kernel.params if p.name in free and p in decide]
     if named:
-        yield Example(tuple((name, shown.arguments[name]) for name in named))
+        yield Example(tuple((name, shown.inputs.arguments[name]) for name in named))

@@ -49,6 +49,7 @@ class Pending:
     start: int
     stop: int
     number: int  # of the thread's watched accesses
+    passed: int  # barriers of the block
     value: Value = None
 
 
@@ -115,7 +116,7 @@ class Schedule(Machine):
             t.touches += 1
             _, base, shift = self._place(t, array)
             start, value = offset + shift, i.value(t) if i.value is not None else None
-            if self.watch(Pending(t, i, array, base, start, start + size, t.touches, value)):
+            if self.watch(Pending(t, i, array, base, start, start + size, t.touches, t.passed, value)):
                 t.touches -= 1
                 t.status = Status.FROZEN
                 return False

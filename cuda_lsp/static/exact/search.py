@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
@@ -19,7 +19,7 @@ from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Spac
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, linear_code
-from cuda_lsp.static.exact.machine import Choice, Excluded, Runner, runners_of
+from cuda_lsp.static.exact.machine import Choice, Excluded, runners_of
 from cuda_lsp.static.exact.memory import Memory
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, Arguments, Contents, Filling, argument_sets
 from cuda_lsp.static.exact.run import Pending, Schedule, Unfinished
@@ -42,13 +42,21 @@ _LANES = 10  # of these warps, where not even they wait
 
 
 @frozen(eq=False)
+class Inputs:
+    """``choice``: how conditions come out that nobody knows (``Schedule``)."""
+
+    arguments: Mapping[str, int]
+    filling: Filling
+    choice: bool | None
+
+
+@frozen(eq=False)
 class Shown:
     """Two accesses that two threads may perform next in one state of a real execution."""
 
     first: Pending
     second: Pending
-    arguments: Mapping[str, int]
-    filling: Filling
+    inputs: Inputs
     choices: frozenset[Choice]
     arrays: frozenset[Array]  # whose contents some thread wanted to know
 
@@ -61,21 +69,7 @@ class Shown:
         return {**self.first.runner.asked, **self.second.runner.asked}
 
 
-@frozen(eq=False)
-class _Seen:
-    """An access that happened in a run."""
-
-    runner: int
-    block: int
-    warp: int
-    passed: int
-    number: int
-    start: int
-    stop: int
-    touch: Touch
-
-
-_Words = dict[tuple[object, int], list[_Seen]]
+_Words = dict[tuple[object, int], list[Pending]]
 """Accesses by object and word of memory."""
 
 
@@ -127,21 +121,22 @@ class Search:
         refuted: set[Sites] = set()
         sets = list(argument_sets(self.kernel, self.launch))
         across = not self.launch.assumed  # else the grid may be one block
-        inputs = itertools.product((None, True, False), sets, FILLINGS)
-        for choice, given, filling in itertools.islice(inputs, _GLANCE if glance else None):
+        ways = itertools.product((None, True, False), sets, FILLINGS)
+        for choice, given, filling in itertools.islice(ways, _GLANCE if glance else None):
             if choice is not None and not self.passed_over:
                 break
             left = [pair for pair in wanted if pair not in found and pair not in refuted]
             if not left or work.now() > self.deadline:
                 break
-            for pair, shown in self._under(left, given.values, filling, choice, across).items():
-                if self._holds_for(pair, shown, sets, choice):
+            inputs = Inputs(given.values, filling, choice)
+            for pair, shown in self._under(left, inputs, across).items():
+                if self._holds_for(pair, shown, sets):
                     found[pair] = shown
                 else:
                     refuted.add(pair)
         return found
 
-    def _holds_for(self, pair: Sites, shown: Shown, sets: Sequence[Arguments], choice: bool | None) -> bool:
+    def _holds_for(self, pair: Sites, shown: Shown, sets: Sequence[Arguments]) -> bool:
         """Other values of the open scalars show it too.
 
         All that agree with one another do, where they let threads come to both places; and some others.
@@ -152,59 +147,51 @@ class Search:
             return True  # they may only decide who comes there
         again = 0
         for given in sets:
-            if given.values is shown.arguments or work.now() > self.deadline:
+            if given.values is shown.inputs.arguments or work.now() > self.deadline:
                 continue
             if again and not given.equal:
                 break
+            inputs = evolve(shown.inputs, arguments=given.values)
             try:
-                seen = self._log(pair, given.values, shown.filling, choice)
+                seen = self._log(pair, inputs)
             except Excluded:
                 continue
-            if any(len({x.runner for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
+            if any(len({x.runner.number for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
                 continue
-            if self._shows(pair, seen, given.values, shown.filling, choice):
+            if self._shows(pair, seen, inputs):
                 again += 1
             elif given.equal:
                 return False
         return again > 0
 
-    def _shows(
-        self, pair: Sites, seen: _Log, arguments: Mapping[str, int], filling: Filling, choice: bool | None
-    ) -> bool:
-        if self._among(pair, seen, arguments, filling, choice, across=True) is not None:
+    def _shows(self, pair: Sites, seen: _Log, inputs: Inputs) -> bool:
+        if self._among(pair, seen, inputs, across=True) is not None:
             return True
-        others = [f for f in FILLINGS if f != filling] if self.flow.deciding else []
-        return any(self._under((pair,), arguments, other, choice, across=True) for other in others)
+        others = [f for f in FILLINGS if f != inputs.filling] if self.flow.deciding else []
+        return any(self._under((pair,), evolve(inputs, filling=other), across=True) for other in others)
 
-    def _under(
-        self, wanted: Iterable[Sites], arguments: Mapping[str, int], filling: Filling, choice: bool | None,
-        across: bool,
-    ) -> dict[Sites, Shown]:  # fmt: skip
+    def _under(self, wanted: Iterable[Sites], inputs: Inputs, across: bool) -> dict[Sites, Shown]:
         pairs = list(wanted)
         found: dict[Sites, Shown] = {}
         for briefly in (True, False):
             left = [pair for pair in pairs if pair not in found]
             try:
-                until = left if briefly else ()
-                seen = self._log(tuple(itertools.chain(*left)), arguments, filling, choice, until)
+                seen = self._log(tuple(itertools.chain(*left)), inputs, left if briefly else ())
             except Excluded:
                 break
             for pair in left:
-                shown = self._among(pair, seen, arguments, filling, choice, across)
+                shown = self._among(pair, seen, inputs, across)
                 if shown is not None:
                     found[pair] = shown
             if not seen.ended_early or len(found) == len(pairs):
                 break
         return found
 
-    def _among(
-        self, pair: Sites, seen: _Log, arguments: Mapping[str, int], filling: Filling, choice: bool | None,
-        across: bool,
-    ) -> Shown | None:  # fmt: skip
+    def _among(self, pair: Sites, seen: _Log, inputs: Inputs, across: bool) -> Shown | None:
         for first, second in itertools.islice(self._candidates(pair, seen, across), _CANDIDATES):
             if work.now() > self.deadline:
                 return None
-            shown = self._show(pair, first, second, seen.places, arguments, filling, choice)
+            shown = self._show(pair, first, second, seen.places, inputs)
             if shown is not None and (_one_choice(shown) or self._improves(shown)):
                 return shown
         return None
@@ -223,24 +210,19 @@ class Search:
 
     # -- runs
 
-    def _schedule(
-        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None
-    ) -> Schedule:
+    def _schedule(self, places: Places, inputs: Inputs) -> Schedule:
         ranges = frozenset(places)
-        watched = frozenset(
-            i
-            for i in self.code.instructions
-            if isinstance(i, Touch) and not i.part and i.site.range in ranges
-        )
+        touches = (i for i in self.code.instructions if isinstance(i, Touch) and not i.part)
+        watched = frozenset(i for i in touches if i.site.range in ranges)
         arrays = [a for place in ranges for x in self.flow.at(place) for a in x.arrays]
         spaces = frozenset(a.space for a in arrays)
         if spaces not in self.standing:
             self.standing[spaces] = self._places(spaces)
         threads, whole = self.standing[spaces]
-        runners = runners_of(self.code, threads, arguments)
+        runners = runners_of(self.code, threads, inputs.arguments)
         until = min(self.deadline, work.now() + _RUN)
-        memory = Memory(Contents(self.flow, filling, arguments).at)
-        return Schedule(self.code, memory, choice, runners, watched, until=until, whole=whole)
+        memory = Memory(Contents(self.flow, inputs.filling, inputs.arguments).at)
+        return Schedule(self.code, memory, inputs.choice, runners, watched, until=until, whole=whole)
 
     def _places(self, spaces: frozenset[Space]) -> _Threads:
         """The threads that are run when memory of these kinds is watched, and whether there are no others."""
@@ -253,42 +235,32 @@ class Search:
             blocks.append((1, 0, 0) if gx > 1 else (0, 1, 0) if gy > 1 else (0, 0, 1))
         x, y, z = self.launch.block
         threads: list[Dim3] = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-        warps = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
-        if all(b.scope in warps and (b.size or 0) <= self.gpu.warp_size for b in self.code.barriers):
-            size = self.gpu.warp_size
+        warps, size = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED), self.gpu.warp_size
+        if all(b.scope in warps and (b.size or 0) <= size for b in self.code.barriers):
             last = (len(threads) - 1) // size
             kept = {*_WARPS, last}
             lanes = size if self.code.barriers or Space.SHARED in spaces else _LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
-        size = self.gpu.warp_size
         standing = [Thread(t, b, self.launch.block, grid, size) for b in blocks for t in threads]
         return standing, gx * gy * gz == len(blocks)
 
-    def _log(
-        self, places: Places, arguments: Mapping[str, int], filling: Filling, choice: bool | None,
-        until: Sequence[Sites] = (),
-    ) -> _Log:  # fmt: skip
+    def _log(self, places: Places, inputs: Inputs, until: Sequence[Sites] = ()) -> _Log:
         """The accesses of a run, which ends when there are candidates for all pairs in ``until``."""
         seen = _Log(places, {place: {} for place in places})
         left = [_MOST_TOUCHES]
-        size = self.gpu.warp_size
 
         def remember(p: Pending) -> bool:
             left[0] -= 1
             if left[0] < 0:
                 return False
             words = seen.words[p.touch.site.range]
-            t = p.runner
-            entry = _Seen(
-                t.number, t.block, t.thread.linear // size, t.passed, p.number, p.start, p.stop, p.touch,
-            )  # fmt: skip
             for word in range(p.start // 4, min((p.stop + 3) // 4, p.start // 4 + 16)):
                 here = words.setdefault((p.base, word), [])
-                if len(here) < 48 and sum(x.warp == entry.warp and x.block == t.block for x in here) < _KEPT:
-                    here.append(entry)
+                if len(here) < 48 and sum(_nearness(x, p) == 1 for x in here) < _KEPT:
+                    here.append(p)
             return False
 
-        schedule = self._schedule(places, arguments, filling, choice)
+        schedule = self._schedule(places, inputs)
 
         def enough() -> bool:
             seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
@@ -305,82 +277,70 @@ class Search:
             self.passed_over |= schedule.passed_over
         return seen
 
-    def _candidates(self, pair: Sites, seen: _Log, across: bool) -> Iterator[tuple[_Seen, _Seen]]:
+    def _candidates(self, pair: Sites, seen: _Log, across: bool) -> Iterator[tuple[Pending, Pending]]:
         """Pairs that may race, those most telling first; one for each pair of threads.
 
         ``across``: also threads of different blocks.
         """
         one, other = seen.words[pair[0]], seen.words[pair[1]]
-        found: dict[tuple[int, int], tuple[int, _Seen, _Seen]] = {}
+        found: dict[tuple[int, int], tuple[Pending, Pending]] = {}
         for word in (word for word in one if word in other):
             for a, b in itertools.product(one[word], other[word]):
-                first, second = (a, b) if a.runner < b.runner else (b, a)
-                if not self._may_race(first, second) or (first.runner, second.runner) in found:
+                first, second = (a, b) if a.runner.number < b.runner.number else (b, a)
+                threads = first.runner.number, second.runner.number
+                if threads in found or not self._may_race(first, second):
                     continue
-                if first.block != second.block and not across:
+                if not across if _nearness(a, b) == _APART else a.passed != b.passed:
                     continue
-                rank = 2 if first.block != second.block else int(first.warp == second.warp)
-                found[first.runner, second.runner] = (rank, first, second)
+                found[threads] = first, second
                 if len(found) > 200:
                     break
-        for _, first, second in sorted(found.values(), key=lambda entry: (entry[0], entry[1].runner)):
-            yield first, second
+        yield from sorted(found.values(), key=lambda both: (_nearness(*both), both[0].runner.number))
 
-    def _may_race(self, a: _Seen, b: _Seen) -> bool:
-        same_block = a.block == b.block
-        if a.runner == b.runner or (same_block and a.passed != b.passed):
-            return False
-        if self.lock_step and same_block and a.warp == b.warp:
+    def _may_race(self, a: Pending, b: Pending) -> bool:
+        """The two conflict; what orders their threads is not asked."""
+        near = _nearness(a, b)
+        if a.runner is b.runner or a.base != b.base or (self.lock_step and near == _IN_A_WARP):
             return False
         meets = a.start < b.stop and b.start < a.stop
-        return meets and conflicts.conflicting(a.touch, b.touch, same_block)
+        return meets and conflicts.conflicting(a.touch, b.touch, near != _APART)
 
     def _show(
-        self, pair: Sites, first: _Seen, second: _Seen, places: Places, arguments: Mapping[str, int],
-        filling: Filling, choice: bool | None,
-    ) -> Shown | None:  # fmt: skip
+        self, pair: Sites, first: Pending, second: Pending, places: Places, inputs: Inputs
+    ) -> Shown | None:
         """The two accesses when the first thread stays before its own and the others go on."""
         frozen_at: list[Pending] = []
-        size = self.gpu.warp_size
-        near = 2 if first.block != second.block else int(first.warp == second.warp)
+        near = _nearness(first, second)
 
         def watch(p: Pending) -> bool:
             if not frozen_at:
-                if p.runner.number == first.runner and p.number == first.number:
+                if p.runner.number == first.runner.number and p.number == first.number:
                     frozen_at.append(p)
                     return True
                 return False
-            nearer = _nearness(p.runner, frozen_at[0].runner, size) > near
-            if not nearer and self._races(pair, frozen_at[0], p):
+            if _nearness(p, frozen_at[0]) <= near and self._races(pair, frozen_at[0], p):
                 raise _Met(frozen_at[0], p)
             return False
 
-        schedule = self._schedule(places, arguments, filling, choice)
+        schedule = self._schedule(places, inputs)
         schedule.watch = watch
         try:
             schedule.run()
         except _Met as met:
             choices = frozenset((*met.first.runner.choices, *met.second.runner.choices))
-            asked = frozenset(schedule.memory.asked)
-            return Shown(met.first, met.second, arguments, filling, choices, asked)
+            return Shown(met.first, met.second, inputs, choices, frozenset(schedule.memory.asked))
         except (Excluded, Unfinished):
             return None
         return None
 
     def _races(self, pair: Sites, a: Pending, b: Pending) -> bool:
-        places = sorted((a.touch.site.range, b.touch.site.range))
-        if a.runner is b.runner or a.base != b.base or places != sorted(pair):
+        if sorted((a.touch.site.range, b.touch.site.range)) != sorted(pair):
             return False
-        same_block = a.runner.block == b.runner.block
-        size = self.gpu.warp_size
-        same_warp = same_block and a.runner.thread.linear // size == b.runner.thread.linear // size
-        if same_warp and (self.lock_step or a.runner.grouped or b.runner.grouped):
-            return False
-        meets = a.start < b.stop and b.start < a.stop
-        return meets and conflicts.conflicting(a.touch, b.touch, same_block)
+        grouped = a.runner.grouped or b.runner.grouped
+        return self._may_race(a, b) and not (grouped and _nearness(a, b) == _IN_A_WARP)
 
 
-def _all(words: _Words) -> Iterator[_Seen]:
+def _all(words: _Words) -> Iterator[Pending]:
     return itertools.chain.from_iterable(words.values())
 
 
@@ -396,11 +356,14 @@ def _one_choice(shown: Shown) -> bool:
     return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= _MOST_CHOICES
 
 
-def _nearness(a: Runner, b: Runner, warp_size: int) -> int:
-    """0: warps of one block, 1: one warp, 2: different blocks."""
-    if a.block != b.block:
-        return 2
-    return int(a.thread.linear // warp_size == b.thread.linear // warp_size)
+_IN_A_WARP, _APART = 1, 2
+
+
+def _nearness(a: Pending, b: Pending) -> int:
+    """0: warps of one block, ``_IN_A_WARP``, ``_APART``: different blocks."""
+    if a.runner.block != b.runner.block:
+        return _APART
+    return _IN_A_WARP if a.runner.thread.warp == b.runner.thread.warp else 0
 
 
 def _few_blocks(axes: tuple[int | None, int | None, int | None]) -> Dim3:

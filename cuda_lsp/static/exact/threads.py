@@ -21,12 +21,12 @@ class Thread:
     gdim: Dim3
     warp_size: int
 
-    @property
+    @cached_property
     def linear(self) -> int:
         """Its number in the block, x fastest."""
         return self.tid[0] + self.bdim[0] * (self.tid[1] + self.bdim[1] * self.tid[2])
 
-    @property
+    @cached_property
     def warp(self) -> int:
         """The number of its warp in the block."""
         return self.linear // self.warp_size

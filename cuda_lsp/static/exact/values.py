@@ -133,7 +133,8 @@ def _binary(left: Evaluate, right: Evaluate, e: ir.Binary) -> Evaluate:
             return between(a, b)
         if op in _REAL:
             return _REAL[op](a, b)
-        return python(a, b, INT64) if row.comparison or row.logical else None  # type: ignore[arg-type]
+        compare: Any = python
+        return compare(a, b, INT64) if row.comparison or row.logical else None
 
     def between(a: Value, b: Value) -> Value:
         """Two addresses compared, or their distance."""

@@ -38,10 +38,12 @@ class Operation:
 
     @property
     def arrives(self) -> bool:
+        """It counts as an arrival."""
         return self.barrier.phase in ARRIVES
 
     @property
     def waits(self) -> bool:
+        """Its threads go on when a phase is complete."""
         return self.barrier.phase in _WAITS
 
 
@@ -64,6 +66,7 @@ class BarrierState:
     broken: bool = False
 
     def expected(self, phase: int) -> int | None:
+        """Arrivals that complete the phase; None: not known."""
         found = [count for since, count in self.counts if since <= phase]
         return found[-1] if found else None
 

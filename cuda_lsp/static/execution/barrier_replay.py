@@ -53,6 +53,7 @@ class Replay:
                     moved = True
 
     def order(self) -> Order:
+        """Who knows what, after ``run``."""
         waiting = (c for c in range(self.classes) if self.at[c] < len(self.todo[c]))
         ends = {c: self.todo[c][self.at[c]].sequence for c in waiting}
         return Order(self.of, self.times, self.knowledge, self.completed, ends)

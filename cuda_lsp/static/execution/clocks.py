@@ -24,6 +24,7 @@ class WarpClock:
 
     @staticmethod
     def start(blocks: int, threads: int, warp_size: int) -> WarpClock:
+        """Nobody has seen anything of the others."""
         padded = blocks * (-(-threads // warp_size) * warp_size)
         seen = np.zeros((padded, warp_size), np.int32)
         rows = np.arange(padded)
@@ -32,6 +33,7 @@ class WarpClock:
 
     @property
     def warp_size(self) -> int:
+        """Lanes of a warp."""
         return self.seen.shape[1]
 
     def rows(self, lanes: Lanes) -> Lanes:

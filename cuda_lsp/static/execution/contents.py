@@ -28,14 +28,17 @@ class SharedContents:
 
     @staticmethod
     def empty(element: Type, size: int | None, blocks: int) -> SharedContents:
+        """Contents of which nothing is known. ``size``: bytes of the array, None: not known."""
         n = min(_MAX_ELEMENTS, 4096 if size is None else max(size // max(element.size, 1), 1))
         return SharedContents(element, np.zeros((blocks, n), np.int64), np.zeros((blocks, n), bool))
 
     def forget(self) -> None:
+        """Nothing is known any more."""
         self.known[:] = False
         self.terms.clear()
 
     def store(self, offset: Scalar, value: Value, type: Type, must: Flags, may: Flags) -> None:
+        """``value`` at ``offset`` bytes, in lanes that surely (``must``) or possibly (``may``) store it."""
         if isinstance(offset, Data) or type.size != self.element.size:
             self.forget()
             return

@@ -13,25 +13,9 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, defined, dtype_of, intrinsic_lanes
-from cuda_lsp.ir.program import (
-    AddressOf,
-    Axis,
-    Binary,
-    BinaryOp,
-    Builtin,
-    Cast,
-    Const,
-    Expr,
-    Intrinsic,
-    Offset,
-    Select,
-    Unary,
-    UnaryOp,
-    Unknown,
-    Var,
-)
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes, may_be_undefined
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
@@ -52,7 +36,7 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import Slice
 
-_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(Axis)[:12])}
+_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(ir.Axis)[:12])}
 
 
 class Evaluator:
@@ -70,6 +54,7 @@ class Evaluator:
         self.executing: Flags = np.ones(self.lanes, bool)  # lanes of the statement being executed
         self.sure = True  # they all execute it
         self._for_some = False  # what is being computed is undefined for other lanes
+        self._partial: dict[int, bool] = {}  # by id() of an expression: it may be undefined for some lanes
         self.held = 0  # bytes of the values that are remembered
         self._serial = 0
         self._data: dict[object, Data] = {}
@@ -85,11 +70,11 @@ class Evaluator:
         """The statement whose expressions come next is executed by these lanes, ``sure``: by all of them."""
         self.executing, self.sure = lanes, sure
 
-    def value(self, e: Expr) -> Value:
+    def value(self, e: ir.Expr) -> Value:
         """The value of ``e``; remembered when it is pure."""
-        if isinstance(e, Const) and isinstance(e.value, int):
+        if isinstance(e, ir.Const) and isinstance(e.value, int):
             return e.value
-        if isinstance(e, Var):
+        if isinstance(e, ir.Var):
             return self._variable(e)
         variables, pure = self.facts.depends(e)
         if not pure:
@@ -108,6 +93,7 @@ class Evaluator:
         return known[0]
 
     def remembered(self, key: object) -> Value | None:
+        """What was computed under this key; None: nothing."""
         known = self._memo.get(key)
         return None if known is None else known[0]
 
@@ -118,11 +104,12 @@ class Evaluator:
         self._alive.extend(alive)
         return value
 
-    def scalar(self, e: Expr) -> Scalar:
+    def scalar(self, e: ir.Expr) -> Scalar:
         """The value of an expression that is no pointer (a pointer's number is unknown)."""
         return self.as_scalar(self.value(e))
 
     def as_scalar(self, value: Value) -> Scalar:
+        """The value as a number; that of a pointer is not known."""
         if isinstance(value, (Address, Choice)):
             return self.data(("number", identity(value)), "the numeric value of a pointer", Spread.GRID)
         return value
@@ -152,6 +139,7 @@ class Evaluator:
         return known
 
     def fresh(self, reason: str, spread: Spread = Spread.THREAD, **rest: Any) -> Data:
+        """A value that nothing is known of, unlike any other."""
         return self.data(("fresh", self._serial), reason, spread, **rest)
 
     def _derived(self, name: object, operands: tuple[Value, ...], **rest: Any) -> Data:
@@ -170,7 +158,7 @@ class Evaluator:
 
     # ------------------------------------------------------------------------------- evaluation
 
-    def _variable(self, e: Var) -> Value:
+    def _variable(self, e: ir.Var) -> Value:
         value = self.env.get(e.id)
         if value is None:
             name = e.name or "a temporary"
@@ -178,44 +166,45 @@ class Evaluator:
             value = self.env[e.id] = self.data(("unset", e.id), reason, weak=True)
         return value
 
-    def _compute(self, e: Expr) -> Value:
-        if isinstance(e, Binary):
+    def _compute(self, e: ir.Expr) -> Value:
+        if isinstance(e, ir.Binary):
             left = self._part(e.left)
             if not BINARY[e.op].logical:
                 return self.binary(e.op, left, self._part(e.right), e.left.type, e.type)
-            right = self._where_it_counts(left, e.op is BinaryOp.AND, e.right)
+            right = self._where_it_counts(left, e.op is ir.BinaryOp.AND, e.right)
             return self.binary(e.op, left, right, e.left.type, e.type)
-        if isinstance(e, Cast):
+        if isinstance(e, ir.Cast):
             return self.cast(self._part(e.operand), e.type)
-        if isinstance(e, Offset):
+        if isinstance(e, ir.Offset):
             return self.offset(self._part(e.pointer), self.as_scalar(self._part(e.bytes)))
-        if isinstance(e, Builtin):
+        if isinstance(e, ir.Builtin):
             return self._builtins[e.axis]
-        if isinstance(e, AddressOf):
+        if isinstance(e, ir.AddressOf):
             return self.address(e)
-        if isinstance(e, Select):
+        if isinstance(e, ir.Select):
             condition = self.as_scalar(self._part(e.condition))
             then, otherwise = (
                 self._where_it_counts(condition, outcome, arm)
                 for outcome, arm in ((True, e.then), (False, e.otherwise))
             )
             return self.select(condition, then, otherwise)
-        if isinstance(e, Unary):
+        if isinstance(e, ir.Unary):
             return self._unary(e)
-        if isinstance(e, Const):
+        if isinstance(e, ir.Const):
             if isinstance(e.value, int):
                 return e.value
             return self.data(("constant", e.value), f"the constant {e.value}", Spread.GRID)
-        if isinstance(e, Intrinsic):
+        if isinstance(e, ir.Intrinsic):
             return self._intrinsic(e)
-        if isinstance(e, Unknown):
+        if isinstance(e, ir.Unknown):
             return self.fresh(e.reason, Spread.BLOCK if e.uniform else Spread.THREAD, weak=True)
         return self._variable(e)
 
-    def _part(self, e: Expr) -> Value:
-        return self._variable(e) if isinstance(e, Var) else self._compute(e)
+    def _part(self, e: ir.Expr) -> Value:
+        return self._variable(e) if isinstance(e, ir.Var) else self._compute(e)
 
-    def address(self, e: AddressOf) -> Address:
+    def address(self, e: ir.AddressOf) -> Address:
+        """The array's first byte."""
         key = ("address", e.array.id)
         known = self.remembered(key)
         if not isinstance(known, Address):
@@ -223,7 +212,8 @@ class Evaluator:
             self.remember(key, known)
         return known
 
-    def binary(self, op: BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
+    def binary(self, op: ir.BinaryOp, a: Value, b: Value, operand: Type, result: Type) -> Value:
+        """``a op b`` in every lane, with operands of type ``operand``."""
         if type(a) is int and type(b) is int and isinstance(operand, Int):
             exact = BINARY[op].exact(a, b, operand)
             return self._undefined(op, a, b) if exact is None else exact
@@ -233,23 +223,29 @@ class Evaluator:
             return self._unknown_binary(op, a, b, operand)
         if type(a) is int and type(b) is int:
             return self._derived(op, (a, b))
-        known = defined(op, b, operand)
+        row = BINARY[op]
+        known: Any = True if row.defined is None else row.defined(b, operand)
         if known is not True and not np.all(known):
-            if (self.executing & ~known).any():
+            if bool(np.any(self.executing & np.logical_not(known))):
                 return self._undefined(op, a, b)
             self._for_some = True
-        return BINARY[op].numpy(_widened(a, operand), _widened(b, operand), operand)
+        return row.numpy(_widened(a, operand), _widened(b, operand), operand)
 
-    def _undefined(self, op: BinaryOp, a: Scalar, b: Scalar) -> Data:
+    def _undefined(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Data:
         """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
         self._alive.extend((a, b))
         spread = min(spread_of(v, len(self.blocks)) for v in (a, b))
         reason = f"a `{op.value}` that is undefined in C++"
         return self.data(("undefined", op, identity(a), identity(b)), reason, spread, weak=True)
 
-    def _where_it_counts(self, condition: Value, outcome: bool, e: Expr) -> Value:
+    def _where_it_counts(self, condition: Value, outcome: bool, e: ir.Expr) -> Value:
         """``e``, which matters where the condition has that outcome: elsewhere it may be undefined."""
         if not isinstance(condition, np.ndarray):
+            return self._part(e)
+        partial = self._partial.get(id(e))
+        if partial is None:
+            partial = self._partial[id(e)] = may_be_undefined(e)
+        if not partial:
             return self._part(e)
         executing = self.executing
         self.executing = executing & (condition.astype(bool) == outcome)
@@ -258,16 +254,20 @@ class Evaluator:
         finally:
             self.executing = executing
 
-    def _unknown_binary(self, op: BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
+    def _unknown_binary(self, op: ir.BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
         for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
-            if type(known) is int and ((op is BinaryOp.AND and not known) or (op is BinaryOp.OR and known)):
-                return int(op is BinaryOp.OR)
-            if type(known) is int and ((op is BinaryOp.AND and known) or (op is BinaryOp.OR and not known)):
+            if type(known) is int and (
+                (op is ir.BinaryOp.AND and not known) or (op is ir.BinaryOp.OR and known)
+            ):
+                return int(op is ir.BinaryOp.OR)
+            if type(known) is int and (
+                (op is ir.BinaryOp.AND and known) or (op is ir.BinaryOp.OR and not known)
+            ):
                 return other
         if a is b and isinstance(operand, Int):
-            if op in (BinaryOp.EQ, BinaryOp.LE, BinaryOp.GE):
+            if op in (ir.BinaryOp.EQ, ir.BinaryOp.LE, ir.BinaryOp.GE):
                 return 1
-            if op in (BinaryOp.NE, BinaryOp.LT, BinaryOp.GT, BinaryOp.SUB, BinaryOp.BXOR):
+            if op in (ir.BinaryOp.NE, ir.BinaryOp.LT, ir.BinaryOp.GT, ir.BinaryOp.SUB, ir.BinaryOp.BXOR):
                 return 0
         decided = outcome_by_bounds(op, a, b)
         if decided is not None:
@@ -277,32 +277,32 @@ class Evaluator:
         test = tickets.tested(op, a, b, len(self.blocks))
         return self._derived((op, operand), (a, b), low=low, high=high, ticket=ticket, drawn=test)
 
-    def _ticket(self, op: BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
+    def _ticket(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Ticket | None:
         """How ``op`` carries over that values of a counter are distinct."""
         for drawn, other in ((a, b), (b, a)):
             ticket = drawn.ticket if isinstance(drawn, Data) else None
             if ticket is None or spread_of(other, len(self.blocks)) < ticket.within:
                 continue
-            if op in (BinaryOp.ADD, BinaryOp.SUB):
+            if op in (ir.BinaryOp.ADD, ir.BinaryOp.SUB):
                 base = (*ticket.base, op, identity(other), drawn is a)
                 return evolve(ticket, base=base, line=tickets.moved(ticket, op, other, drawn is a))
-            if op is BinaryOp.MUL and isinstance(other, int) and other:
+            if op is ir.BinaryOp.MUL and isinstance(other, int) and other:
                 base = (*ticket.base, op, other)
                 line = tickets.moved(ticket, op, other, True)
                 return evolve(ticket, gap=ticket.gap * abs(other), base=base, line=line)
         return None
 
-    def _pointers(self, op: BinaryOp, a: Value, b: Value) -> Value:
+    def _pointers(self, op: ir.BinaryOp, a: Value, b: Value) -> Value:
         if isinstance(a, Address) and isinstance(b, Address) and a.array is b.array:
             operand = Int(64)
             return self.binary(op, a.offset, b.offset, operand, operand)
         return self._derived(("pointers", op), (a, b))
 
-    def _unary(self, e: Unary) -> Value:
+    def _unary(self, e: ir.Unary) -> Value:
         a = self.as_scalar(self._part(e.operand))
         operand = e.operand.type
         if isinstance(a, Data) or not isinstance(operand, Int):
-            if e.op is UnaryOp.NOT:
+            if e.op is ir.UnaryOp.NOT:
                 test = tickets.negated(a) if isinstance(a, Data) else None
                 low, high = truth_bounds(a)
                 return self._derived(e.op, (a,), low=1 - high, high=1 - low, drawn=test)
@@ -310,6 +310,7 @@ class Evaluator:
         return UNARY[e.op].python(a, operand) if isinstance(a, int) else UNARY[e.op].numpy(a, operand)
 
     def cast(self, value: Value, type: Type) -> Value:
+        """The value converted to ``type``, in every lane."""
         if isinstance(type, Pointer) or isinstance(value, (Address, Choice)):
             return value
         if isinstance(type, Int) and type.bits <= 64:
@@ -330,6 +331,7 @@ class Evaluator:
         return self._derived(("cast", type), (value,))
 
     def offset(self, pointer: Value, by: Scalar) -> Value:
+        """The pointer moved by so many bytes."""
         if isinstance(pointer, Choice):
             moved = ((lanes, self.offset(a, by)) for lanes, a in pointer.options)
             return Choice(tuple((lanes, a) for lanes, a in moved if isinstance(a, Address)))
@@ -340,10 +342,11 @@ class Evaluator:
             return pointer
         if type(start) is int and start == 0:
             return Address(pointer.array, _wide(by))
-        total = self.binary(BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
+        total = self.binary(ir.BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
         return Address(pointer.array, self.as_scalar(total))
 
     def select(self, condition: Scalar, then: Value, otherwise: Value) -> Value:
+        """``condition ? then : otherwise`` in every lane."""
         if isinstance(condition, int):
             return then if condition else otherwise
         if identity(then) == identity(otherwise):
@@ -401,7 +404,7 @@ class Evaluator:
             test = tickets.selected(lanes, a, b) if lanes is not None else None
         return self._derived("one of", (chooser, a, b), low=low, high=high, drawn=test)
 
-    def _intrinsic(self, e: Intrinsic) -> Value:
+    def _intrinsic(self, e: ir.Intrinsic) -> Value:
         operands = tuple(self.as_scalar(self._part(o)) for o in e.operands)
         row = EXCHANGES.get(e.name)
         if row is not None:
@@ -418,7 +421,7 @@ class Evaluator:
         reasons = [o.reason for o in operands if isinstance(o, Data)] or [f"the result of {e.name}"]
         return self.fresh(reasons[0], weak=not any(isinstance(o, Data) for o in operands))
 
-    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: Intrinsic) -> Value:
+    def _exchange(self, row: Exchange, operands: tuple[Scalar, ...], e: ir.Intrinsic) -> Value:
         """Known operands are exchanged where it is known who takes part (a shuffle does not ask)."""
         data = [o.reason for o in operands if isinstance(o, Data)]
         known = [o for o in operands if not isinstance(o, Data)]
@@ -435,12 +438,14 @@ class Evaluator:
 # -------------------------------------------------------------------------------------- helpers
 
 
-def _builtin_values(block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int) -> dict[Axis, Value]:
+def _builtin_values(
+    block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int
+) -> dict[ir.Axis, Value]:
     threads = block[0] * block[1] * block[2]
     t = np.arange(threads, dtype=np.uint32)
     tids = (t % block[0], t // block[0] % block[1], t // (block[0] * block[1]))
-    values: dict[Axis, Value] = {Axis.WARP_SIZE: warp_size}
-    values[Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
+    values: dict[ir.Axis, Value] = {ir.Axis.WARP_SIZE: warp_size}
+    values[ir.Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
     for axis, i in _AXIS_INDEX.items():
         if axis.name.startswith("TID"):
             values[axis] = np.tile(tids[i], len(blocks)) if block[i] > 1 else 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cuda_lsp.ir.ops import pretty
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.ir.program import Assign, BinaryOp, Loop
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static.execution.masks import Mask
@@ -62,6 +62,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
         size = min(rows, 64 if first == 0 else rows)
         stack = _stacked(machine, shape, start, steps, first, size, mask)
         machine.eval.env.update(stack)
+        machine.eval.executed_by(mask.may[None], mask.sure)
         condition = machine.eval.scalar(loop.condition)
         if isinstance(condition, Data):
             _data_rounds(machine, loop, shape, condition, stack, mask)
@@ -83,6 +84,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
             machine.trace.not_decided(f"line {line}: more than {machine.budget.rounds} rounds of a loop")
             break
         first += size
+    machine.eval.executed_by(mask.may, mask.sure)
     _finish(machine, loop, shape, start, steps, total, mask)
     return True
 
@@ -357,6 +359,7 @@ def _rounds_left(machine: Execution, loop: Loop, steps: dict[int, tuple[Assign, 
         if not isinstance(begin, int) or loop.test:
             return None
         env[var] = machine.eval.cast(begin + counts * step, update.var.type)
+    machine.eval.executed_by(np.ones(1, bool), sure=False)  # nobody knows yet who executes these rounds
     condition = machine.eval.scalar(loop.condition)
     env.update(start)
     if not isinstance(condition, np.ndarray) or condition.shape != (limit, 1):

@@ -17,7 +17,7 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.ops import pretty
+from cuda_lsp.ir.pretty import pretty
 from cuda_lsp.model import Scope
 from cuda_lsp.static.execution import critical_steps, memory_steps, tickets
 from cuda_lsp.static.execution.barrier_steps import synchronise
@@ -55,6 +55,7 @@ class Machine(Execution):
             if mask is None:
                 return None
             self._spend(mask)
+            self.eval.executed_by(mask.may, mask.sure)
             mask = self._EXECUTE[type(s)](self, s, mask)
         return mask
 
@@ -74,7 +75,6 @@ class Machine(Execution):
             raise OutOfTime("it takes longer than a pause in the typing")
 
     def _if(self, s: ir.If, mask: Mask) -> Mask | None:
-        self.eval.executed_by(mask.may, mask.sure)
         condition = self.eval.scalar(s.condition)
         if isinstance(condition, int):
             return self.run(s.then if condition else s.otherwise, mask)
@@ -154,7 +154,6 @@ class Machine(Execution):
 
     def _assign(self, s: ir.Assign, mask: Mask) -> Mask:
         if s.var.id in self.facts.relevant:
-            self.eval.executed_by(mask.may, mask.sure)
             self.define(s, s.var, self.eval.value(s.value), mask)
         return mask
 
@@ -185,7 +184,6 @@ class Machine(Execution):
         return mask
 
     def _assume(self, s: ir.Assume, mask: Mask) -> Mask:
-        self.eval.executed_by(mask.may, mask.sure)
         condition = self.eval.scalar(s.condition)
         fails = not isinstance(condition, Data) and bool((mask.must & ~np.asarray(condition, bool)).any())
         if fails and self.trace.excluded is None:

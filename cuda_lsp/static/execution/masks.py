@@ -24,6 +24,7 @@ class Mask:
 
     @property
     def sure(self) -> bool:
+        """The lanes that may execute it surely do."""
         return self.must is self.may
 
 

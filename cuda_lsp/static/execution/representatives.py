@@ -13,33 +13,15 @@ import itertools
 from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
-from cuda_lsp.ir.program import (
-    Array,
-    Atomic,
-    Axis,
-    Barrier,
-    Block,
-    Builtin,
-    Copy,
-    Expr,
-    If,
-    Incomplete,
-    Kernel,
-    Leave,
-    Load,
-    Loop,
-    Stmt,
-    Store,
-    Var,
-)
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.walk import assigned, children, expressions, pointers, subexpressions, used
 from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static.slicing import Slice
 
 _ALL_LANES = 2048
 """A grid of at most so many threads is executed whole."""
-_BLOCK_INDEX = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
-_by_kernel: WeakKeyDictionary[Kernel, bool] = WeakKeyDictionary()
+_BLOCK_INDEX = (ir.Axis.BID_X, ir.Axis.BID_Y, ir.Axis.BID_Z)
+_by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
 
 def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...]:
@@ -91,7 +73,7 @@ class _Taint:
     def __init__(self, facts: Slice) -> None:
         self.facts = facts
         self.variables: set[int] = set()
-        self.contents: set[Array] = set()
+        self.contents: set[ir.Array] = set()
         self.labels: set[int] = set()  # left by some threads or blocks only: what is inside depends too
         self.reached = False
 
@@ -105,44 +87,44 @@ class _Taint:
                 return True
         return False
 
-    def depends(self, parts: Iterable[Expr]) -> bool:
+    def depends(self, parts: Iterable[ir.Expr]) -> bool:
         return any(
-            _is_block_index(e) or (isinstance(e, Var) and e.id in self.variables)
+            _is_block_index(e) or (isinstance(e, ir.Var) and e.id in self.variables)
             for e in subexpressions(parts)
         )
 
-    def _visit(self, statements: tuple[Stmt, ...], inside: bool) -> None:
+    def _visit(self, statements: tuple[ir.Stmt, ...], inside: bool) -> None:
         for s in statements:
             within = inside
-            if isinstance(s, If | Loop):
+            if isinstance(s, ir.If | ir.Loop):
                 within = within or self.depends((s.condition,))
-            if isinstance(s, Loop):
+            if isinstance(s, ir.Loop):
                 within = within or s.continue_label in self.labels
-            if isinstance(s, Block | Loop):
+            if isinstance(s, ir.Block | ir.Loop):
                 within = within or s.label in self.labels
             self._note(s, inside)
             for inner in children(s):
                 self._visit(inner, within)
 
-    def _note(self, s: Stmt, inside: bool) -> None:
+    def _note(self, s: ir.Stmt, inside: bool) -> None:
         """Takes in one statement; ``inside``: whether it runs may depend on the block."""
         touched = pointers(s)
         placed = inside or self.depends(touched)
         roots = [self.facts.roots(p) for p in touched]
         if placed and any(not r or any(a.space is Space.SHARED for a in r) for r in roots):
             self.reached = True
-        if isinstance(s, Barrier | Incomplete) and (inside or self.depends(used(s))):
+        if isinstance(s, ir.Barrier | ir.Incomplete) and (inside or self.depends(used(s))):
             self.reached = True
-        if isinstance(s, Leave) and inside:
+        if isinstance(s, ir.Leave) and inside:
             self.labels.add(s.label)
-        if isinstance(s, Store | Atomic | Copy) and (placed or self.depends(used(s))):
+        if isinstance(s, ir.Store | ir.Atomic | ir.Copy) and (placed or self.depends(used(s))):
             self.contents |= roots[0]
         var = assigned(s)
         if var is not None:
-            held = isinstance(s, Load | Atomic) and bool(roots[0] & self.contents)
+            held = isinstance(s, ir.Load | ir.Atomic) and bool(roots[0] & self.contents)
             if held or placed or self.depends(used(s)):
                 self.variables.add(var.id)
 
 
-def _is_block_index(e: Expr) -> bool:
-    return isinstance(e, Builtin) and e.axis in _BLOCK_INDEX
+def _is_block_index(e: ir.Expr) -> bool:
+    return isinstance(e, ir.Builtin) and e.axis in _BLOCK_INDEX

@@ -47,6 +47,7 @@ class SplitBarriers:
 
     @staticmethod
     def of(threads: int, blocks: int, active: bool) -> SplitBarriers:
+        """No operation yet, in so many blocks of so many threads."""
         each = [_Block(np.zeros(threads, np.int64)) for _ in range(blocks)]
         return SplitBarriers(threads, each, active, Phases(threads))
 

@@ -150,6 +150,7 @@ class Execution:
             self.eval.env[var.id] = self.merged(value, old, mask)
 
     def merged(self, value: Value, old: Value, mask: Mask) -> Value:
+        """``value`` in the lanes of ``mask``, where it may be unsure, ``old`` elsewhere."""
         key = ("merge", identity(value), identity(old), id(mask.must), id(mask.may))
         known = self.eval.remembered(key)
         if known is None:

@@ -226,6 +226,7 @@ class Trace:
 
     @property
     def threads(self) -> int:
+        """Of a block."""
         return self.launch.threads
 
     @property
@@ -235,9 +236,11 @@ class Trace:
 
     @property
     def lanes(self) -> int:
+        """Threads of all executed blocks."""
         return self.threads * len(self.blocks)
 
     def not_decided(self, reason: str) -> None:
+        """Notes once why the execution does not decide everything, for people."""
         if reason not in self.undecided:
             self.undecided.append(reason)
 

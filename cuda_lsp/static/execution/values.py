@@ -93,6 +93,8 @@ class Data:
 
 @frozen(eq=False)
 class Address:
+    """So many bytes into an array."""
+
     array: Array
     offset: int | Lanes | Data  # bytes
 
@@ -119,6 +121,7 @@ def identity(value: Value | None) -> object:
 
 
 def spread_of(value: Scalar, blocks: int) -> Spread:
+    """Among which threads the value is one."""
     if isinstance(value, int):
         return Spread.GRID
     if isinstance(value, Data):

@@ -139,6 +139,13 @@ class Unconfirmed:
     conditions: Conditions
 
 
+@frozen
+class UpToLibrary:
+    """Whether a call, as text, is a barrier."""
+
+    call: str
+
+
 class Open(enum.Enum):
     """Doubts that speak of nothing else, and what leaves a kernel undecided, with their words."""
 
@@ -152,10 +159,21 @@ class Open(enum.Enum):
     POINTERS = "two pointers that may overlap"
     REACHED = "whether both are ever reached"
     REPLAY = "a loop too long to replay"
+    TIME = "the solver ran out of time"
+    NOT_REPLAYED = "the solver's candidate race could not be replayed"
     BACKGROUND = "it is still being executed in the background"
     BROKEN = "while it does not compile it is not executed to its end"
     OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
     ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 
 
-Doubt = OnData | Uneven | Unordered | Unconfirmed | Open
+Doubt = OnData | Uneven | Unordered | Unconfirmed | UpToLibrary | Open
+
+
+@frozen
+class Undecided:
+    """Accesses at one or two places, on these lines, of which the solver does not know whether they race."""
+
+    array: str
+    lines: tuple[int, ...]
+    why: Doubt

@@ -153,8 +153,16 @@ def doubt(of: Doubt) -> str:
             return f"whether `{array}` ascends"
         case c.Unconfirmed(made_up):
             return f"arguments that nothing in the file tells ({conditions(made_up)})"
+        case c.UpToLibrary(call):
+            return f"whether `{call}` is a barrier is up to the library"
         case Open():
             return of.value
+
+
+def undecided(pair: c.Undecided) -> str:
+    """A reason of a kernel's verdict."""
+    lines = f"line{'s' if len(pair.lines) > 1 else ''} {' and '.join(map(str, pair.lines))}"
+    return f"`{pair.array}` ({lines}): {doubt(pair.why)}"
 
 
 def ending(needed: Conditions, of: Doubt | None, *, race: bool, met: bool, same: bool) -> str:

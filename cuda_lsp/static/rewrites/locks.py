@@ -34,7 +34,6 @@ from cuda_lsp.static.rewrites.values import substituted, truth_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
 _WARP = (ir.BarrierScope.WARP, ir.BarrierScope.TILE, ir.BarrierScope.COALESCED)
-_RELEASES = ("release", "acq_rel", "seq_cst")
 _TAKES = (AtomicOp.CAS, AtomicOp.EXCH, AtomicOp.ADD)
 
 _HARMLESS = Either(
@@ -375,7 +374,7 @@ def _ends(loop: ir.Loop, taking: _Taking, rest: Iterable[Stmt]) -> bool:
 def _scope(held: Sequence[Stmt]) -> Scope | None:
     """How far the fence before the lock is given back reaches; None: there is none."""
     release = held[-1]
-    if isinstance(release, ir.Atomic) and release.order in _RELEASES:
+    if isinstance(release, ir.Atomic) and release.releases:
         return release.scope
     for s in reversed(held[:-1]):
         if isinstance(s, ir.Fence):

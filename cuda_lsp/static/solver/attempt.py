@@ -5,6 +5,8 @@ from __future__ import annotations
 from attrs import define, field
 
 from cuda_lsp.model import Verdict
+from cuda_lsp.static.findings import words
+from cuda_lsp.static.findings.conditions import Doubt, Undecided
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.tactics.pair import Answer, GaveUp, OpenPair, Proved, Sites
 from cuda_lsp.static.symbolic.affine import Problem
@@ -18,7 +20,7 @@ class Attempt:
     """One pass over a kernel under one setting."""
 
     findings: dict[Sites, Diagnosis] = field(factory=dict[Sites, Diagnosis])
-    doubts: dict[Sites, str] = field(factory=dict[Sites, str])
+    doubts: dict[Sites, Undecided] = field(factory=dict[Sites, Undecided])
     others: list[Diagnosis] = field(factory=list[Diagnosis])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
@@ -29,7 +31,7 @@ class Attempt:
         if isinstance(answer, Proved):
             self.assumptions.update(dict.fromkeys(answer.assumptions))
         elif isinstance(answer, GaveUp):
-            self.doubts[pair.sites] = _doubt(pair.p, answer.why)
+            self.doubts[pair.sites] = _undecided(pair.p, answer.why)
         else:
             known = self.findings.get(pair.sites)
             if known is None or answer.finding.effective_severity <= known.effective_severity:
@@ -47,6 +49,7 @@ class Attempt:
 
     @property
     def decided(self) -> bool:
+        """Nothing is open, and nothing was found."""
         return not self.doubts and not self.reasons and not self.findings and not self.mixed
 
     def absorb(self, other: Attempt) -> None:
@@ -80,7 +83,7 @@ class Attempt:
         return unrolled
 
     def _doubts_told(self) -> list[str]:
-        told = list(dict.fromkeys(self.doubts.values()))
+        told = list(dict.fromkeys(map(words.undecided, self.doubts.values())))
         more = len(told) - MAX_DOUBTS
         return told if more <= 0 else [*told[:MAX_DOUBTS], f"{more} more pairs of accesses were not decided"]
 
@@ -97,9 +100,7 @@ class Attempt:
         return Verdict.UNDECIDED, tuple(dict.fromkeys(reasons))
 
 
-def _doubt(p: Problem, why: str) -> str:
-    a, b = p.pair.first.site, p.pair.second.site
-    lines = f"line {a.range.start.line}"
-    if a.range != b.range:
-        lines = f"lines {a.range.start.line} and {b.range.start.line}"
-    return f"`{p.pair.first.array.name}` ({lines}): {why}"
+def _undecided(p: Problem, why: Doubt) -> Undecided:
+    first, second = p.pair.first, p.pair.second
+    places = dict.fromkeys((first.site.range, second.site.range))
+    return Undecided(first.array.name, tuple(place.start.line for place in places), why)

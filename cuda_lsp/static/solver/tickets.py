@@ -12,15 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from attrs import frozen
 
-from cuda_lsp.model import Space
+from cuda_lsp.model import WARP_SIZE, Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Drawing, Place, Summary
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-_WARP = 32
 
 
 def number_facts(formula: Term, summary: Summary, relation: Relation) -> Iterator[Term]:
@@ -31,7 +29,7 @@ def number_facts(formula: Term, summary: Summary, relation: Relation) -> Iterato
                if base_name(p.args[0]) in summary.slots]  # fmt: skip
     for a, b in itertools.combinations(numbers, 2):
         yield _apart(a, b, summary, relation)
-    if relation.within is not None and relation.within <= _WARP:
+    if relation.within is not None and relation.within <= WARP_SIZE:
         places = [p for p in found if base_name(p.args[0]) in summary.places]
         for a, b in itertools.combinations(places, 2):
             yield _in_order(a, b, summary.places, relation)
@@ -115,7 +113,7 @@ def _two_executions(a: _Number, b: _Number, again: Term, relation: Relation) -> 
         return t.not_(again)
     if a.drawing.level is Level.THREAD or not relation.same_block:
         return t.TRUE
-    apart = relation.across is not None and relation.across >= _WARP
+    apart = relation.across is not None and relation.across >= WARP_SIZE
     return t.TRUE if a.drawing.level is Level.WARP and apart else t.FALSE
 
 

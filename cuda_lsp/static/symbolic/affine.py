@@ -14,6 +14,7 @@ from attrs import frozen
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
@@ -24,8 +25,6 @@ TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
 BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
 BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
-
-_WARP = 32
 
 
 @frozen(eq=False)
@@ -44,6 +43,7 @@ class Problem:
 
     @property
     def formula(self) -> Term:
+        """Satisfiable when the two threads race."""
         return t.and_(self.guards, self.overlap)
 
 
@@ -51,24 +51,12 @@ def shared_level(relation: Relation) -> Level:
     """Symbols up to this level are one value for both threads."""
     if not relation.same_block:
         return Level.GRID
-    return Level.WARP if relation.within is not None and relation.within <= _WARP else Level.BLOCK
+    return Level.WARP if relation.within is not None and relation.within <= WARP_SIZE else Level.BLOCK
 
 
 def copy_of(term: Term, thread: int, shared: Level, memo: dict[Term, Term]) -> Term:
     """The term as thread 1 or 2 sees it: symbols that vary between the two get its number."""
-
-    def leaf(part: Term) -> Term | None:
-        if part.op is Op.SYMBOL and part.args[1] > shared:
-            return t.symbol(f"{part.args[0]}#{thread}", part.args[1], part.lo, part.hi)
-        if part.op in (Op.APPLY, Op.TEST) and part.args[1] > shared:
-            operands = tuple(t.replace(o, leaf, memo) for o in part.args[2])
-            name = f"{part.args[0]}#{thread}"
-            if part.op is Op.TEST:
-                return t.test(name, part.args[1], operands)
-            return t.apply(name, part.args[1], operands, part.lo, part.hi)
-        return None
-
-    return t.replace(term, leaf, memo)
+    return t.renamed(term, lambda x: f"{x.args[0]}#{thread}" if x.args[1] > shared else None, memo)
 
 
 def problem(pair: Pair, axes: Mapping[Axis, Term], warp_size: int) -> Problem:

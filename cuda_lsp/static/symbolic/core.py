@@ -31,6 +31,8 @@ class Level(enum.IntEnum):
 
 
 class Op(enum.Enum):
+    """What a term is made by, with the arguments of its node."""
+
     CONST = "const"
     SYMBOL = "symbol"  # args: name, Level
     APPLY = "apply"  # args: name, Level, operands: an unknown function of its operands
@@ -87,6 +89,7 @@ class Term:
 
     @property
     def is_const(self) -> bool:
+        """It is a number."""
         return self.op is Op.CONST
 
     @property
@@ -120,6 +123,7 @@ def begin_afresh() -> None:
 
 
 def intern(op: Op, args: tuple[Any, ...], parts: tuple[Term, ...], lo: float, hi: float) -> Term:
+    """The one node of these arguments, made if there is none. ``lo``, ``hi``: its sound interval."""
     # An interval that a symbol declares is part of its identity.
     DONE.terms += 1
     key = _key(op, args, lo, hi)
@@ -140,6 +144,7 @@ FALSE = intern(Op.FALSE, (), (), 0, 1)
 
 
 def const(value: int) -> Term:
+    """A number."""
     return intern(Op.CONST, (value,), (), value, value)
 
 
@@ -183,11 +188,13 @@ def _times(a: float, b: float) -> float:
 
 
 def range_times(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, float]:
+    """The interval of products of numbers in two intervals."""
     products = [_times(a, b) for a in x for b in y]
     return min(products), max(products)
 
 
 def monomial_range(atoms: Monomial) -> tuple[float, float]:
+    """The interval of a product of atoms."""
     bounds: tuple[float, float] = (1, 1)
     for atom in atoms:
         bounds = range_times(bounds, (atom.lo, atom.hi))
@@ -197,6 +204,7 @@ def monomial_range(atoms: Monomial) -> tuple[float, float]:
 
 
 def from_monomials(sums: Mapping[Monomial, int]) -> Term:
+    """The polynomial with these coefficients."""
     items = [(m, c) for m, c in sums.items() if c]
     if not items:
         return ZERO
@@ -222,6 +230,7 @@ def from_monomials(sums: Mapping[Monomial, int]) -> Term:
 
 
 def add(*terms: Term) -> Term:
+    """Their sum."""
     total: dict[Monomial, int] = {}
     for term in terms:
         for atoms, factor in monomials(term).items():
@@ -230,14 +239,17 @@ def add(*terms: Term) -> Term:
 
 
 def scale(term: Term, factor: int) -> Term:
+    """The term times a number."""
     return from_monomials({m: c * factor for m, c in monomials(term).items()})
 
 
 def sub(a: Term, b: Term) -> Term:
+    """``a - b``."""
     return add(a, scale(b, -1))
 
 
 def mul(a: Term, b: Term) -> Term:
+    """``a * b``."""
     if a.is_const:
         return scale(b, a.value)
     if b.is_const:

@@ -79,19 +79,7 @@ def _first(symbol: Term) -> Term:
 
 def _renamed(term: Term) -> Term:
     """The first thread's term as the second one has it."""
-
-    def leaf(part: Term) -> Term | None:
-        if part.op not in (Op.SYMBOL, Op.APPLY, Op.TEST) or not part.args[0].endswith("#1"):
-            return None
-        name = f"{part.args[0][:-2]}#2"
-        if part.op is Op.SYMBOL:
-            return t.symbol(name, part.args[1], part.lo, part.hi)
-        operands = tuple(t.replace(o, leaf, {}) for o in part.args[2])
-        if part.op is Op.TEST:
-            return t.test(name, part.args[1], operands)
-        return t.apply(name, part.args[1], operands, part.lo, part.hi)
-
-    return t.replace(term, leaf, {})
+    return t.renamed(term, lambda x: f"{x.args[0][:-2]}#2" if x.args[0].endswith("#1") else None, {})
 
 
 # ----------------------------------------------------------------------------------------- digits

@@ -25,6 +25,7 @@ MAX_EXPONENT = 31
 
 
 def z3() -> Any:
+    """The library, which takes a while to load."""
     return importlib.import_module("z3")
 
 
@@ -61,6 +62,7 @@ def _instance(application: Term, facts: Mapping[str, Fact], shared: Level) -> Te
 
 
 def has_bits(formula: Term) -> bool:
+    """Bit operators occur in it."""
     return any(p.op in BIT_OPS for p in t.subterms(formula))
 
 
@@ -87,6 +89,7 @@ class Encoder:
     """Something was abstracted: a model is only a candidate."""
 
     def encode(self, term: Term) -> Z3:
+        """The term in Z3; ``constraints`` then say what its parts are."""
         known = self._done.get(term)
         if known is None:
             known = self._encode(term)

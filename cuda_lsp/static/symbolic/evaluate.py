@@ -76,6 +76,7 @@ class Evaluator:
         return settle(value, expression.type)
 
     def value(self, expression: Expr) -> Value:
+        """The expression as a value that is congruent to it ("raw")."""
         match expression:
             case ir.Const():
                 if isinstance(expression.value, int):

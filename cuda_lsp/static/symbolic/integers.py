@@ -137,6 +137,7 @@ def bit_and(a: Term, b: Term) -> Term:
 
 
 def bit_or(a: Term, b: Term) -> Term:
+    """``a | b``, a sum where no bit is in both."""
     if a.is_const and b.is_const:
         return const(a.value | b.value)
     for x, y in ((a, b), (b, a)):
@@ -146,6 +147,7 @@ def bit_or(a: Term, b: Term) -> Term:
 
 
 def bit_xor(a: Term, b: Term) -> Term:
+    """``a ^ b``, a sum where no bit is in both."""
     if a.is_const and b.is_const:
         return const(a.value ^ b.value)
     if a is b:
@@ -175,6 +177,7 @@ def _bit_range(a: Term, b: Term) -> tuple[float, float]:
 
 
 def shift_left(a: Term, b: Term) -> Term:
+    """``a << b``, not wrapped."""
     if b.is_const:
         return scale(a, 1 << min(max(b.value, 0), 64))
     if a.is_const and b.lo >= 0 and b.hi <= 63:

@@ -98,6 +98,7 @@ def relations(summary: Summary, warp_size: int, lock_step: bool) -> list[Relatio
 
 
 def barriers(events: Sequence[Event]) -> list[BarrierEvent]:
+    """Every barrier, those of loops where the loops stand."""
     found: list[BarrierEvent] = []
     for event in events:
         if isinstance(event, BarrierEvent):

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from attrs import frozen
 
 from cuda_lsp.ir.program import Axis, Intrinsic
+from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.evaluate import Evaluator
 from cuda_lsp.static.symbolic.events import Drawing, Fact, Place
@@ -23,8 +24,7 @@ from cuda_lsp.static.symbolic.scene import Scene, Vote
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Value, settle, type_range
 
-_WARP = 32
-_FULL = (1 << _WARP) - 1
+_FULL = (1 << WARP_SIZE) - 1
 _PARTS = ("__activemask", "__match_any_sync")
 _COUNTS = ("__popc", "__popcll")
 
@@ -55,7 +55,7 @@ def _part(operand: _Operand) -> tuple[Term, ...] | None:
     if mask is None:
         return None
     if mask.is_const:
-        return () if mask.value % (1 << _WARP) == _FULL else None
+        return () if mask.value % (1 << WARP_SIZE) == _FULL else None
     return (mask,)
 
 
@@ -87,7 +87,7 @@ def _place(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
         return None  # not this round's vote
     name = f"place in {votes.args[0]}"
     count = _count(votes, e)
-    place = t.apply(name, Level.THREAD, votes.args[2], 0, _WARP - 1)
+    place = t.apply(name, Level.THREAD, votes.args[2], 0, WARP_SIZE - 1)
     scene.unknowns.setdefault(name, f"the result of `{e.name}`")
     scene.places[name] = Place(votes.args[2], votes, vote.voter, scene.axes[Axis.LANE])
     counted = t.and_(t.le(t.add(place, t.ONE), count), t.not_(t.eq(votes, t.ZERO)))
@@ -105,11 +105,11 @@ def _count(votes: Term, e: Intrinsic) -> Term:
 
 def _handed_round(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
     """``__shfl_sync(mask, value, source)``: the value of lane ``source``, in all lanes of the part."""
-    width = operand(3) if len(e.operands) > 3 else t.const(_WARP)
+    width = operand(3) if len(e.operands) > 3 else t.const(WARP_SIZE)
     part, value, source = _part(operand), operand(1), operand(2)
-    if part is None or value is None or source is None or width is None or width is not t.const(_WARP):
+    if part is None or value is None or source is None or width is None or width is not t.const(WARP_SIZE):
         return None
-    if not _agreed(source, part) or (source.is_const and not 0 <= source.value < _WARP):
+    if not _agreed(source, part) or (source.is_const and not 0 <= source.value < WARP_SIZE):
         return None
     told, point = (source, *part), f".{scene.number()}"
     return _Elsewhere(scene, Level.WARP, _lane(scene, source), told, _leader(source), point).term(value)
@@ -118,9 +118,9 @@ def _handed_round(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None
 def _lane(scene: Scene, source: Term) -> dict[Term, Term] | None:
     """The coordinates of lane ``source`` of the generic thread's warp; None: x does not run along warps."""
     x, lane = scene.axes[Axis.TID_X], scene.axes[Axis.LANE]
-    if x.op is not Op.SYMBOL or lane is not t.floor_mod(x, _WARP):
+    if x.op is not Op.SYMBOL or lane is not t.floor_mod(x, WARP_SIZE):
         return None
-    return {lane: source, x: t.add(t.scale(t.floor_div(x, _WARP), _WARP), source)}
+    return {lane: source, x: t.add(t.scale(t.floor_div(x, WARP_SIZE), WARP_SIZE), source)}
 
 
 def _agreed(term: Term, part: tuple[Term, ...]) -> bool:

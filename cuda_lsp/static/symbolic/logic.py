@@ -26,14 +26,17 @@ from cuda_lsp.static.symbolic.core import (
 
 
 def le(a: Term, b: Term) -> Term:
+    """``a <= b``."""
     return le_zero(sub(a, b))
 
 
 def lt(a: Term, b: Term) -> Term:
+    """``a < b``."""
     return le_zero(add(a, scale(b, -1), ONE))
 
 
 def le_zero(difference: Term) -> Term:
+    """``difference <= 0``."""
     if difference.hi <= 0:
         return TRUE
     if difference.lo > 0:
@@ -53,6 +56,7 @@ def le_zero(difference: Term) -> Term:
 
 
 def eq(a: Term, b: Term) -> Term:
+    """``a == b``."""
     difference = sub(a, b)
     if difference.is_const:
         return TRUE if difference.value == 0 else FALSE
@@ -93,10 +97,12 @@ def _truth(value: bool) -> Term:
 
 
 def eq_zero(a: Term) -> Term:
+    """``a == 0``."""
     return eq(a, ZERO)
 
 
 def not_(a: Term) -> Term:
+    """The negation, inside conjunctions and disjunctions."""
     if a.negation is None:
         a.negation = _negated(a)
     return a.negation
@@ -119,6 +125,7 @@ def _negated(a: Term) -> Term:
 
 
 def conjuncts(a: Term) -> tuple[Term, ...]:
+    """The conditions that together are this one."""
     if a is TRUE:
         return ()
     return a.args if a.op is Op.AND else (a,)
@@ -141,10 +148,12 @@ def _gather(op: Op, terms: Iterable[Term], unit: Term, absorbing: Term) -> Term:
 
 
 def and_(*terms: Term) -> Term:
+    """All of them."""
     return _gather(Op.AND, terms, TRUE, FALSE)
 
 
 def or_(*terms: Term) -> Term:
+    """One of them; what is common to all is told once."""
     result = _gather(Op.OR, terms, FALSE, TRUE)
     if result.op is not Op.OR:
         return result
@@ -158,6 +167,7 @@ def or_(*terms: Term) -> Term:
 
 
 def bool_ite(condition: Term, then: Term, otherwise: Term) -> Term:
+    """``condition ? then : otherwise`` of conditions."""
     if condition is TRUE or then is otherwise:
         return then
     if condition is FALSE:
@@ -207,6 +217,7 @@ def number(a: Term) -> Term:
 
 
 def ite(condition: Term, then: Term, otherwise: Term) -> Term:
+    """``condition ? then : otherwise`` of integers; what both have in common stands outside."""
     if condition is TRUE or then is otherwise:
         return then
     if condition is FALSE:
@@ -223,12 +234,14 @@ def ite(condition: Term, then: Term, otherwise: Term) -> Term:
 
 
 def minimum(a: Term, b: Term) -> Term:
+    """The smaller one."""
     if a.hi <= b.lo:
         return a
     return b if b.hi <= a.lo else ite(le(a, b), a, b)
 
 
 def maximum(a: Term, b: Term) -> Term:
+    """The larger one."""
     if a.hi <= b.lo:
         return b
     return a if b.hi <= a.lo else ite(le(a, b), b, a)

@@ -40,6 +40,7 @@ class Memory(Scene):
     """The statements that touch memory."""
 
     def evaluator(self) -> Evaluator:
+        """Of expressions, here and now."""
         return Evaluator(
             self.axes, self.lookup, self.fresh, self.sizes, partial(exchanged, self),
             lambda size: t.says_at_most_zero(self.conditions(), size),

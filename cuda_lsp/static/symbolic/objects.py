@@ -11,14 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import define, field
 
-from cuda_lsp.ir.program import (
-    Array,
-    Barrier,
-    BarrierPhase,
-    BarrierScope,
-    Offset,
-    Stmt,
-)
+from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.walk import children, root_array, walk
 
 
@@ -29,60 +22,60 @@ class WholeObjects:
     threads: int | None
     regular: bool
     """Each thread arrives and waits in turn, at one object if the two stand apart."""
-    counts: dict[Array, bool] = field(factory=dict[Array, bool])
+    counts: dict[ir.Array, bool] = field(factory=dict[ir.Array, bool])
 
-    def initialised(self, s: Barrier, count: int | None) -> None:
+    def initialised(self, s: ir.Barrier, count: int | None) -> None:
         """``init``: whether each phase of these objects counts all threads of the block."""
         array = root_array(s.object)
         if array is not None:
             whole = count is not None and count == self.threads
             self.counts[array] = whole and self.counts.get(array, True)
 
-    def whole(self, s: Barrier) -> bool:
+    def whole(self, s: ir.Barrier) -> bool:
         """``s`` is a step of a barrier of the whole block."""
         array = root_array(s.object)
         return self.regular and array is not None and self.counts.get(array, False)
 
 
-def regular(body: tuple[Stmt, ...]) -> bool:
+def regular(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether every arrival at a barrier object is followed by its wait before the next one."""
-    objects = [s for s in walk(body) if isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT]
-    steps = [s for s in objects if s.phase not in (BarrierPhase.INIT, BarrierPhase.BIND)]
-    if any(s.phase is BarrierPhase.DROP or s.parity is not None or s.count is not None for s in steps):
+    objects = [s for s in walk(body) if isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT]
+    steps = [s for s in objects if s.phase not in (ir.BarrierPhase.INIT, ir.BarrierPhase.BIND)]
+    if any(s.phase is ir.BarrierPhase.DROP or s.parity is not None or s.count is not None for s in steps):
         return False
-    apart = any(s.phase is not BarrierPhase.SYNC for s in steps)
+    apart = any(s.phase is not ir.BarrierPhase.SYNC for s in steps)
     one = len({root_array(s.object) for s in objects}) == 1 and not any(
-        isinstance(s.object, Offset) for s in steps
+        isinstance(s.object, ir.Offset) for s in steps
     )
-    bound = any(s.phase is BarrierPhase.BIND for s in objects)
+    bound = any(s.phase is ir.BarrierPhase.BIND for s in objects)
     return (one or not (apart or bound)) and all(_in_turn(part) for part in _lists(body))
 
 
-def _lists(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, ...]]:
+def _lists(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
     yield body
     for s in body:
         for part in children(s):
             yield from _lists(part)
 
 
-def _in_turn(statements: Sequence[Stmt]) -> bool:
+def _in_turn(statements: Sequence[ir.Stmt]) -> bool:
     pending = False
     for s in statements:
-        if isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT:
-            if s.phase is BarrierPhase.ARRIVE:
+        if isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT:
+            if s.phase is ir.BarrierPhase.ARRIVE:
                 if pending:
                     return False
                 pending = True
-            elif s.phase is BarrierPhase.WAIT:
+            elif s.phase is ir.BarrierPhase.WAIT:
                 if not pending:
                     return False
                 pending = False
-            elif s.phase is BarrierPhase.SYNC and pending:
+            elif s.phase is ir.BarrierPhase.SYNC and pending:
                 return False
-        elif pending and any(isinstance(x, Barrier) for x in walk((s,)) if _steps(x)):
+        elif pending and any(isinstance(x, ir.Barrier) for x in walk((s,)) if _steps(x)):
             return False
     return not pending
 
 
-def _steps(s: Stmt) -> bool:
-    return isinstance(s, Barrier) and s.scope is BarrierScope.OBJECT
+def _steps(s: ir.Stmt) -> bool:
+    return isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT

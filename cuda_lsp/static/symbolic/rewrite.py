@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from cuda_lsp.static.symbolic.core import Level, Op, Term, add, apply, const, mul, test
+from cuda_lsp.static.symbolic.core import Level, Op, Term, add, apply, const, mul, symbol, test
 from cuda_lsp.static.symbolic.integers import (
     bit_and,
     bit_or,
@@ -104,5 +104,23 @@ def replace(term: Term, leaf: Callable[[Term], Term | None], memo: dict[Term, Te
     return new
 
 
+def renamed(term: Term, name_of: Callable[[Term], str | None], memo: dict[Term, Term]) -> Term:
+    """``term`` with symbols, unknown functions and predicates under other names; None: as it is."""
+
+    def leaf(part: Term) -> Term | None:
+        name = name_of(part) if part.op in (Op.SYMBOL, Op.APPLY, Op.TEST) else None
+        if name is None:
+            return None
+        if part.op is Op.SYMBOL:
+            return symbol(name, part.args[1], part.lo, part.hi)
+        operands = tuple(replace(o, leaf, memo) for o in part.args[2])
+        if part.op is Op.TEST:
+            return test(name, part.args[1], operands)
+        return apply(name, part.args[1], operands, part.lo, part.hi)
+
+    return replace(term, leaf, memo)
+
+
 def substitute(term: Term, mapping: Mapping[Term, Term], memo: dict[Term, Term] | None = None) -> Term:
+    """``term`` with the keys of ``mapping`` replaced, top down. ``memo``: of calls with one mapping."""
     return replace(term, mapping.get, memo) if mapping else term

@@ -33,6 +33,8 @@ class Vote:
 
 @frozen(eq=False)
 class Stored:
+    """A store to an element, when ``guard``."""
+
     guard: Term
     value: Term | None  # None: it varies, or is not known
 
@@ -97,6 +99,7 @@ class State:
     )
 
     def copy(self) -> State:
+        """The same knowledge, to go on from by itself."""
         local = {array: dict(cells) for array, cells in self.local.items()}
         return State(dict(self.values), self.alive, dict(self.versions), local)
 
@@ -143,6 +146,7 @@ class Scene:
     # -- naming
 
     def number(self) -> int:
+        """The next number, for a name."""
         self.counter += 1
         return self.counter
 
@@ -165,6 +169,7 @@ class Scene:
             yield from t.conjuncts(part)
 
     def lookup(self, var: Var) -> Value:
+        """What the variable holds; one that was never assigned holds an unknown value."""
         known = self.state.values.get(var)
         if known is None:
             known = self.arguments.get(var)
@@ -175,6 +180,7 @@ class Scene:
 
     @property
     def guard(self) -> Term:
+        """The condition under which the generic thread is here."""
         return t.and_(self.path, self.state.alive)
 
     def disturb(self, arrays: Iterable[Array]) -> None:

@@ -37,6 +37,7 @@ class Walker(Memory):
     # -- statements
 
     def walk(self, statements: Sequence[Stmt]) -> None:
+        """Walks the statements; raises ``TooLarge``."""
         for statement in statements:
             if self.state.alive is t.FALSE or self.path is t.FALSE:
                 return

@@ -94,6 +94,7 @@ def _whole_rows(row: Term, column: Term, size: int) -> tuple[Term, Term]:
 
 
 def reduced(row: Term, size: int) -> Term:
+    """``row / size``, which divides every coefficient."""
     return t.from_monomials({m: c // size for m, c in t.monomials(row).items()})
 
 
@@ -127,4 +128,5 @@ def component(a: Term, b: Term, free: Mapping[str, Var]) -> Term | None:
 
 
 def varies(atoms: t.Monomial) -> bool:
+    """Two threads of the grid may have different values of the product."""
     return any(t.level_of(atom) >= Level.BLOCK for atom in atoms)

@@ -62,6 +62,7 @@ class Pitch:
 
     @property
     def text(self) -> str:
+        """What is taken for granted of the rows, for people."""
         return f"rows of {' and '.join(self.names)} elements do not overlap"
 
 

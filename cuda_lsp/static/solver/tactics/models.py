@@ -6,13 +6,12 @@ import re
 
 from attrs import evolve
 
-from cuda_lsp.static.findings.conditions import OnData, Open
+from cuda_lsp.static.findings.conditions import Doubt, OnData, Open, UpToLibrary
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Shown
-from cuda_lsp.static.solver.tactics.plain import OUT_OF_TIME
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op
@@ -37,7 +36,7 @@ def replayed(pair: OpenPair) -> Shown | GaveUp:
     answer = query.ask(p, facts)
     if answer.outcome is Outcome.UNKNOWN:
         if not pair.meets:
-            return GaveUp(OUT_OF_TIME)
+            return GaveUp(Open.TIME)
         return Shown(pair.known or report.unexcluded(p, facts, query, launch))
     finding = report.race_finding(p, facts, answer, query, launch)
     if finding is None or finding.doubt is Open.REPLAY or _undefined(finding, pair):
@@ -69,9 +68,7 @@ def _in_early_rounds(pair: OpenPair) -> Diagnosis | None:
     return finding if finding is not None and finding.certain else None
 
 
-def _not_replayed(query: Query) -> str:
+def _not_replayed(query: Query) -> Doubt:
     """Replays accuse nobody across a barrier that is up to a library; proofs do not rest on it."""
     site = next((b.site for b in barriers(query.summary.events) if not b.assured), None)
-    if site is None:
-        return "the solver's candidate race could not be replayed"
-    return f"whether `{site.text}` is a barrier is up to the library"
+    return Open.NOT_REPLAYED if site is None else UpToLibrary(site.text)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from attrs import define, field, frozen
 
 from cuda_lsp.model import LaunchConfig, SourceRange
+from cuda_lsp.static.findings.conditions import Doubt
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
@@ -34,9 +35,9 @@ class Shown:
 
 @frozen
 class GaveUp:
-    """No tactic further down is worth its work. ``why`` the pair is not decided, for people."""
+    """No tactic further down is worth its work. ``why`` the pair is not decided."""
 
-    why: str
+    why: Doubt
 
 
 Answer = Proved | Shown | GaveUp
@@ -73,6 +74,7 @@ class OpenPair:
 
     @property
     def sites(self) -> Sites:
+        """Where the two accesses stand, first in the text first."""
         return sites_of(self.p.pair)
 
 

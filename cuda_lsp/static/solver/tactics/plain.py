@@ -5,8 +5,6 @@ from __future__ import annotations
 from cuda_lsp.static.solver.query import Outcome
 from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved
 
-OUT_OF_TIME = "the solver ran out of time"
-
 
 def refuted(pair: OpenPair) -> Proved | None:
     """The formula has no model."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.solver.rows.apart import Rows
 from cuda_lsp.static.solver.rows.pitch import Pitch, pitches_of
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes
 from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved
-from cuda_lsp.static.solver.tactics.plain import OUT_OF_TIME
 from cuda_lsp.static.symbolic.terms import Op
 
 
@@ -33,7 +33,7 @@ def apart(pair: OpenPair) -> Proved | GaveUp | None:
         return None
     broken, pitch = overlapping[0]
     if launch is None or (broken is None and not pitch.bounded):
-        return GaveUp(OUT_OF_TIME)
+        return GaveUp(Open.TIME)
     # A known width, or one that elements need not divide, is too little to accuse.
     if broken and len(pitch.parameters) >= len(pitch.names) and p.overlap.op is Op.EQ:
         pair.broken = pitch
