@@ -36,16 +36,10 @@ from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.server.check_commands import STALE
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 from cuda_lsp.server.session import Session
 
-COMMAND = "cuda-lsp.runDynamicCheck"
-STALE = "the result of the dynamic check is of another text"
-PROGRAM_COMMAND = "cuda-lsp.runProgram"
-UNTRUSTED = (
-    "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
-    ' trust the folder in VS Code, or set "trusted": true in the initialization options'
-)
 _KEPT = 128
 _POLL = 0.05
 
@@ -121,6 +115,13 @@ class DynamicChecks:
             self._results[key] = evolve(kept, outdated=outdated)
         return changed
 
+    async def job(
+        self, session: Session, path: Path, text: str, report: KernelReport, engine: str
+    ) -> CheckJob | None:
+        """What to run for one kernel; None: it is not analysed."""
+        work = partial(kernel_job, path, text, report, CheckOptions(engine=EngineKind(engine)))
+        return await asyncio.to_thread(session.ask, work)
+
     async def run(
         self,
         server: LanguageServer,
@@ -171,11 +172,11 @@ class DynamicChecks:
         text: str,
         session: Session,
         settings: Settings,
-        engine: EngineKind,
+        engine: str,
     ) -> tuple[str | None, str]:
         """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
         progress = await _Progress.begin(server, f"Running {file.path.name} under check")
-        options, how = chosen(CheckOptions(engine=engine), settings), options_of(settings)
+        options, how = chosen(CheckOptions(engine=EngineKind(engine)), settings), options_of(settings)
         try:
             if how.build:
                 built = await self._alone(
@@ -223,14 +224,6 @@ class DynamicChecks:
             self._results.popitem(last=False)
 
 
-async def job(
-    session: Session, path: Path, text: str, report: KernelReport, engine: EngineKind
-) -> CheckJob | None:
-    """What to run for one kernel; None: it is not analysed."""
-    work = partial(kernel_job, path, text, report, CheckOptions(engine=engine))
-    return await asyncio.to_thread(session.ask, work)
-
-
 class _Progress:
     """A work-done progress of the client; silent where it has none."""
 
@@ -272,13 +265,3 @@ def _log(server: LanguageServer, text: str) -> None:
     """What a kernel or program prints is for the client's log of the server."""
     if text:
         server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Log, text))
-
-
-def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
-    """What a click on "Run dynamic check" sends."""
-    return lsp.Command(title="Run dynamic check", command=COMMAND, arguments=[uri, kernel.name])
-
-
-def program_action(uri: str) -> lsp.Command:
-    """What a click on "Run the program under check" sends."""
-    return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])

@@ -146,7 +146,7 @@ def test_a_process_that_somebody_ends_costs_time_only(server: Client, number: in
 
 
 def test_two_files_that_crash_do_not_starve_a_third(server: Client) -> None:
-    crash = "#pragma clang __debug overflow_stack\n"
+    crash = "#pragma clang __debug crash\n"
     for name in ("one.cu", "two.cu"):
         server.open(name, crash + RACY)
     for _ in range(6):

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve, field, frozen
 
 from cuda_lsp.model import FileReport, KernelReport
-from cuda_lsp.static.tiers import moved
 
 Origin = tuple[KernelReport, int]
 """A kernel's report where it was made, and the lines it has moved down since."""
@@ -83,4 +82,4 @@ def _whole(kernel: KernelReport | int | tuple[int, int], before: Sequence[Kernel
     if isinstance(kernel, KernelReport):
         return kernel
     place, lines = (kernel, 0) if isinstance(kernel, int) else kernel
-    return moved(before[place], lines)
+    return before[place].moved(lines)
