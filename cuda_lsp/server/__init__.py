@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from pathlib import Path
@@ -26,5 +27,7 @@ def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
     process = AnalysisProcess()  # it gets ready while we do
     from cuda_lsp.server.wiring import create_server
 
-    create_server(process).run()
+    server = create_server(process)
+    gc.freeze()  # what was imported is not looked through again
+    server.run()
     return 0

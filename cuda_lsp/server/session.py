@@ -23,7 +23,7 @@ from attrs import define, evolve
 
 from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
-from cuda_lsp.server.analysis.messages import Failed, Failure, Log
+from cuda_lsp.server.analysis.messages import Closed, Failed, Failure, Log
 from cuda_lsp.server.analysis.process import AnalysisProcess, Death
 from cuda_lsp.server.analysis.reports import Receiver, Sent
 
@@ -212,6 +212,8 @@ class Session:
                 self._deliver(message.uri, report)
         elif isinstance(message, Failed):
             self._fail(message.uri, message.number, message.reason)
+        elif isinstance(message, Closed):
+            receiver.forget(message.uri)
         elif isinstance(message, Log):
             logging.getLogger(message.name).log(message.level, "%s", message.text)
         else:
@@ -288,7 +290,7 @@ class Session:
             if not self._urgent.wait(_LOOK) and self._process.busy:
                 self._process.look()
             if self._ended and not self._stopped:
-                self._revive(self._process.death())
+                self._revive(self._process)
             with self._condition:
                 self._try_again()
             if self._process.busy:
@@ -304,23 +306,35 @@ class Session:
             if known.waits and known.not_before <= time.monotonic():
                 self._take_up(uri, known)
 
-    def _revive(self, death: Death) -> None:
+    def _revive(self, ended: AnalysisProcess) -> None:
         """Start another process, with all texts but the one that is to blame."""
+        death = ended.death()
         log.warning("the analysis process ended: it %s", death.reason)
         self._blame(death)
+        while (process := self._another()) is None and not self._stopped:
+            pass
         with self._condition:
-            if self._fruitless:
-                self._condition.wait_for(lambda: self._stopped, min(2.0**self._fruitless / 4, _LONGEST_WAIT))
-            self._fruitless += 1
-            if self._stopped:
-                return
-            self._process.close()
-            self._process, self._ended = self._started(AnalysisProcess()), False
+            if process is None or self._stopped:
+                return process.close() if process else None
+            self._process, self._ended = self._started(process), False
             self._urgent.clear()
             for uri, known in sorted(self._open.items(), key=lambda item: item[1].failures):
                 number, has = next(self._numbers), known.reported == known.number
                 known.number, known.reported, known.again = number, number if has else 0, True
                 self._pass_on(uri, known)
+
+    def _another(self) -> AnalysisProcess | None:
+        """A new process, later and later when none comes to anything; None: it could not be started."""
+        with self._condition:
+            if self._fruitless:
+                seconds = min(2.0 ** min(self._fruitless, 10) / 4, _LONGEST_WAIT)
+                self._condition.wait_for(lambda: self._stopped, seconds)
+            self._fruitless += 1
+        try:
+            return None if self._stopped else AnalysisProcess()
+        except OSError as error:
+            log.error("the analysis process could not be started: %s", error)
+            return None
 
     def _blame(self, death: Death) -> None:
         with self._condition:

@@ -25,7 +25,7 @@ from typing import Any, NoReturn, TypeVar
 from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport
 from cuda_lsp.server.analysis.documents import Documents, Listener
-from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, OUT_OF_MEMORY, Failed, Failure, Log
+from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, OUT_OF_MEMORY, Closed, Failed, Failure, Log
 from cuda_lsp.server.analysis.reports import Sender
 from cuda_lsp.server.analysis.slate import Slate
 from cuda_lsp.static.analyze import Analyzer
@@ -143,6 +143,7 @@ class _Child(Listener):
     def closed(self, uri: str) -> None:
         with self._sending:
             self._sender.forget(uri)
+            self._send(Closed(uri))
 
 
 class _ToServer(logging.Handler):

@@ -1,7 +1,7 @@
 """What goes between the server and the analysis process besides reports, pickled.
 
 The server says ``(number, settings, log level)``, then ``(number, action, *arguments)``; numbers grow. What
-it hears is a ``Sent`` report, ``Failed``, ``Log``, or ``(number, answer)``.
+it hears is a ``Sent`` report, ``Failed``, ``Closed``, ``Log``, or ``(number, answer)``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ class Failed:
     uri: str
     number: int
     reason: str
+
+
+@frozen
+class Closed:
+    """Nothing more will come of this document, unless it is opened again."""
+
+    uri: str
 
 
 @frozen

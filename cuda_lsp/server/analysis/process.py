@@ -94,7 +94,9 @@ class AnalysisProcess:
     def kill(self, death: Death | None = None) -> None:
         """End it at once. ``death``: what ``death`` is to say of it."""
         self._killed = self._killed or death
-        self._popen.kill()
+        if self._popen.returncode is None:  # nobody but us waits for it
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._popen.pid, signal.SIGKILL)
 
     def close(self) -> None:
         """Kill it, and wait until it is gone."""
