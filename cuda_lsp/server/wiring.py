@@ -186,10 +186,11 @@ def _wire_dynamic(server: CudaServer) -> None:
             return ls.window_show_message(
                 lsp.ShowMessageParams(lsp.MessageType.Warning, check_commands.UNTRUSTED)
             )
-        checks, text = await ls.checks(), document.source
+        checks = await ls.checks()
         report = session.report(document.uri) if session else None
         found = next((k for k in report.kernels if k.name == kernel), None) if report else None
         engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+        text = document.source if found else ""
         job = None
         if session and report and found:
             job = await checks.job(session, report.path, text, found, engine)
