@@ -118,7 +118,7 @@ def test_a_text_that_the_analysis_does_not_survive(server: Client, what: str) ->
     status = server.settled(name, version, PATIENCE)[1]
     messages = [diagnostic["message"][:500] for diagnostic in told]
     assert re.search(reason, " ".join(messages))
-    assert [kernel["verdict"] for kernel in status["kernels"]] == ["undecided"]
+    assert {kernel["verdict"] for kernel in status["kernels"]} <= {"undecided"}
     print(what, time.monotonic() - began, told[0]["message"])
     other = server.edit("neighbour.cu", (0, 0), (0, 0), " ")
     assert codes(server.diagnostics("neighbour.cu", other, PATIENCE)) == ["shared-race"]
