@@ -8,6 +8,7 @@ import pickle
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -70,8 +71,11 @@ class AnalysisProcess:
         finally:
             theirs.close()
             os.close(descriptor)
-        self._connection = Connection(ours.detach())
-        self._out: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._socket = ours
+        self._connection = Connection(os.dup(ours.fileno()), writable=False)
+        self._out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sending = threading.Lock()
+        self._left = 0  # frames that wait for the thread that writes
         self._sent = 0
         self._watch = _Watch()
         self._killed: Death | None = None
@@ -87,9 +91,21 @@ class AnalysisProcess:
         reading.start()
 
     def send(self, number: int, *message: Any) -> None:
-        """Say something; returns at once."""
-        self._sent = number
-        self._out.put((number, *message))
+        """Say something; returns at once, also where the other side takes nothing."""
+        content = pickle.dumps((number, *message), 5)
+        frame = struct.pack("!i", len(content)) + content  # as a Connection has them
+        with self._sending:
+            self._sent = number
+            if not self._left:
+                try:
+                    frame = frame[self._socket.send(frame, socket.MSG_DONTWAIT) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    return  # it ended: the reader tells
+            if frame:
+                self._left += 1
+                self._out.put(frame)
 
     def kill(self, death: Death | None = None) -> None:
         """End it at once. ``death``: what ``death`` is to say of it."""
@@ -130,8 +146,10 @@ class AnalysisProcess:
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # it ended: the reader tells
-            while (message := self._out.get()) is not None:
-                self._connection.send_bytes(pickle.dumps(message, 5))
+            while (frame := self._out.get()) is not None:
+                self._socket.sendall(frame)
+                with self._sending:
+                    self._left -= 1
 
     def _read(self, heard: Callable[[Any], None], ended: Callable[[], None]) -> None:
         try:
