@@ -155,3 +155,12 @@ def test_the_same_version_of_a_document_opened_again_is_another_text(session: Se
     session.change(URI, PATH, MENDED, 1)
     report = session.settled(URI, 1, 60)
     assert report and racy(report) == {"second"}
+
+
+def test_texts_larger_than_what_goes_at_once_arrive_in_order(session: Session) -> None:
+    large = TWO + "// " + "x" * 80 + "\n"
+    for version in range(1, 9):
+        session.change(URI, PATH, large + "// more words than a socket takes\n" * 40_000, version)
+    session.change(URI, PATH, MENDED, 9)
+    report = session.settled(URI, 9, 60)
+    assert report and report.version == 9 and racy(report) == {"second"}
