@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TOOLKIT := $(VENV)/.toolkit
 
-.PHONY: demo test unit lint types imports format extension bench clean install
+.PHONY: demo test unit lint types imports format extension bench fuzz clean install
 
 install: $(STAMP)
 
@@ -48,6 +48,11 @@ format: $(STAMP)
 
 extension:
 	cd vscode-extension && npm ci --no-audit --no-fund && npm run package
+
+## texts and conversations that nobody should have; tests/unit/test_fuzz.py runs a short part of it
+fuzz: $(STAMP)
+	$(BIN)/python tests/fuzz/sources.py --count 10000
+	$(BIN)/python tests/fuzz/conversations.py --messages 5000
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/latency.py

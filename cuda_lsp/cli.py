@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cuda_lsp import __version__
+from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, ToolError
 
 if TYPE_CHECKING:
@@ -311,19 +312,22 @@ def _program_files(
     others += [path for path in flags if path.resolve() != file.resolve()]
     pending = {path: {**known.get(path.resolve(), {}), **overrides} for path in _sources([file, *others])}
     for source, said in list(pending.items()):
-        text = source.read_text(encoding="utf-8", errors="replace")
+        try:
+            text = read_text(source)
+        except OSError:  # its analysis says so
+            continue
         for header in device_headers(source, text, [Path(folder) for folder in said.get("include_dirs", ())]):
             if header != main_file.resolve():
                 pending.setdefault(header, said)
-    files: list[Analysed] = []
+    analysed: list[Analysed] = []
     settings = None
     for source, said in pending.items():
         for analyzer, text, report in analysed_files([source], said, config):
             kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
-            files.append(Analysed(report.path, text, report, kernels))
+            analysed.append(Analysed(report.path, text, report, kernels))
             settings = settings or analyzer.settings
     assert settings is not None
-    return files, settings
+    return analysed, settings
 
 
 def _finish(reports: Sequence[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:
@@ -356,15 +360,15 @@ def _extents(option: str, text: str | None) -> tuple[int, int, int] | None:
 
 
 def _sources(paths: Iterable[Path]) -> list[Path]:
-    files: list[Path] = []
+    found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            files += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
-        elif path.is_file():
-            files.append(path)
+            found += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and is_regular(p))
+        elif is_regular(path):
+            found.append(path)
         else:
-            raise _Failure(f"{path} does not exist")
-    return list(dict.fromkeys(files))
+            raise _Failure(f"{path} {'is not a regular file' if path.exists() else 'does not exist'}")
+    return list(dict.fromkeys(found))
 
 
 def _print(reports: Sequence[FileReport], style: str, verbose: bool) -> None:
@@ -390,7 +394,7 @@ def _print(reports: Sequence[FileReport], style: str, verbose: bool) -> None:
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return read_text(path).splitlines()
     except OSError:
         return []  # the excerpt is left out; the finding itself names the place
 

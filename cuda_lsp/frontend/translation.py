@@ -166,9 +166,7 @@ class Translation:
 
     def close(self) -> None:
         """Free libclang's memory. The translation has no kernels afterwards."""
-        self._unit = None
-        self._ast = None
-        self._surroundings = None
+        self._unit = self._ast = self._surroundings = None
         self._sources = KernelSources()
 
     def _take(self, text: str) -> None:
@@ -289,8 +287,8 @@ class Translation:
 
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
-        assert self._ast is not None
-        return self._guesses.revise(self._ast, self._sources, self._problems, self._source)
+        ast, guesses = self._ast, self._guesses
+        return ast is not None and guesses.revise(ast, self._sources, self._problems, self._source)
 
     def _shim_is_damaged(self) -> bool:
         """Whether clang refused the precompiled header (a fatal error that is of no source file)."""

@@ -46,12 +46,14 @@ def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
 
 def _name(host: HostText, begin: int) -> re.Match[str] | None:
     """The first name with parentheses behind it, those of attributes left out."""
-    end = _END.search(host.plain, begin, begin + _LONGEST)
-    for match in _NAME.finditer(host.plain, begin, end.start() if end else begin + _LONGEST):
+    plain = host.plain
+    ended = _END.search(plain, begin, begin + _LONGEST)
+    end = ended.start() if ended else begin + _LONGEST
+    while (match := _NAME.search(plain, begin, end)) is not None:
         closing = host.closing(match.end() - 1)
-        attribute = match[1] in _ATTRIBUTES and closing >= 0
-        if not attribute and not (closing >= 0 and _DECLARATION.match(host.plain, closing + 1)):
+        if closing < 0 or not (match[1] in _ATTRIBUTES or _DECLARATION.match(plain, closing + 1)):
             return match
+        begin = closing + 1
     return None
 
 

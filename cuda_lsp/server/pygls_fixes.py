@@ -62,6 +62,11 @@ class Document(TextDocument):
         return self._cut[1]
 
 
+def as_it_is(document: TextDocument) -> TextDocument:
+    """A copy that stays as it is while the document is edited, for those who work in a thread."""
+    return Document(document.uri, document.source, document.version, position_codec=document.position_codec)
+
+
 class Documents(Workspace):
     """A workspace of ``Document``."""
 
@@ -70,6 +75,7 @@ class Documents(Workspace):
         text_doc: lsp.VersionedTextDocumentIdentifier,
         change: lsp.TextDocumentContentChangeEvent,
     ) -> None:
+        """Take a change of an open document; one of another is logged."""
         if text_doc.uri in self._text_documents:
             super().update_text_document(text_doc, change)
         else:

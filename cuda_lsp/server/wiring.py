@@ -22,7 +22,7 @@ from cuda_lsp.server import actions, check_commands, hover, lenses
 from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
 from cuda_lsp.server.positions import from_client, path_of, uri_of
-from cuda_lsp.server.pygls_fixes import Protocol, Server
+from cuda_lsp.server.pygls_fixes import Protocol, Server, as_it_is
 from cuda_lsp.server.session import Session
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
+_ACTIONS_WAIT = 2.0  # seconds a request for actions waits for the analysis of the text it is about
 _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 
 
@@ -331,14 +332,17 @@ def _wire_reading(server: CudaServer) -> None:
         ),
     )
     async def act(ls: CudaServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        document = ls.workspace.get_text_document(params.text_document.uri)
-        report = ls.report(document.uri)
-        if report is None:
-            return []
+        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
         session, version = ls.session, document.version
+        if session is None:
+            return []
+        report = await asyncio.to_thread(session.settled, document.uri, version, _ACTIONS_WAIT)
+        if report is None or report.version != version:
+            return []  # the client asks again when it has the findings of its newest text
+        report = ls.dynamic.overlay(report, document.source, ls.settings)
 
         def check(text: str) -> FileReport | None:
-            return session.tried(document.uri, version, text) if session else None
+            return session.tried(document.uri, version, text)
 
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         return await asyncio.to_thread(actions.actions, report, document, params.range, check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -9,7 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from cuda_lsp.cli import main
 from cuda_lsp.frontend.surroundings.compile_commands import options_for, translate
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
@@ -158,3 +161,13 @@ def test_links_that_go_round_are_no_headers(tmp_path: Path) -> None:
     (tmp_path / "b.h").symlink_to(tmp_path / "a.h")
     (tmp_path / "k.cu").write_text(f'#include "a.h"\n#include "{"x" * 300}.h"\n{KERNEL}')
     assert "['k']" in opened(tmp_path / "k.cu")
+
+
+def test_a_source_that_is_no_regular_file_is_refused_and_in_a_folder_passed_over(tmp_path: Path) -> None:
+    for number, target in enumerate(("/dev/zero", "pipe")):
+        endless(tmp_path, f"{number}.cu", target)
+    (tmp_path / "k.cu").write_text(KERNEL)
+    refused = CliRunner().invoke(main, ["check", "--no-solver", str(tmp_path / "1.cu")])
+    assert (refused.exit_code, "is not a regular file" in refused.output) == (2, True)
+    passed = CliRunner().invoke(main, ["check", "--no-solver", "--format", "json", str(tmp_path)])
+    assert [file["path"] for file in json.loads(passed.output)["files"]] == [str(tmp_path / "k.cu")]

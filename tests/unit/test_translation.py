@@ -268,6 +268,8 @@ def test_an_includer_that_does_not_help_is_left_out(translate: Open, tmp_path: P
         "__global__ void fine() {}\n__global__ void k(float* a {\n}\n",
         "#if 0\n__global__ void k() {}\n#endif\n__global__ void fine() {}\n",
         "template <class T> struct S { static __global__ void k() {} };\n__global__ void fine() {}\n",
+        "#if 0\n__global__ void __launch_bounds__(f(256), 2) k() {}\n#endif\n__global__ void fine() {}\n",
+        "#if 0\n__global__ __launch_bounds__(256) void k() {}\n#endif\n__global__ void fine() {}\n",
     ],
 )
 def test_a_kernel_that_is_not_analysed_is_said(translate: Open, text: str) -> None:

@@ -3,7 +3,8 @@
 Every value that a statement needs is remembered under the identity of the variables it depends on, so
 a loop that computes the same addresses again gets the very same arrays back; later stages recognise
 repetition by identity alone.  Unknown values are hash-consed: one operation on equal operands gives one
-object.
+object.  One class in one file, longer than most: every kind of expression shares that memory, and this is the
+innermost loop of what a keystroke waits for.
 """
 
 from __future__ import annotations
