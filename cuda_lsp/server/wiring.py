@@ -339,7 +339,7 @@ def _wire_reading(server: CudaServer) -> None:
         report = await asyncio.to_thread(session.settled, document.uri, version, _ACTIONS_WAIT)
         if report is None or report.version != version:
             return []  # the client asks again when it has the findings of its newest text
-        report = ls.dynamic.overlay(report, document.source, ls.settings)
+        report = ls.with_checks(report, document.source)
 
         def check(text: str) -> FileReport | None:
             return session.tried(document.uri, version, text)
