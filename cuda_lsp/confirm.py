@@ -103,6 +103,14 @@ def job_for(
     )
 
 
+def kernel_job(
+    path: Path, text: str, report: KernelReport, options: CheckOptions, analyzer: Analyzer
+) -> CheckJob | None:
+    """What to run for a kernel as the analyzer knows it; None: it does not."""
+    kernel = analyzer.kernel(path, report.name)
+    return kernel and job_for(path, text, kernel, report, analyzer.settings, options)
+
+
 def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
     """The options, and what the settings say where they are silent."""
     return evolve(

@@ -5,7 +5,6 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -32,8 +31,8 @@ from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.static.analyze import Analyzer
 
-_MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 _MOST_HEADERS = 200
 
 
@@ -93,12 +92,6 @@ def device_units(built: Built) -> dict[Path, dict[str, Any]]:
         for unit in built.made_of.units
         if unit.device
     }
-
-
-def main_line(text: str) -> int | None:
-    """The line (from 1) on which ``main`` is defined."""
-    found = _MAIN.search(text)
-    return text.count("\n", 0, found.end()) + 1 if found else None
 
 
 def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -166,6 +159,15 @@ def program_job(
         environment=built.environment,
         input=built.input,
     )
+
+
+def file_job(
+    text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
+) -> ProgramJob:
+    """What to run for the program of one file, with its kernels as the analyzer knows them."""
+    kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
+    analysed = Analysed(report.path, text, report, kernels)
+    return program_job([analysed], analyzer.settings, options, program)
 
 
 def check_program(

@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 # ---------------------------------------------------------------------------------------- source
 
@@ -372,6 +372,13 @@ class Finding:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
 
+    def moved(self, lines: int) -> Finding:
+        """The same with its places ``lines`` further down."""
+        related = tuple(
+            evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines))) for r in self.related
+        )
+        return evolve(self, site=evolve(self.site, range=self.site.range.shifted(lines)), related=related)
+
 
 # --------------------------------------------------------------------------------------- verdicts
 
@@ -404,6 +411,13 @@ class KernelReport:
     key: str = ""  # identifies the analysed text and settings; equal key, equal report
     assumptions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def moved(self, lines: int) -> KernelReport:
+        """The report of the same kernel ``lines`` further down."""
+        if not lines:
+            return self
+        findings = tuple(finding.moved(lines) for finding in self.findings)
+        return evolve(self, range=self.range.shifted(lines), findings=findings)
 
 
 @frozen

@@ -120,11 +120,20 @@ def index() -> Any:
     temporary files, and stay there when the server is killed.
     """
     libclang = cast(Any, cindex)
+    libclang.conf.lib.clang_reparseTranslationUnit.errcheck = _reparsed
     options = _IndexOptions(size=ctypes.sizeof(_IndexOptions), choices=_EXCLUDE_DECLARATIONS | _IN_MEMORY)
     create = libclang.conf.lib.clang_createIndexWithOptions
     create.restype = libclang.c_object_p
     made = create(ctypes.byref(options))
     return libclang.Index(made) if made else libclang.Index.create(excludeDecls=True)
+
+
+def _reparsed(status: int, function: object, arguments: object) -> int:
+    """Raises LoadError when libclang gave up: the unit is dead then, which its Python module does not see."""
+    del function, arguments
+    if status:
+        raise LoadError(f"Error reparsing translation unit: {status}")
+    return status
 
 
 def without_damaged_shim(flags: Sequence[str]) -> tuple[str, ...]:

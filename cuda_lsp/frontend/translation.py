@@ -268,7 +268,9 @@ class Translation:
             if self._shim_is_damaged():
                 raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
-            self._unit = None
+            reparsed, self._unit = self._unit, None
+            if reparsed is not None and isinstance(error, toolchain.LoadError):
+                return self._parse(focus)  # what failed may be what the unit keeps of older texts
             if "-include-pch" in self._flags:
                 self._flags = toolchain.without_damaged_shim(self._flags)
                 return self._parse(focus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from pathlib import Path
@@ -21,7 +22,12 @@ def serve(*, log_file: Path | None = None, log_level: str = "warning") -> int:
     )
     # The loop writes what the analysis found while that goes on: it must not wait 5 ms for its turn.
     sys.setswitchinterval(0.001)
+    from cuda_lsp.server.analysis.process import AnalysisProcess
+
+    process = AnalysisProcess()  # it gets ready while we do
     from cuda_lsp.server.wiring import create_server
 
-    create_server().run()
+    server = create_server(process)
+    gc.freeze()  # what was imported is not looked through again
+    server.run()
     return 0

@@ -12,7 +12,7 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
-from cuda_lsp.server.dynamic_check import action_for
+from cuda_lsp.server.check_commands import action_for
 from cuda_lsp.server.positions import to_client
 
 Check = Callable[[str], FileReport | None]

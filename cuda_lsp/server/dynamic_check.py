@@ -12,7 +12,8 @@ import asyncio
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,31 +22,24 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
 from cuda_lsp.config import Settings
-from cuda_lsp.confirm import CheckOptions, chosen, failure_of, job_for, output_of, problems_of
+from cuda_lsp.confirm import CheckOptions, chosen, failure_of, kernel_job, output_of, problems_of
 from cuda_lsp.confirm_program import (
-    Analysed,
     build_job,
     errors_of,
+    file_job,
     options_of,
     outcome_of,
-    program_job,
     with_notes,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
-from cuda_lsp.dynamic.job import CheckResult, EngineKind, Shape
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Shape
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
-from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.server.check_commands import STALE
 from cuda_lsp.server.result_places import Layout, belongings, relocated
+from cuda_lsp.server.session import Session
 
-COMMAND = "cuda-lsp.runDynamicCheck"
-STALE = "the result of the dynamic check is of another text"
-PROGRAM_COMMAND = "cuda-lsp.runProgram"
-UNTRUSTED = (
-    "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
-    ' trust the folder in VS Code, or set "trusted": true in the initialization options'
-)
 _KEPT = 128
 _POLL = 0.05
 
@@ -121,19 +115,23 @@ class DynamicChecks:
             self._results[key] = evolve(kept, outdated=outdated)
         return changed
 
+    async def job(
+        self, session: Session, path: Path, text: str, report: KernelReport, engine: str
+    ) -> CheckJob | None:
+        """What to run for one kernel; None: it is not analysed."""
+        work = partial(kernel_job, path, text, report, CheckOptions(engine=EngineKind(engine)))
+        return await asyncio.to_thread(session.ask, work)
+
     async def run(
         self,
         server: LanguageServer,
         file: FileReport,
         text: str,
-        kernel: Kernel,
+        job: CheckJob,
         report: KernelReport,
         settings: Settings,
-        engine: EngineKind,
     ) -> str | None:
         """Check one kernel of ``file`` with progress in the client. Returns what went wrong."""
-        options = CheckOptions(engine=engine)
-        job = await asyncio.to_thread(job_for, file.path, text, kernel, report, settings, options)
         progress = await _Progress.begin(server, f"Dynamic check of {report.name}")
         try:
             result = await self._alone(progress, self._runner.run, job)
@@ -172,13 +170,13 @@ class DynamicChecks:
         server: LanguageServer,
         file: FileReport,
         text: str,
-        kernels: Sequence[Kernel | None],
+        session: Session,
         settings: Settings,
-        engine: EngineKind,
+        engine: str,
     ) -> tuple[str | None, str]:
         """Run the program that ``file`` belongs to. The problem, if there is one, and how it ended."""
         progress = await _Progress.begin(server, f"Running {file.path.name} under check")
-        options, how = chosen(CheckOptions(engine=engine), settings), options_of(settings)
+        options, how = chosen(CheckOptions(engine=EngineKind(engine)), settings), options_of(settings)
         try:
             if how.build:
                 built = await self._alone(
@@ -188,7 +186,10 @@ class DynamicChecks:
                     progress.end("failed")
                     return built.problem, ""
                 how = evolve(how, built=built)
-            job = program_job([Analysed(file.path, text, file, tuple(kernels))], settings, options, how)
+            job = await asyncio.to_thread(session.ask, partial(file_job, text, file, options, how))
+            if job is None:
+                progress.end("failed")
+                return f"the analysis of {file.path.name} ended meanwhile; run it again", ""
             result = await self._alone(progress, self._runner.run_program, job)
         except CheckCancelled:
             progress.end("cancelled")
@@ -264,13 +265,3 @@ def _log(server: LanguageServer, text: str) -> None:
     """What a kernel or program prints is for the client's log of the server."""
     if text:
         server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Log, text))
-
-
-def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
-    """What a click on "Run dynamic check" sends."""
-    return lsp.Command(title="Run dynamic check", command=COMMAND, arguments=[uri, kernel.name])
-
-
-def program_action(uri: str) -> lsp.Command:
-    """What a click on "Run the program under check" sends."""
-    return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp.confirm_program import main_line
 from cuda_lsp.model import Code, FileReport, KernelReport
-from cuda_lsp.server.dynamic_check import STALE, action_for, program_action
+from cuda_lsp.server.check_commands import STALE, action_for, program_action
 from cuda_lsp.server.hover import launch_text
 from cuda_lsp.server.positions import to_client
+
+_MAIN = re.compile(r"^\s*(?:extern\s+\"C\"\s+)?(?:int|auto|void)\s+main\s*\(", re.MULTILINE)
 
 
 def lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]:
@@ -34,7 +37,7 @@ def run_lenses(report: FileReport, document: TextDocument) -> list[lsp.CodeLens]
 
 def program_lens(report: FileReport, document: TextDocument, built: bool) -> list[lsp.CodeLens]:
     """A lens above ``main`` that runs the program; above the first kernel where a command builds it."""
-    line = main_line(document.source)
+    line = _main_line(document.source)
     if line is None and built:
         line = min(kernel.range.start.line for kernel in report.kernels)
     if line is None:
@@ -65,3 +68,9 @@ def hints(report: FileReport, document: TextDocument, lines: tuple[int, int]) ->
                 tooltip=f"{finding.bank.wavefronts} wavefronts, ideal {finding.bank.ideal}",
             )
     return list(found.values())
+
+
+def _main_line(text: str) -> int | None:
+    """The line (from 1) on which ``main`` is defined."""
+    found = _MAIN.search(text)
+    return text.count("\n", 0, found.end()) + 1 if found else None

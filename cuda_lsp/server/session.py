@@ -1,117 +1,126 @@
-"""The documents of one client and their analysis: one thread, newest text wins.
+"""The documents of one client, and the process that analyses them.
 
-A change is queued and analysed at once; a newer version replaces one that waits. The first tier is
-published as soon as it is there, the solver's answers later, and only what differs from what the client
-shows. A keystroke inside a kernel reads that kernel only; a pause in the typing reads the whole text.
-Reports of older versions are never published. The client itself moves old squiggles with the text until
-new ones come, so nothing is cleared in between.
+Texts go out as they come, reports come in when they are new, and reports of older texts are not shown. When
+the process crashes, takes too long or needs too much memory, it is started again with all texts but the
+one that it was at: this is told as undecided, with the reason, until it is edited. A text that crashes edit
+after edit waits before it is tried again, so that the others do not.
 """
 
 from __future__ import annotations
 
-import ctypes
-import gc
+import itertools
 import logging
+import re
 import threading
-from collections import OrderedDict, deque
+import time
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as Late
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve
 
 from cuda_lsp.config import Settings
-from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport
-from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
+from cuda_lsp.server.analysis.messages import Closed, Failed, Failure, Log
+from cuda_lsp.server.analysis.process import AnalysisProcess, Death
+from cuda_lsp.server.analysis.reports import Receiver, Sent
+
+if TYPE_CHECKING:
+    from cuda_lsp.static.analyze import Analyzer
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 0.7  # seconds without a change after which rubbish is collected
-_TRIAL = 30.0  # seconds that somebody waits for the analysis of a text that is none of the document's
-_MOST_CHANGES = 300  # … or after so many changes without a pause
+_LOOK = 0.25  # seconds between two looks at a process that has something to do
+_TRIAL = 70.0  # seconds that somebody waits for the analysis of a text that is none of the document's
+_ASKED = 60.0  # … or for anything else
+_STRIKES = 3  # deaths for no known cause at one text, after which it is the cause
+_IN_A_ROW = 2  # texts of a document that may fail before the next one waits
+_LONGEST_WAIT = 60.0
 
 Published = Callable[[str, FileReport, bool], None]
-"""Called from the analysis thread: uri, report, whether the solver has finished with it."""
+"""Called from a thread of the session's: uri, report, whether the solver has finished with it."""
 
-
-@frozen
-class _Change:
-    uri: str
-    path: Path
-    text: str
-    version: int | None
-
-
-@define(eq=False)
-class _Trial:
-    """A text that the document does not have; ``answer`` is given when ``done``."""
-
-    uri: str
-    path: Path
-    version: int | None
-    text: str
-    done: threading.Event = field(factory=threading.Event)
-    answer: tuple[FileReport, tuple[str, ...]] | None = None
+T = TypeVar("T")
 
 
 @define
-class _Open:
+class _Document:
+    """``number``: of the message with its text. ``report`` is of that text when their versions agree."""
+
     path: Path
     version: int | None
+    text: str
+    number: int
+    sent: bool = False
     report: FileReport | None = None
-    text: str = ""
+    reported: int = 0  # the message whose text ``report`` is of
+    again: bool = False  # the process is another than the one that made the report
+    strikes: int = 0  # processes that ended, for whatever cause, while they were at this text
+    failures: int = 0  # texts in a row of which there was no report
+    reason: str = ""  # why the text is not analysed
+    not_before: float = 0.0  # when another text of it may be tried
+    waits: bool = False  # for that
 
 
 class Session:
-    """Analyses documents in a thread of its own. ``publish`` receives every new report."""
+    """Analyses documents in another process. ``publish`` receives every new report.
 
-    def __init__(self, settings: Settings, publish: Published) -> None:
+    ``process``: one that was started before, by a thread that lives as long as this one.
+    """
+
+    def __init__(
+        self, settings: Settings, publish: Published, process: AnalysisProcess | None = None
+    ) -> None:
+        self._settings = settings
         self._publish = publish
-        self._analyzer = Analyzer(settings, quick=True, learnt=self._again)
-        self._waiting: OrderedDict[str, _Change] = OrderedDict()
-        self._open: dict[str, _Open] = {}
-        self._trials: deque[_Trial] = deque()
-        self._closing: list[Path] = []
-        self._outdated: set[Path] = set()  # documents whose headers are to be read again
+        self._numbers = itertools.count(1)
+        self._open: dict[str, _Document] = {}
+        self._asked: dict[int, Future[Any]] = {}
         self._condition = threading.Condition()
         self._stopped = False
-        self._thread = threading.Thread(target=self._work, name="cuda-lsp-analysis", daemon=True)
-        self._thread.start()
+        self._ended = False  # the process, and no other was started yet
+        self._something = threading.Event()  # the process may have something to do
+        self._urgent = threading.Event()  # it has ended, or the session
+        self._fruitless = 0  # processes in a row that ended before there was any report
+        self._process = self._started(process or AnalysisProcess())
+        threading.Thread(target=self._keep, name="cuda-lsp-watch", daemon=True).start()
 
     def change(self, uri: str, path: Path, text: str, version: int | None) -> None:
         """The document has this text now."""
         with self._condition:
-            known = self._open.setdefault(uri, _Open(path, version))
-            known.version, known.text = version, text
-            self._waiting[uri] = _Change(uri, path, text, version)
-            self._condition.notify_all()
+            number = next(self._numbers)
+            known = self._open.get(uri)
+            if known is None:
+                known = self._open[uri] = _Document(path, version, text, number)
+            known.version, known.text, known.number, known.strikes = version, text, number, 0
+            known.waits = known.not_before > time.monotonic()
+            if not known.waits:
+                known.reason = ""
+            self._pass_on(uri, known)
+            failed = self._give_up(known) if known.waits else None
+        if failed:
+            self._publish(uri, failed, True)
 
     def close(self, uri: str) -> None:
         """The document is closed."""
         with self._condition:
-            known = self._open.pop(uri, None)
-            self._waiting.pop(uri, None)
-            if known:
-                self._closing.append(known.path)
-            self._condition.notify_all()
+            if self._open.pop(uri, None):
+                self._send("close", uri)
 
     def refresh(self) -> None:
         """Headers may have changed: read them again, and with them every document."""
         with self._condition:
+            self._send("refresh")
             for uri, known in self._open.items():
-                self._outdated.add(known.path)
-                self._waiting.setdefault(uri, _Change(uri, known.path, known.text, known.version))
-            self._condition.notify_all()
+                if known.reason:  # another header may mend it
+                    self._take_up(uri, known)
 
     def report(self, uri: str) -> FileReport | None:
         """The newest report of a document."""
         known = self._open.get(uri)
         return known.report if known else None
-
-    def kernel(self, path: Path, name: str) -> Kernel | None:
-        """The newest translation of one kernel of an open document."""
-        return self._analyzer.kernel(path, name)
 
     def settled(self, uri: str, version: int | None, seconds: float) -> FileReport | None:
         """The report of this version, waiting for it up to ``seconds``."""
@@ -122,142 +131,239 @@ class Session:
     def tried(self, uri: str, version: int | None, text: str) -> FileReport | None:
         """What the first tier says of another text, as if this version of the document had it.
 
-        Waits in a thread of the caller's; edits come first. None: the document has another version now.
+        Waits in a thread of the caller's; edits come first. None: the document has another version now, or
+        there is no telling.
         """
-        for _ in range(2):
-            with self._condition:
-                known = self._open.get(uri)
-                if known is None or known.version != version or self._stopped:
-                    return None
-                trial = _Trial(uri, known.path, version, text)
-                self._trials.append(trial)
-                self._condition.notify_all()
-            trial.done.wait(_TRIAL)
-            if trial.answer is None:
+        with self._condition:
+            known = self._open.get(uri)
+            if known is None or known.version != version or known.reason:
                 return None
-            report, unfinished = trial.answer
-            if not unfinished:
-                return report
-            self._analyzer.finish(unfinished)
-        return None
+            answer = self._ask("try", uri, known.number, text)
+        return self._answer(answer, _TRIAL)
+
+    def ask(self, work: Callable[[Analyzer], T]) -> T | None:
+        """What ``work`` (pickled) makes of the analyzer, in its process; None: that ended.
+
+        Waits in a thread of the caller's. Raises RuntimeError when the work does.
+        """
+        with self._condition:
+            answer = self._ask("ask", work)
+        return self._answer(answer, _ASKED)
 
     def stop(self) -> None:
-        """End the analysis; solver processes are killed."""
+        """End the analysis, with its processes."""
         with self._condition:
             self._stopped = True
             self._condition.notify_all()
-        self._analyzer.shutdown()
+            process = self._process
+        self._urgent.set()
+        self._something.set()
+        process.close()
 
-    # ----------------------------------------------------------------------- the analysis thread
+    # ------------------------------------------------------------------------------------- texts out
+
+    def _started(self, process: AnalysisProcess) -> AnalysisProcess:
+        receiver = Receiver()
+        process.start(lambda heard: self._heard(process, receiver, heard), lambda: self._gone(process))
+        process.send(next(self._numbers), self._settings, logging.getLogger().level)
+        return process
+
+    def _send(self, *message: Any) -> int:
+        number = next(self._numbers)
+        self._process.send(number, *message)
+        self._something.set()
+        return number
+
+    def _pass_on(self, uri: str, known: _Document) -> None:
+        """Have a document's text analysed, unless it has to wait."""
+        known.sent = not known.reason and not self._ended
+        if known.sent:
+            self._process.send(known.number, "change", uri, known.path, known.text)
+            self._something.set()
+
+    def _take_up(self, uri: str, known: _Document) -> None:
+        """Try a text that was given up, or had to wait."""
+        known.reason, known.not_before, known.waits = "", 0.0, False
+        self._pass_on(uri, known)
+
+    def _ask(self, *message: Any) -> Future[Any]:
+        answer: Future[Any] = Future()
+        if self._ended or self._stopped:
+            answer.set_result(None)
+        else:
+            self._asked[self._send(*message)] = answer
+        return answer
+
+    def _answer(self, answer: Future[Any], seconds: float) -> Any:
+        try:
+            found = answer.result(seconds)
+        except Late:
+            return None
+        if isinstance(found, Failure):
+            raise RuntimeError(found.reason)
+        return found
+
+    # ------------------------------------------------------------------------------------ reports in
+
+    def _heard(self, process: AnalysisProcess, receiver: Receiver, message: Any) -> None:
+        if isinstance(message, Sent):
+            report = receiver.report(message)
+            if process is self._process:
+                self._deliver(message.uri, report)
+        elif isinstance(message, Failed):
+            self._fail(message.uri, message.number, message.reason)
+        elif isinstance(message, Closed):
+            receiver.forget(message.uri)
+        elif isinstance(message, Log):
+            logging.getLogger(message.name).log(message.level, "%s", message.text)
+        else:
+            number, answer = message
+            with self._condition:
+                asked = self._asked.pop(number, None)
+            if asked:
+                asked.set_result(answer)
 
     def _has(self, uri: str, version: int | None) -> bool:
-        report = self.report(uri)
-        return self._stopped or (report is not None and report.version == version)
-
-    def _work(self) -> None:
-        self._analyzer.warm_up()
-        # A full collection walks every kept kernel, up to 100 ms: it waits for a pause in the typing.
-        gc.disable()
-        changes = 0
-        while True:
-            with self._condition:
-                paused = changes > 0 and not self._condition.wait_for(self._has_work, _PAUSE)
-            if paused:
-                self._complete()
-                self._analyzer.rest()
-            if paused or changes >= _MOST_CHANGES:
-                gc.collect()
-                return_memory()
-                changes = 0
-            with self._condition:
-                self._condition.wait_for(self._has_work)
-                if self._stopped:
-                    return
-                closing, self._closing = self._closing, []
-                change = self._waiting.popitem(last=False)[1] if self._waiting else None
-                trial = self._trials.popleft() if self._trials and not change else None
-            for path in closing:
-                self._analyzer.close(path)
-            if change:
-                self._analyse(change)
-                changes += 1
-            if trial:
-                self._try(trial)
-                changes += 1
-            self._analyzer.rest()
-
-    def _again(self, path: Path) -> None:
-        """Something outside the document's text is known now: the same text is analysed again."""
-        with self._condition:
-            for uri, known in self._open.items():
-                if known.path == path:
-                    self._waiting.setdefault(uri, _Change(uri, path, known.text, known.version))
-            self._condition.notify_all()
-
-    def _complete(self) -> None:
-        """Read the texts whole of which the last keystrokes read one kernel."""
-        with self._condition:
-            known = [(uri, document.path, document.text) for uri, document in self._open.items()]
-        for uri, path, text in known:
-            report = self._guarded(path, partial(self._analyzer.complete, path, text))
-            if report is not None:
-                self._deliver(uri, report)
-                self._refine(uri, path)
-
-    def _has_work(self) -> bool:
-        return bool(self._waiting or self._closing or self._trials or self._stopped)
-
-    def _analyse(self, change: _Change) -> None:
-        report = self._guarded(change.path, partial(self._update, change))
-        if report is None:
-            return
-        opened = self.report(change.uri) is None
-        self._deliver(change.uri, report)
-        self._refine(change.uri, change.path)
-        if opened:
-            return_memory()
-
-    def _try(self, trial: _Trial) -> None:
-        known = self._open.get(trial.uri)
-        if known is not None and known.version == trial.version:
-            try:
-                trial.answer = self._analyzer.tried(trial.path, trial.text)
-            except Exception:
-                log.exception("analysis of a repair of %s failed", trial.path)
-        trial.done.set()
-
-    def _update(self, change: _Change) -> FileReport:
-        if change.path in self._outdated:
-            self._outdated.discard(change.path)
-            self._analyzer.refresh(change.path)
-        return self._analyzer.update(change.path, change.text, change.version)
-
-    def _refine(self, uri: str, path: Path) -> None:
-        self._analyzer.refine(path, partial(self._deliver, uri))
-
-    def _guarded(self, path: Path, analysis: Callable[[], FileReport | None]) -> FileReport | None:
-        try:
-            return analysis()
-        except Exception:
-            log.exception("analysis of %s failed", path)
-            return None
+        known = self._open.get(uri)
+        has = known is not None and known.version == version and known.reported == known.number
+        return self._stopped or has
 
     def _deliver(self, uri: str, report: FileReport) -> None:
         with self._condition:
             known = self._open.get(uri)
-            if known is None or known.version != report.version:
+            if known is None or known.number != report.version or known.reason or self._stopped:
                 return
-            if known.report is not None and evolve(report, seconds=known.report.seconds) == known.report:
-                return
-            known.report = report
+            self._fruitless = known.failures = known.strikes = 0
+            report = evolve(report, version=known.version)
+            if known.again:
+                known.again = not _refined(report)
+                shown = known.report if known.reported == known.number else None
+                if shown and (known.again or evolve(report, seconds=shown.seconds) == shown):
+                    return
+            known.report, known.reported = report, known.number
             self._condition.notify_all()
-        self._publish(uri, report, all(kernel.refined for kernel in report.kernels))
+        self._publish(uri, report, _refined(report))
+
+    # ------------------------------------------------------------------------------- when it goes wrong
+
+    def _fail(self, uri: str, number: int, reason: str) -> None:
+        """There is no report of a text, and there will be none."""
+        with self._condition:
+            known = self._open.get(uri)
+            if known is None:
+                return
+            known.failures += 1
+            if known.failures > _IN_A_ROW:
+                wait = min(2.0 ** (known.failures - _IN_A_ROW), _LONGEST_WAIT)
+                known.not_before = time.monotonic() + wait
+            known.waits = known.number != number and known.not_before > time.monotonic()
+            if known.number != number and not known.waits:
+                return  # the next text is tried
+            known.reason = reason
+            report = self._give_up(known)
+        self._publish(uri, report, True)
+
+    def _give_up(self, known: _Document) -> FileReport:
+        reason = f"{known.path.name} is not analysed: {known.reason}"
+        kernels = known.report.kernels if known.report else ()
+        undecided = tuple(k for kernel in kernels if (k := _undecided(kernel, known.text, reason)))
+        report = FileReport(known.path, undecided, (ToolError(reason),), version=known.version)
+        known.report, known.reported, known.again = report, known.number, False
+        self._condition.notify_all()
+        return report
+
+    def _gone(self, process: AnalysisProcess) -> None:
+        """A process has ended, and all that it said was heard."""
+        with self._condition:
+            asked, self._asked = self._asked, {}
+            self._ended = self._ended or process is self._process
+        self._urgent.set()
+        self._something.set()
+        for answer in asked.values():
+            answer.set_result(None)
+
+    def _keep(self) -> None:
+        """Look after the process while it has something to do, and start another when it has ended."""
+        while not self._stopped:
+            self._something.wait(self._next_look())
+            self._something.clear()
+            if not self._urgent.wait(_LOOK) and self._process.busy:
+                self._process.look()
+            if self._ended and not self._stopped:
+                self._revive(self._process)
+            with self._condition:
+                self._try_again()
+            if self._process.busy:
+                self._something.set()
+
+    def _next_look(self) -> float | None:
+        waiting = [known.not_before for known in list(self._open.values()) if known.waits]
+        return max(0.0, min(waiting) - time.monotonic()) if waiting else None
+
+    def _try_again(self) -> None:
+        """Pass on texts that had to wait long enough."""
+        for uri, known in self._open.items():
+            if known.waits and known.not_before <= time.monotonic():
+                self._take_up(uri, known)
+
+    def _revive(self, ended: AnalysisProcess) -> None:
+        """Start another process, with all texts but the one that is to blame."""
+        death = ended.death()
+        log.warning("the analysis process ended: it %s", death.reason)
+        self._blame(death)
+        while (process := self._another()) is None and not self._stopped:
+            pass
+        with self._condition:
+            if process is None or self._stopped:
+                return process.close() if process else None
+            self._process, self._ended = self._started(process), False
+            self._urgent.clear()
+            for uri, known in sorted(self._open.items(), key=lambda item: item[1].failures):
+                number, has = next(self._numbers), known.reported == known.number
+                known.number, known.reported, known.again = number, number if has else 0, True
+                self._pass_on(uri, known)
+
+    def _another(self) -> AnalysisProcess | None:
+        """A new process, later and later when none comes to anything; None: it could not be started."""
+        with self._condition:
+            if self._fruitless:
+                seconds = min(2.0 ** min(self._fruitless, 10) / 4, _LONGEST_WAIT)
+                self._condition.wait_for(lambda: self._stopped, seconds)
+            self._fruitless += 1
+        try:
+            return None if self._stopped else AnalysisProcess()
+        except OSError as error:
+            log.error("the analysis process could not be started: %s", error)
+            return None
+
+    def _blame(self, death: Death) -> None:
+        with self._condition:
+            found = next((item for item in self._open.items() if item[1].number == death.text), None)
+            if found is None:
+                return
+            uri, known = found
+            known.strikes += 1
+            blamed = death.blamed or known.strikes >= _STRIKES
+        if blamed:
+            self._fail(uri, death.text, f"its analysis {death.reason}; the next edit tries it again")
 
 
-def return_memory() -> None:
-    """Give freed memory back to the system: glibc keeps what parses leave behind, 100 MB for 20 files."""
-    try:
-        trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library: it decides by itself
-        return
-    trim(0)
+def _refined(report: FileReport) -> bool:
+    return all(kernel.refined for kernel in report.kernels)
+
+
+def _undecided(kernel: KernelReport, text: str, reason: str) -> KernelReport | None:
+    """What is left of a kernel's report in a text that is not analysed; None: it has no such kernel."""
+    name = re.escape(kernel.name.split("<")[0])
+    place = re.search(rf"\b{name}\s*\(", text)
+    if place is None:
+        return None
+    line = text.count("\n", 0, place.start()) + 1
+    return KernelReport(
+        kernel.name,
+        kernel.range.shifted(line - kernel.range.start.line),
+        Verdict.UNDECIDED,
+        (reason,),
+        kernel.launches,
+        refined=True,
+    )

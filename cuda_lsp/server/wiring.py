@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 from attrs import evolve
@@ -16,14 +17,16 @@ from pygls.workspace import TextDocument
 from cuda_lsp import __version__, config
 from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
-from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.model import FileReport
-from cuda_lsp.server import actions, dynamic_check, hover, lenses
+from cuda_lsp.server import actions, check_commands, hover, lenses
+from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
-from cuda_lsp.server.dynamic_check import DynamicChecks
 from cuda_lsp.server.positions import from_client, path_of, uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server, as_it_is
 from cuda_lsp.server.session import Session
+
+if TYPE_CHECKING:
+    from cuda_lsp.server.dynamic_check import DynamicChecks
 
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
@@ -34,12 +37,13 @@ _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 class CudaServer(Server):
     """The server of one client."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: AnalysisProcess | None = None) -> None:
         super().__init__(SECTION, __version__)
+        self._process = process
         self.settings = Settings()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
-        self.dynamic = DynamicChecks()
+        self._checks: DynamicChecks | None = None
         self._blamed: set[Path] = set()  # settings files that something was told of
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
 
@@ -48,7 +52,7 @@ class CudaServer(Server):
         if self.session:
             self.session.stop()
         self.settings = settings
-        self.session = Session(settings, self._publish_later)
+        self.session, self._process = Session(settings, self._publish_later, self._process), None
         for document in self.workspace.text_documents.values():
             self.changed(document)
 
@@ -60,11 +64,22 @@ class CudaServer(Server):
     def report(self, uri: str) -> FileReport | None:
         """The newest report of a document, with what dynamic checks of its kernels saw."""
         report = self.session.report(uri) if self.session else None
-        return self.dynamic.overlay(report, self._text(uri), self.settings) if report else None
+        return self.with_checks(report, self._text(uri)) if report else None
 
     def _text(self, uri: str) -> str:
         document = self.workspace.text_documents.get(unquote(uri))
         return document.source if document else ""
+
+    async def checks(self) -> DynamicChecks:
+        """Dynamic checks; loaded when the first is wanted, half a second of imports."""
+        module = await asyncio.to_thread(import_module, "cuda_lsp.server.dynamic_check")
+        checks: DynamicChecks = self._checks or module.DynamicChecks()
+        self._checks = checks
+        return checks
+
+    def with_checks(self, report: FileReport, text: str) -> FileReport:
+        """The report of a text, with what dynamic checks of its kernels saw."""
+        return self._checks.overlay(report, text, self.settings) if self._checks else report
 
     @property
     def trusted(self) -> bool:
@@ -84,7 +99,7 @@ class CudaServer(Server):
         """Files changed on disk; ``headers``: also such as open files may include."""
         if headers and self.session:
             self.session.refresh()
-        if self.dynamic.files_changed():
+        if self._checks and self._checks.files_changed():
             for document in self.workspace.text_documents.values():
                 self.show_again(document.uri)
 
@@ -94,9 +109,12 @@ class CudaServer(Server):
 
     def at_exit(self) -> None:
         """End checks and analyses, with their processes."""
-        self.dynamic.stop()
+        if self._checks:
+            self._checks.stop()
         if self.session:
             self.session.stop()
+        if self._process:
+            self._process.close()
 
     def _publish_later(self, uri: str, report: FileReport, refined: bool) -> None:
         if self.loop and not self.loop.is_closed():
@@ -106,7 +124,7 @@ class CudaServer(Server):
         document = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them unquoted
         if document is None or document.version != report.version:
             return
-        report = self.dynamic.overlay(report, document.source, self.settings)
+        report = self.with_checks(report, document.source)
         if not cast("Protocol", self.protocol).pull:
             place = json.dumps({"uri": uri, "version": report.version})
             found = f'{place[:-1]}, "diagnostics": {self._made.of(report, document)}}}'
@@ -151,9 +169,9 @@ class CudaServer(Server):
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri_of(path), items))
 
 
-def create_server() -> CudaServer:
-    """A server with every feature wired."""
-    server = CudaServer()
+def create_server(process: AnalysisProcess | None = None) -> CudaServer:
+    """A server with every feature wired. ``process``: the one for its analyses, if there is one already."""
+    server = CudaServer(process)
     _wire_documents(server)
     _wire_settings(server)
     _wire_reading(server)
@@ -162,39 +180,39 @@ def create_server() -> CudaServer:
 
 
 def _wire_dynamic(server: CudaServer) -> None:
-    @server.command(dynamic_check.COMMAND)
+    @server.command(check_commands.COMMAND)
     async def run(ls: CudaServer, uri: str, kernel: str) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
         if not ls.trusted:
             return ls.window_show_message(
-                lsp.ShowMessageParams(lsp.MessageType.Warning, dynamic_check.UNTRUSTED)
+                lsp.ShowMessageParams(lsp.MessageType.Warning, check_commands.UNTRUSTED)
             )
+        checks = await ls.checks()
         report = session.report(document.uri) if session else None
         found = next((k for k in report.kernels if k.name == kernel), None) if report else None
-        program = session.kernel(path_of(document.uri), kernel) if session and found else None
-        if report is None or found is None or program is None:
+        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+        text = document.source if found else ""
+        job = None
+        if session and report and found:
+            job = await checks.job(session, report.path, text, found, engine)
+        if report is None or found is None or job is None:
             message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
             return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        options = cast("Protocol", ls.protocol).options
-        engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
-        problem = await ls.dynamic.run(ls, report, document.source, program, found, ls.settings, engine)
+        problem = await checks.run(ls, report, text, job, found, ls.settings)
         if problem:
             ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
         ls.show_again(uri)
 
-    @server.command(dynamic_check.PROGRAM_COMMAND)
+    @server.command(check_commands.PROGRAM_COMMAND)
     async def run_program(ls: CudaServer, uri: str) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
         report = session.report(document.uri) if session and ls.trusted else None
         if session is None or report is None:
-            message = "the file is not analysed yet" if ls.trusted else dynamic_check.UNTRUSTED
+            message = "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED
             return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        kernels = [session.kernel(path_of(document.uri), kernel.name) for kernel in report.kernels]
-        options = cast("Protocol", ls.protocol).options
-        engine = EngineKind(str(options.get("engine", EngineKind.AUTO.value)))
-        problem, said = await ls.dynamic.run_program(
-            ls, report, document.source, kernels, ls.settings, engine
-        )
+        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+        checks = await ls.checks()
+        problem, said = await checks.run_program(ls, report, document.source, session, ls.settings, engine)
         kind = lsp.MessageType.Error if problem else lsp.MessageType.Info
         ls.window_show_message(lsp.ShowMessageParams(kind, problem or said))
         ls.show_again(uri)
@@ -321,7 +339,7 @@ def _wire_reading(server: CudaServer) -> None:
         report = await asyncio.to_thread(session.settled, document.uri, version, _ACTIONS_WAIT)
         if report is None or report.version != version:
             return []  # the client asks again when it has the findings of its newest text
-        report = ls.dynamic.overlay(report, document.source, ls.settings)
+        report = ls.with_checks(report, document.source)
 
         def check(text: str) -> FileReport | None:
             return session.tried(document.uri, version, text)
@@ -344,7 +362,7 @@ def _wire_reading(server: CudaServer) -> None:
             else None
         )
         if report:
-            report = ls.dynamic.overlay(report, document.source, ls.settings)
+            report = ls.with_checks(report, document.source)
         items = diagnostics(report, document) if report else []
         result = f"{document.version}:{hash(str(items))}"
         if params.previous_result_id == result:

@@ -37,7 +37,7 @@ from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
-from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, moved, refined
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, refined
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 Publish = Callable[[FileReport], None]
@@ -57,7 +57,7 @@ class _Known:
     def at(self, line: int) -> KernelReport:
         """The report where the kernel begins on ``line``; the same object until one of them changes."""
         if self._shown is None or self._shown[0] is not self.report or self._shown[1] != line:
-            self._shown = (self.report, line, moved(self.report, line - self.line))
+            self._shown = (self.report, line, self.report.moved(line - self.line))
         return self._shown[2]
 
 
@@ -238,6 +238,14 @@ class Analyzer:
         return next(
             (k.kernel for key, _ in keys if (k := self._reports.get(key)) and k.kernel.name == name), None
         )
+
+    def origins(self, path: Path) -> dict[int, tuple[KernelReport, int]]:
+        """Shown reports of an open file's kernels, by identity: as they were made, and how far they moved."""
+        with self._lock:
+            document = self._documents.get(path)
+            places = document.keys if document else []
+            known = [(k, line) for key, line in places if (k := self._reports.get(key))]
+            return {id(k.at(line)): (k.report, line - k.line) for k, line in known}
 
     # ----------------------------------------------------------------------------------- inside
 

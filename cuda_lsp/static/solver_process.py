@@ -50,8 +50,8 @@ def serve(pipe: Connection) -> None:
     importlib.import_module("z3").Solver().check()
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them
-    pipe.send_bytes(READY)
     try:
+        pipe.send_bytes(READY)
         while True:
             message = pipe.recv_bytes()
             if message != STOP:

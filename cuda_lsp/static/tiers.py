@@ -336,23 +336,3 @@ def shown(diagnoses: Iterable[Diagnosis], settings: Settings) -> tuple[Finding, 
     wanted = (d for d in diagnoses if is_wanted(d.code, settings))
     found = [d.finding(settings.severity.get(d.code)) for d in wanted]
     return tuple(sorted(found, key=lambda f: (f.site.range, f.code.value)))
-
-
-def moved(report: KernelReport, lines: int) -> KernelReport:
-    """The report of a kernel whose text moved down by ``lines``."""
-    if not lines:
-        return report
-    return evolve(
-        report,
-        range=report.range.shifted(lines),
-        findings=tuple(_moved(finding, lines) for finding in report.findings),
-    )
-
-
-def _moved(finding: Finding, lines: int) -> Finding:
-    related = tuple(
-        evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines))) for r in finding.related
-    )
-    return evolve(
-        finding, site=evolve(finding.site, range=finding.site.range.shifted(lines)), related=related
-    )

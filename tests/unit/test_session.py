@@ -1,4 +1,4 @@
-"""The analysis thread: pauses read the whole text, repairs are tried without touching the document."""
+"""Documents and their process: pauses read the whole text, repairs are tried apart, crashes cost one text."""
 
 from __future__ import annotations
 
@@ -110,3 +110,57 @@ def test_unchanged_kernels_keep_their_reports_and_diagnostics(session: Session) 
     assert report
     assert made.of(report, TextDocument(URI, edited)) == first
     assert len(encoded) > 2 * total
+
+
+def verdicts(report: FileReport) -> set[str]:
+    return {kernel.verdict.value for kernel in report.kernels}
+
+
+CRASH = "#pragma clang __debug crash\n"
+
+
+def test_a_text_that_crashes_is_undecided_until_the_next(session: Session, shown: Shown) -> None:
+    opened(session, TWO, 1)
+    crashed = opened(session, CRASH + TWO, 2)
+    assert verdicts(crashed) == {"undecided"}
+    assert [kernel.range.start.line for kernel in crashed.kernels] == [2, 7]
+    assert "crashed" in crashed.errors[0].message
+    assert session.tried(URI, 2, MENDED) is None
+    assert racy(opened(session, TWO, 3)) == {"first", "second"}
+    assert [report.version for report in shown.reports] == [1, 2, 3]
+
+
+def test_a_file_that_keeps_crashing_waits_and_is_tried_again(session: Session) -> None:
+    for version in range(1, 5):
+        opened(session, CRASH + "\n" * version + TWO, version)
+    waiting = opened(session, TWO, 5)  # at once, though it is not analysed yet
+    assert not waiting.kernels and waiting.errors
+    until = time.monotonic() + 60
+    while not (report := session.report(URI)) or not report.kernels:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert report.version == 5 and racy(report) == {"first", "second"}
+
+
+def test_a_repair_that_crashes_is_none_and_blames_nobody(session: Session) -> None:
+    opened(session, TWO, 1)
+    assert session.tried(URI, 1, CRASH + TWO) is None
+    assert racy(opened(session, TWO + "\n", 2)) == {"first", "second"}
+    assert session.tried(URI, 2, MENDED + "\n")
+
+
+def test_the_same_version_of_a_document_opened_again_is_another_text(session: Session) -> None:
+    opened(session, TWO, 1)
+    session.close(URI)
+    session.change(URI, PATH, MENDED, 1)
+    report = session.settled(URI, 1, 60)
+    assert report and racy(report) == {"second"}
+
+
+def test_texts_larger_than_what_goes_at_once_arrive_in_order(session: Session) -> None:
+    large = TWO + "// " + "x" * 80 + "\n"
+    for version in range(1, 9):
+        session.change(URI, PATH, large + "// more words than a socket takes\n" * 40_000, version)
+    session.change(URI, PATH, MENDED, 9)
+    report = session.settled(URI, 9, 60)
+    assert report and report.version == 9 and racy(report) == {"second"}

@@ -1,0 +1,237 @@
+"""The server's hold on one analysis process: start it, speak with it, see how it does, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from attrs import define, frozen
+
+from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
+from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, OUT_OF_MEMORY
+from cuda_lsp.server.analysis.slate import Slate
+
+DEADLINE = 10.0
+"""Seconds of processor time that one text may take."""
+
+_PATIENCE = 10.0  # seconds in which a process that neither runs nor waits for its turn must do something
+_STOPPED = 1.0  # … that somebody has stopped
+_START = 120.0  # … that still starts
+_BLINK = 1.0  # … between two looks, after which nothing is known of what was in between
+_ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
+_MUCH = 0.4  # of the memory limit: what ends a process then is the lack of it
+_TICKS = os.sysconf("SC_CLK_TCK")
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@frozen
+class Death:
+    """How a process ended. ``text``: the number of the message it was at, 0: none.
+
+    ``reason`` is for people, and follows the words "the analysis of this text". ``blamed``: the text is
+    the cause for certain, else somebody else may have ended it.
+    """
+
+    text: int
+    reason: str
+    blamed: bool
+
+
+class AnalysisProcess:
+    """One process. Linux ends it with the thread that started it, which has to live as long."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        descriptor = Slate.file()
+        try:
+            self._popen = subprocess.Popen(
+                python_command(
+                    "cuda_lsp.server.analysis.child", str(theirs.fileno()), str(descriptor), working_folder()
+                ),
+                cwd=NEUTRAL_FOLDER,
+                stdin=subprocess.DEVNULL,  # ours are the editor's
+                stdout=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(), descriptor),
+            )
+            self._slate = Slate(descriptor)
+        finally:
+            theirs.close()
+            os.close(descriptor)
+        self._socket = ours
+        self._connection = Connection(os.dup(ours.fileno()), writable=False)
+        self._out: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._sending = threading.Lock()
+        self._left = 0  # frames that wait for the thread that writes
+        self._sent = 0
+        self._watch = _Watch()
+        self._killed: Death | None = None
+        self._reaping = threading.Lock()
+        self._large = False  # what it had of memory at most
+
+    def start(self, heard: Callable[[Any], None], ended: Callable[[], None]) -> None:
+        """Have threads write what is sent and read what comes; then, once, ``ended`` is called."""
+        threading.Thread(target=self._write, name="cuda-lsp-to-analysis", daemon=True).start()
+        reading = threading.Thread(
+            target=self._read, args=(heard, ended), name="cuda-lsp-from-analysis", daemon=True
+        )
+        reading.start()
+
+    def send(self, number: int, *message: Any) -> None:
+        """Say something; returns at once, also where the other side takes nothing."""
+        content = pickle.dumps((number, *message), 5)
+        frame = struct.pack("!i", len(content)) + content  # as a Connection has them
+        with self._sending:
+            self._sent = number
+            if not self._left:
+                try:
+                    frame = frame[self._socket.send(frame, socket.MSG_DONTWAIT) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    return  # it ended: the reader tells
+            if frame:
+                self._left += 1
+                self._out.put(frame)
+
+    def kill(self, death: Death | None = None) -> None:
+        """End it at once. ``death``: what ``death`` is to say of it."""
+        self._killed = self._killed or death
+        if self._popen.returncode is None:  # nobody but us waits for it
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._popen.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill it, and wait until it is gone."""
+        self.kill()
+        self._out.put(None)
+        self._reaped()
+
+    def death(self) -> Death:
+        """How it ended; once it did."""
+        status = self._reaped()
+        if self._killed:
+            return self._killed
+        text = self._slate.text
+        if -status in _FROM_OUTSIDE:
+            return Death(text, f"was ended ({signal.Signals(-status).name})", blamed=False)
+        if status == OUT_OF_MEMORY or self._large:
+            return Death(text, _MEMORY, blamed=True)
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        return Death(text, f"crashed, most likely in clang ({how})", blamed=True)
+
+    @property
+    def busy(self) -> bool:
+        """Whether it has something to do, as far as one knows."""
+        return self._slate.text != 0 or self._slate.last < self._sent
+
+    def look(self) -> None:
+        """See whether it does well, several times a second while it is busy; kill it if not."""
+        death = self._watch.look(self._popen.pid, self._slate, self._sent)
+        if death is not None:
+            self.kill(death)
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError):  # it ended: the reader tells
+            while (frame := self._out.get()) is not None:
+                self._socket.sendall(frame)
+                with self._sending:
+                    self._left -= 1
+
+    def _read(self, heard: Callable[[Any], None], ended: Callable[[], None]) -> None:
+        try:
+            while True:
+                heard(pickle.loads(self._connection.recv_bytes()))
+        except (EOFError, OSError, pickle.UnpicklingError):  # killed in the middle of a message
+            self.kill()
+            self._reaped()
+            self._out.put(None)
+            ended()
+
+    def _reaped(self) -> int:
+        """Wait for its end. The exit status, negative for a signal."""
+        with self._reaping:
+            if self._popen.returncode is None:
+                _, status, used = os.wait4(self._popen.pid, 0)
+                self._large = used.ru_maxrss * _RSS_UNIT > _MUCH * MEMORY_LIMIT
+                self._popen.returncode = os.waitstatus_to_exitcode(status)
+            return self._popen.returncode
+
+
+# Sent by who is short of memory, or wants us to end.
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
+_MEMORY = f"takes more than {MEMORY_LIMIT >> 30} GB"
+_TOO_LONG = f"takes more than {DEADLINE:.0f} s"
+_STUCK = "does not come to an end"
+
+
+@define
+class _Watch:
+    """What was seen of a process: since when it is at its text, and since when nothing has happened."""
+
+    turn: int = -1
+    began: tuple[float, float] = (0.0, 0.0)  # processor time of the thread, time of day
+    moved: tuple[float, float] = (0.0, 0.0)  # processor time of the process, time of day
+    last: int = -1
+    looked: float = 0.0
+
+    def look(self, process: int, slate: Slate, sent: int) -> Death | None:
+        """Why it should be killed, or None."""
+        now, text, turn, last = time.monotonic(), slate.text, slate.turn, slate.last
+        thread = _Times.of(f"/proc/{process}/task/{slate.thread}/stat")
+        whole = _Times.of(f"/proc/{process}/stat")
+        watched, self.looked = now - self.looked < _BLINK, now
+        if turn != self.turn:
+            self.turn, self.began = turn, (thread.used, now)
+        idle = text == 0 and last >= sent
+        if idle or not watched or last != self.last or whole.used != self.moved[0] or whole.state in "RD":
+            self.last, self.moved = last, (whole.used, now)
+        taken = thread.used - self.began[0] if thread.known else (now - self.began[1]) * DEADLINE / _ANYHOW
+        if text and taken > DEADLINE:
+            return Death(text, _TOO_LONG, blamed=True)
+        if _resident(process) > MEMORY_LIMIT:
+            return Death(text, _MEMORY, blamed=True)
+        still = now - self.moved[1]
+        if whole.state in "Tt" and still > _STOPPED:
+            return Death(text, "was stopped", blamed=False)
+        if still > (_START if not last else _PATIENCE if whole.known else _ANYHOW):
+            return Death(text, _STUCK, blamed=text != 0)
+        return None
+
+
+@frozen
+class _Times:
+    """Processor time used, seconds, and state of a thread or process; not ``known`` without ``/proc``."""
+
+    used: float = 0.0
+    state: str = "?"
+    known: bool = False
+
+    @staticmethod
+    def of(place: str) -> _Times:
+        try:
+            fields = Path(place).read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            return _Times()
+        return _Times((int(fields[11]) + int(fields[12])) / _TICKS, fields[0], known=True)
+
+
+def _resident(process: int) -> int:
+    """Bytes of memory in use; 0: nobody tells."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0

@@ -1,0 +1,25 @@
+"""The commands that run kernels and programs, and what the client is told of them before anything runs."""
+
+from __future__ import annotations
+
+from lsprotocol import types as lsp
+
+from cuda_lsp.model import KernelReport
+
+COMMAND = "cuda-lsp.runDynamicCheck"
+PROGRAM_COMMAND = "cuda-lsp.runProgram"
+STALE = "the result of the dynamic check is of another text"
+UNTRUSTED = (
+    "A dynamic check compiles and runs this file's kernels, so it needs a trusted workspace:"
+    ' trust the folder in VS Code, or set "trusted": true in the initialization options'
+)
+
+
+def action_for(kernel: KernelReport, uri: str) -> lsp.Command:
+    """What a click on "Run dynamic check" sends."""
+    return lsp.Command(title="Run dynamic check", command=COMMAND, arguments=[uri, kernel.name])
+
+
+def program_action(uri: str) -> lsp.Command:
+    """What a click on "Run the program under check" sends."""
+    return lsp.Command(title="Run the program under check", command=PROGRAM_COMMAND, arguments=[uri])
