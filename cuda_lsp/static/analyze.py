@@ -40,6 +40,9 @@ from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, refined
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
+_NOT_INSTANTIATED = (
+    "a template that nothing in this file instantiates, and no guess of its arguments compiles"
+)
 Publish = Callable[[FileReport], None]
 
 
@@ -112,13 +115,13 @@ class Analyzer:
         document = self._open(path, text)
         translation = document.translation
         self._look_around(path, document)
-        keys, errors = self._first_tier(translation, until)
+        keys, errors, unknown = self._first_tier(translation, until)
         for key, line in keys:
             document.last_good[self._reports[key].base_name] = (key, line)
         keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
-            document.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
+            document.unknown = unknown
             document.directives = translation.directives
             document.seconds = time.perf_counter() - started
             self._forget_old()
@@ -142,10 +145,10 @@ class Analyzer:
             return None
         translation = document.translation
         translation.reparse(text, focused=self._quick)
-        keys, errors = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
+        keys, errors, unknown = self._first_tier(translation, time.thread_time() + budgets.TYPING_S)
         with self._lock:
             imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
-            imagined.unknown = tuple(_undecided(k) for k in translation.kernels() if k.dependent)
+            imagined.unknown = unknown
             cut = tuple(key for key, _ in keys if self._reports[key].first.cut)
             return self._report(path, imagined), cut
 
@@ -260,14 +263,15 @@ class Analyzer:
 
     def _first_tier(
         self, translation: Translation, until: float
-    ) -> tuple[list[tuple[str, int]], list[ToolError]]:
-        """Every kernel's key and first line, with its report known; what the user should hear besides."""
+    ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...]]:
+        """Every kernel's key and first line, its report known; errors; reports that only say why not."""
         wanted = _keyed(translation)
         if not all(self._is_known(key, translation) or translation.reads(source) for key, source in wanted):
             translation.complete()
             wanted = _keyed(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
+        unknown = [_undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
         for key, source in wanted:
             if not self._is_known(key, translation):
                 enough = (
@@ -276,11 +280,12 @@ class Analyzer:
                 failure = self._analyse(translation, source, key, enough)
                 if failure:
                     errors.append(failure)
+                    unknown.append(_undecided(source, failure.message))
                     continue
             with self._lock:
                 self._reports.move_to_end(key)
             keys.append((key, source.range.start.line))
-        return keys, errors
+        return keys, errors, tuple(unknown)
 
     def _is_known(self, key: str, translation: Translation) -> bool:
         """Whether a report can be shown: one that blames a launch stands where that was, in other text."""
@@ -395,9 +400,8 @@ def _key(translation: Translation, source: KernelSource, launches: Mapping[str, 
     return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
 
 
-def _undecided(source: KernelSource) -> KernelReport:
-    """A template that could not be instantiated still gets a verdict, and the reason."""
-    reason = "a template that nothing in this file instantiates, and no guess of its arguments compiles"
+def _undecided(source: KernelSource, reason: str) -> KernelReport:
+    """What could not be analysed still gets a verdict, and the reason."""
     return KernelReport(source.name, source.range, Verdict.UNDECIDED, (reason,), refined=True)
 
 

@@ -12,7 +12,7 @@ from extract_kernels import accesses, constructs, lowered, printed
 from cuda_lsp.ir.program import Block, Copy, If, Load, Loop, Store
 from cuda_lsp.ir.types import Opaque
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import Space
+from cuda_lsp.model import Space, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
@@ -427,3 +427,10 @@ def test_a_variable_made_of_itself_is_told(declaration: str):
     report = check_text(Path("k.cu"), text, solver=False)
     assert not any("internal error" in error.message for error in report.errors)
     assert [kernel.name for kernel in report.kernels] == ["k"]
+
+
+def test_a_kernel_that_nests_too_deeply_is_undecided():
+    text = f"__global__ void k(int* a) {{ int x = threadIdx.x; a[{'+'.join(['x'] * 2_000)}] = 1; }}"
+    (kernel,) = check_text(Path("k.cu"), text, solver=False).kernels
+    assert kernel.verdict is Verdict.UNDECIDED
+    assert "nests too deeply" in kernel.reasons[0]
