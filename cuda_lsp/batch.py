@@ -8,8 +8,9 @@ from typing import Any
 
 from attrs import evolve
 
-from cuda_lsp import config
+from cuda_lsp import config, files
 from cuda_lsp.model import FileReport, ToolError
+from cuda_lsp.settings_file import load, load_file
 from cuda_lsp.static.analyze import Analyzer
 
 
@@ -38,9 +39,9 @@ def analysed_files(
     """
     for path in paths:
         loaded, problems = (
-            config.load_file(settings_file, config.PATIENT)
+            load_file(settings_file, config.PATIENT)
             if settings_file
-            else config.load(path.absolute().parent, config.PATIENT)
+            else load(path.absolute().parent, config.PATIENT)
         )
         settings, more = config.merge(loaded, overrides, "command line")
         told = tuple(ToolError(str(problem)) for problem in (*problems, *more))
@@ -57,7 +58,7 @@ def analysed_files(
 def _text_of(path: Path) -> str | FileReport:
     """The file's text, or the report that says why there is none."""
     try:
-        data = path.read_bytes()
+        data = files.read_bytes(path)
     except OSError as error:
         return FileReport(path, errors=(ToolError(f"cannot read {path}: {error.strerror}"),))
     if b"\0" in data[:4096]:

@@ -281,8 +281,8 @@ def _configured(file: Path, config: Path | None, how: ProgramOptions) -> Program
     """The program with what the settings say of it."""
     from attrs import evolve
 
-    from cuda_lsp.config import load, load_file
     from cuda_lsp.confirm_program import options_of
+    from cuda_lsp.settings_file import load, load_file
 
     settings, _ = load_file(config) if config else load(file.absolute().parent)  # problems are told later
     known = options_of(settings)

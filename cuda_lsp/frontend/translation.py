@@ -2,8 +2,7 @@
 
 The text always comes from the caller (the editor's buffer), never from disk. Whatever the text is (empty,
 binary, not CUDA, half typed), nothing here raises because of it: what could not be read is told by
-``diagnostics``. libclang runs each parse under its own crash recovery; when it gives up, the unit is
-thrown away, the file has no kernels until the next text, and a diagnostic says so.
+``diagnostics``. When libclang gives up, the unit is thrown away, and a diagnostic says so.
 
 Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``KernelSource`` die at the next
 ``reparse``; its other fields live on.

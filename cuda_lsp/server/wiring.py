@@ -14,7 +14,7 @@ from attrs import evolve
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp import __version__, config
+from cuda_lsp import __version__, config, settings_file
 from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.model import FileReport
@@ -148,9 +148,9 @@ class CudaServer(Server):
         folders = list(self.workspace.folders.values())
         root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
         root = path_of(root_uri) if root_uri else Path(working_folder())
-        loaded, problems = config.load(root, trusted=self.trusted)
+        loaded, problems = settings_file.load(root, trusted=self.trusted)
         settings, more = config.merge(loaded, editor, "editor settings")
-        settings = config.placed(settings, root)
+        settings = settings_file.placed(settings, root)
         if not self.trusted and settings.compile_commands is None:
             settings = evolve(settings, compile_commands=config.NO_DATABASE)
         self._tell(problems)
@@ -260,7 +260,7 @@ def _wire_settings(server: CudaServer) -> None:
 
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def watched(ls: CudaServer, params: lsp.DidChangeWatchedFilesParams) -> None:
-        if any(change.uri.endswith((config.FILE_NAME, "pyproject.toml")) for change in params.changes):
+        if any(change.uri.endswith((settings_file.FILE_NAME, "pyproject.toml")) for change in params.changes):
             await _pull_settings(ls)
         ls.files_changed(headers=any(not change.uri.endswith(".cu") for change in params.changes))
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from cuda_lsp.config import PATIENT, Settings, find_settings_file, load, merge, settings_schema
+from cuda_lsp.config import PATIENT, Settings, merge, settings_schema
 from cuda_lsp.confirm import CheckOptions, chosen
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.hardware import UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Severity
+from cuda_lsp.settings_file import find_settings_file, load
 
 
 def test_later_sources_win_and_keys_come_in_any_case() -> None:

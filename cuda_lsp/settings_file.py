@@ -1,0 +1,131 @@
+"""Settings files: found above a folder, read with care, each mistake at its line.
+
+``cuda-lsp.toml``, or ``[tool.cuda-lsp]`` of ``pyproject.toml``. Paths in one are relative to its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from attrs import evolve
+
+from cuda_lsp import files
+from cuda_lsp.config import Reach, Settings, SettingsProblem, merge
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE_NAME = "cuda-lsp.toml"
+
+_NOT_A_PROJECTS: Mapping[Reach, str] = {
+    Reach.MACHINE: "a setting of the machine: set it in the editor or on the command line",
+}
+_UNTRUSTED: Mapping[Reach, str] = {
+    **_NOT_A_PROJECTS,
+    Reach.TRUSTED: "not read, because this workspace is not trusted",
+}
+
+
+def load(
+    folder: Path, defaults: Settings | None = None, *, trusted: bool = True
+) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by the nearest settings file at or above ``folder``."""
+    found = find_settings_file(folder)
+    return load_file(found, defaults, trusted=trusted) if found else (defaults or Settings(), [])
+
+
+def load_file(
+    path: Path, defaults: Settings | None = None, *, trusted: bool = True
+) -> tuple[Settings, list[SettingsProblem]]:
+    """``defaults``, overridden by one settings file; of one that is not ``trusted`` no paths or flags."""
+    defaults = defaults or Settings()
+    try:
+        text, document = _document(path)
+    except _Unreadable as error:
+        return defaults, [SettingsProblem(str(path), "file", str(error), path, error.line)]
+    refused = _NOT_A_PROJECTS if trusted else _UNTRUSTED
+    settings, problems = merge(defaults, document, str(path), refused)
+    here = path.parent
+    database = settings.compile_commands
+    return (
+        evolve(
+            settings,
+            include_dirs=tuple(str(here / d) for d in settings.include_dirs),
+            program_sources=tuple(str(here / source) for source in settings.program_sources),
+            program_folder=str(here / (settings.program_folder or ".")),
+            compile_commands=str(here / database) if database else None,
+        ),
+        [evolve(problem, path=path, line=_line_of(problem.key, text)) for problem in problems],
+    )
+
+
+class _Unreadable(Exception):
+    """A settings file that gives no table of ours; ``line`` is where, 1-based."""
+
+    def __init__(self, reason: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+def _document(path: Path) -> tuple[str, Mapping[str, Any]]:
+    """The text of a settings file, and our table in it. Raises _Unreadable."""
+    try:
+        text = files.read_text(path, files.SETTINGS_LIMIT, errors="strict")
+        document: Any = tomllib.loads(text)
+    except OSError as error:
+        raise _Unreadable(f"cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        line = re.search(r"\(at line (\d+)", str(error))
+        raise _Unreadable(f"not readable as TOML: {error}", int(line[1]) if line else 1) from None
+    except (RecursionError, ValueError) as error:  # nested too deeply; numbers of thousands of digits
+        raise _Unreadable(f"not readable as TOML: {error}") from None
+    tables = ("tool", "cuda-lsp") if path.name == "pyproject.toml" else ()
+    for table in tables:
+        inner: Any = document.get(table, {})
+        if not isinstance(inner, dict):
+            raise _Unreadable(f"`{table}` is expected to be a table", _line_of(table, text))
+        document = cast("dict[str, Any]", inner)
+    return text, document
+
+
+def _line_of(key: str, text: str) -> int:
+    """The line that sets a key, or opens the table of that name; 1 where none is found."""
+    written = re.escape(key)
+    setting = re.compile(rf"""[ \t]*(?:\[[^\]\n]*)?["']?{written}["']?[ \t]*[=.\]]""")
+    return next((n for n, line in enumerate(text.split("\n"), 1) if setting.match(line)), 1)
+
+
+def placed(settings: Settings, root: Path) -> Settings:
+    """The settings of an editor whose workspace is ``root``: the program's folder is found from there."""
+    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")))
+
+
+def find_settings_file(folder: Path) -> Path | None:
+    """``cuda-lsp.toml``, or a ``pyproject.toml`` with our table, in ``folder`` or the nearest parent."""
+    for parent in (folder, *folder.parents):
+        own = parent / FILE_NAME
+        if os.path.lexists(own):  # also what cannot be read: that is told
+            return own
+        shared = parent / "pyproject.toml"
+        if files.is_regular(shared) and _has_table(shared):
+            return shared
+    return None
+
+
+def _has_table(path: Path) -> bool:
+    try:
+        text = files.read_text(path, files.SETTINGS_LIMIT)
+    except OSError:
+        return False  # another tool's file; its mistakes are not ours to report
+    try:
+        tool: Any = tomllib.loads(text).get("tool")
+    except (RecursionError, ValueError):
+        return re.search(r"""^[ \t]*\[tool\.["']?cuda-lsp""", text, re.MULTILINE) is not None
+    return isinstance(tool, Mapping) and "cuda-lsp" in tool
