@@ -48,7 +48,7 @@ class Background:
     def start(self) -> None:
         """Start the processes before they are needed."""
         if self._pool is None and not self._closed:
-            self._pool = SolverPool(self._settings.solver_workers)
+            self._pool = SolverPool(self._settings.solver_processes)
 
     def want(self, path: Path, kernels: Mapping[str, tuple[Kernel, FirstTier]]) -> int:
         """Settle these kernels of a file, by key, and no others any more; how many there is work for."""

@@ -185,3 +185,30 @@ def raw(client: Client, content: bytes) -> None:
     assert client.process.stdin
     client.process.stdin.write(content)
     client.process.stdin.flush()
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_lines_end_as_the_client_says(client: Client, end: str) -> None:
+    name = f"ends{len(client.versions)}.cu"
+    client.open(name, RACY.replace("\n", end))
+    assert [d["range"]["start"]["line"] for d in client.diagnostics(name, 1)] == [3]
+
+
+@pytest.mark.parametrize("include", ['"{}.h"', "<{}/x.h>"])
+def test_a_header_of_any_name_is_looked_for(client: Client, include: str) -> None:
+    name = f"include{len(client.versions)}.cu"
+    client.open(name, f"#include {include.format('a' * 300)}\n{RACY}")
+    assert "shared-race" in [d.get("code") for d in client.diagnostics(name, 1)]
+
+
+def test_a_server_whose_working_folder_is_gone_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    client = Client(tmp_path)
+    client.open("a.cu", RACY)
+    assert [d["code"] for d in client.diagnostics("a.cu", 1)] == ["shared-race"]
+    assert client.close() == 0

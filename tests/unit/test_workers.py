@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from kernel_notation import TID, Notation
 
+from cuda_lsp.config import Settings
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static import background
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
 from cuda_lsp.static.workers import SolverPool
@@ -149,3 +151,10 @@ def test_no_solver_outlives_the_process_that_asked():
     while any(Path(f"/proc/{process}").exists() for process in below):
         assert time.monotonic() < until
         time.sleep(0.05)
+
+
+def test_no_more_solvers_start_than_the_machine_has_cores(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(background, "SolverPool", sizes.append)
+    background.Background(Settings(solver_workers=300), lambda *answer: None).start()
+    assert sizes == [os.cpu_count()]
