@@ -239,7 +239,9 @@ async function dynamic(page) {
   const cancelled = Date.now();
   await insist(() => clickIfThere(progress.getByRole("button", { name: "Cancel" })), () => progress.waitFor({ state: "detached", timeout: SOON }));
   report.ui.cancelledMs = Date.now() - cancelled;
-  report.ui.cancelSent = wire().includes("window/workDoneProgress/cancel");
+  const sent = () => wire().includes("window/workDoneProgress/cancel");
+  await until("the cancellation in the log", sent, SOON).catch(() => undefined); // the log is written a little later
+  report.ui.cancelSent = sent();
   await page.keyboard.press("Escape");
   mark("cancelled");
 }
