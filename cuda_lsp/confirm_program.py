@@ -27,6 +27,7 @@ from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
+from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Kernel
@@ -103,12 +104,15 @@ def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple
         where, content = pending.pop()
         for name in INCLUDE.findall(content):
             header = next(
-                (f for f in (folder / name for folder in (where.parent, *folders)) if f.is_file()), None
+                (f for f in (folder / name for folder in (where.parent, *folders)) if is_regular(f)), None
             )
             if header is None or header.resolve() in seen:
                 continue
             seen.add(header.resolve())
-            inner = header.read_text(errors="replace")
+            try:
+                inner = read_text(header)
+            except OSError:  # too large: the compiler will have its say
+                continue
             pending.append((header, inner))
             if "__global__" in inner:
                 found.append(header.resolve())

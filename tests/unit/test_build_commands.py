@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cuda_lsp.dynamic.programs import build_commands
 from cuda_lsp.dynamic.programs.build_commands import Step, linked, steps_of
 from cuda_lsp.dynamic.programs.recorder import Started
 
@@ -98,3 +99,10 @@ def test_what_a_device_link_makes_is_left_out():
     )
     assert [unit.path.name for unit in made.units] == ["a.cu"]
     assert made.link == ()
+
+
+def test_a_response_file_that_names_itself_ends(tmp_path: Path):
+    (tmp_path / "self.rsp").write_text("-DX @self.rsp\n")
+    words = list(build_commands._expanded(["@self.rsp"], tmp_path))
+    assert words.count("-DX") < 100
+    assert words[-1] == "@self.rsp"

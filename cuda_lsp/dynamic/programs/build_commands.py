@@ -18,7 +18,9 @@ from attrs import frozen
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.programs.job import DEVICE_SOURCES, Unit
 from cuda_lsp.dynamic.programs.recorder import Started
+from cuda_lsp.files import is_regular, read_text
 
+_MOST_RESPONSE_FILES = 64  # of one command
 _SOURCES = (*DEVICE_SOURCES, ".cpp", ".cc", ".cxx", ".c", ".C", ".c++")
 _CUDAS_OWN = re.compile(r"(?:lib)?(?:cuda|cudart|cudart_static|cudadevrt)(?:\.a|\.so[.\d]*)?")
 
@@ -181,7 +183,7 @@ def _all_arguments(started: Started, nvcc: bool) -> list[str]:
 
 def _expanded(words: Sequence[str], folder: Path) -> Iterator[str]:
     """The words, with those of response files in their place."""
-    waiting = list(words)
+    waiting, read = list(words), 0
     while waiting:
         word = waiting.pop(0)
         name = word[1:] if word.startswith("@") else ""
@@ -190,8 +192,9 @@ def _expanded(words: Sequence[str], folder: Path) -> Iterator[str]:
         elif word.startswith(("-optf=", "--options-file=")):
             name = word.split("=", 1)[1]
         files = [_at(folder, part) for part in name.split(",")] if name else []
-        if files and all(file.is_file() for file in files):
-            waiting[:0] = [w for file in files for w in shlex.split(file.read_text(errors="replace"))]
+        if files and read + len(files) <= _MOST_RESPONSE_FILES and all(map(is_regular, files)):
+            read += len(files)  # one may name itself
+            waiting[:0] = [w for file in files for w in shlex.split(read_text(file))]
         else:
             yield word
 

@@ -11,6 +11,7 @@ from attrs import evolve, field, frozen
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Detail, RunOutcome
+from cuda_lsp.files import read_text
 from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
 
 
@@ -102,7 +103,7 @@ class ProgramJob:
 
     def text_of(self, unit: Unit) -> str:
         """The source's text, which for ``path`` may not be saved yet. Raises OSError."""
-        return self.text if unit.path == self.path else unit.path.read_text(errors="replace")
+        return self.text if unit.path == self.path else read_text(unit.path)
 
     @property
     def command(self) -> tuple[str, ...]:
