@@ -38,8 +38,7 @@ class UnknownArchitecture(ValueError):
 
 def accepts(gpu: GpuModel, launch: LaunchConfig) -> bool:
     """Whether the target carries out a launch of these extents; its shared memory is another matter."""
-    grid = launch.grid or [n or 1 for n in launch.grid_axes]
-    extents = zip((*launch.block, *grid), (*gpu.max_block_dim, *gpu.max_grid_dim), strict=True)
+    extents = zip((*launch.block, *launch.least_grid), (*gpu.max_block_dim, *gpu.max_grid_dim), strict=True)
     return launch.threads <= gpu.max_threads_per_block and all(n <= most for n, most in extents)
 
 

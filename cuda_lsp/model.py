@@ -167,6 +167,12 @@ class LaunchConfig:
         return x * y * z
 
     @property
+    def least_grid(self) -> Dim3:
+        """The grid's extents, 1 along the axes of which nothing is known."""
+        x, y, z = self.grid or (n or 1 for n in self.grid_axes)
+        return (x, y, z)
+
+    @property
     def assumed(self) -> bool:
         return self.source in (LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 

@@ -105,21 +105,10 @@ class Conversation:
         for name in self.texts:
             version = self.client.versions[name]
             self.client.settled(name, version, 240)
-            found[name] = self._last(name, version)
+            found[name] = last_published(self.client, name, version)
         assert "Traceback" not in self.client.stderr, self.client.stderr[-3000:]
         self.client.notifications.clear()
         return found
-
-    def _last(self, name: str, version: int) -> list[Any]:
-        uri = self.client.uri(name)
-        published = [
-            m["params"]["diagnostics"]
-            for _, m in self.client.notifications
-            if m["method"] == "textDocument/publishDiagnostics"
-            and m["params"]["uri"] == uri
-            and m["params"].get("version") == version
-        ]
-        return sorted((d["range"]["start"]["line"], d["message"]) for d in published[-1])
 
     def _change(self, name: str, changes: list[Any]) -> None:
         self.client.versions[name] += 1
@@ -137,6 +126,19 @@ class Conversation:
         return {"line": plain.count("\n"), "character": size.get(self.encoding, len(line))}
 
 
+def last_published(client: Client, name: str, version: int) -> list[Any]:
+    """Line and message of the findings that were told last of this version, sorted."""
+    uri = client.uri(name)
+    published = [
+        m["params"]["diagnostics"]
+        for _, m in client.notifications
+        if m["method"] == "textDocument/publishDiagnostics"
+        and m["params"]["uri"] == uri
+        and m["params"].get("version") == version
+    ]
+    return sorted((d["range"]["start"]["line"], d["message"]) for d in published[-1])
+
+
 def converse(folder: Path, seed: int, messages: int) -> int:
     """A whole conversation; how many findings the last texts have. Raises at the first failure."""
     talk = Conversation(folder, seed)
@@ -149,20 +151,13 @@ def converse(folder: Path, seed: int, messages: int) -> int:
             for name, text in talk.texts.items():
                 fresh.open(name, text)
                 fresh.settled(name, 1, 240)
-                same = Conversation._last(_Known(fresh), name, 1)  # type: ignore[arg-type]
+                same = last_published(fresh, name, 1)
                 where = f"seed {seed}, after message {talk.sent}, {name}"
                 assert same == found[name], f"{where}:\n{found[name]}\ninstead of\n{same}"
             fresh.process.kill()
         return sum(map(len, found.values()))
     finally:
         talk.client.process.kill()
-
-
-class _Known:
-    """As much of a conversation as ``_last`` asks for."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
 
 
 def main() -> None:

@@ -27,9 +27,7 @@ def _violations(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel) -> Iterator
     for axis, extent, limit in zip("xyz", launch.block, gpu.max_block_dim, strict=True):
         if extent > limit:
             yield f"blockDim.{axis} is {extent}; {gpu.name} allows {limit}"
-    for axis, extent, limit in zip(
-        "xyz", launch.grid or [n or 1 for n in launch.grid_axes], gpu.max_grid_dim, strict=True
-    ):
+    for axis, extent, limit in zip("xyz", launch.least_grid, gpu.max_grid_dim, strict=True):
         if extent > limit:
             yield f"gridDim.{axis} is {extent}; {gpu.name} allows {limit}"
     static = sum(

@@ -102,7 +102,6 @@ def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     if s.scope is BarrierScope.TILE and s.size:
         group, name = lane // s.size, s.size
     elif s.scope is BarrierScope.WARP and s.mask is not None:
-        machine.eval.executed_by(mask.may, mask.sure)
         members = machine.eval.scalar(s.mask)
         if isinstance(members, Data):
             # `__activemask()` and masks from votes: the executing lanes, as their authors mean them

@@ -21,7 +21,6 @@ UNLIKE = "whether threads have the same lock"
 
 def run(machine: Execution, s: Block, lock: Lock, mask: Mask) -> Mask | None:
     """The region's statements. What others stored when they had the lock is not known here, nor after."""
-    machine.eval.executed_by(mask.may, mask.sure)
     place = machine.eval.value(lock.pointer)
     if not isinstance(place, Address):
         machine.not_modelled(f"line {s.site.range.start.line if s.site else 0}: which lock is taken")

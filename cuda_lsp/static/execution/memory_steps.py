@@ -44,7 +44,6 @@ def load(machine: Execution, s: Load, mask: Mask) -> Mask:
     wanted = s.var is not None and s.var.id in machine.facts.relevant
     if not wanted and _skippable(machine, s):
         return mask
-    machine.eval.executed_by(mask.may, mask.sure)
     values: list[tuple[Flags | None, Value]] = []
     for lanes, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
@@ -176,7 +175,6 @@ def _load_local(machine: Execution, s: Load, address: Address) -> Value:
 
 def store(machine: Execution, s: Store, mask: Mask) -> Mask:
     """Writes by the lanes of ``mask``."""
-    machine.eval.executed_by(mask.may, mask.sure)
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
             continue
@@ -239,7 +237,6 @@ def _scatter_local(
 
 def atomic(machine: Execution, s: Atomic, mask: Mask) -> Mask:
     """Updates by the lanes of ``mask``."""
-    machine.eval.executed_by(mask.may, mask.sure)
     result: Value | None = None
     for _, address, part in _targets(machine, s.pointer, mask, s.site):
         if part is None:
@@ -315,7 +312,6 @@ def _only_counts(machine: Execution, counting: Atomic, array: Array) -> bool:
 
 def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
     """Reads and writes of a copy by the lanes of ``mask``; an asynchronous one begins."""
-    machine.eval.executed_by(mask.may, mask.sure)
     size = machine.eval.scalar(s.size)
     if not isinstance(size, int):
         at = s.site.range.start.line

@@ -15,6 +15,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
+from cuda_lsp.model import MAX_BLOCK_THREADS
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
@@ -29,9 +30,6 @@ from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 
 SMALL = (64, 4096)
 """Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
-
-_MOST_THREADS = 1024
-"""Symbols below it (thread indices) are as good as small."""
 
 
 class Outcome(enum.Enum):
@@ -177,7 +175,7 @@ class Query:
         for limit in SMALL:
             wide = [
                 part for part, value in (answer.values or {}).items()
-                if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= _MOST_THREADS
+                if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= MAX_BLOCK_THREADS
             ]  # fmt: skip
             if not wide:
                 return answer

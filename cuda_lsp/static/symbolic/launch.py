@@ -18,7 +18,6 @@ from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Target, Value, type_range
 
 _ONE = ir.Const(1, ir.Builtin(Axis.GDIM_X).type)
-_MAX_GRID = (2**31 - 1, 65535, 65535)
 
 
 @frozen(eq=False)
@@ -44,7 +43,7 @@ def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Se
     bounds: list[Term] = []
     for i in range(3):
         _block_axis(i, launch, gpu, used, axes, bounds)
-        _grid_axis(i, launch, used, axes, bounds)
+        _grid_axis(i, launch, gpu, used, axes, bounds)
     if launch is None:
         threads = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
         bounds.append(t.le(threads, t.const(gpu.max_threads_per_block)))
@@ -75,8 +74,9 @@ def _block_axis(
 
 
 def _grid_axis(
-    i: int, launch: LaunchConfig | None, used: set[Axis], axes: dict[Axis, Term], bounds: list[Term]
-) -> None:
+    i: int, launch: LaunchConfig | None, gpu: GpuModel, used: set[Axis], axes: dict[Axis, Term],
+    bounds: list[Term],
+) -> None:  # fmt: skip
     extent = (launch.grid or launch.grid_axes)[i] if launch is not None else None
     if extent is not None:
         axes[GDIM[i]] = t.const(extent)
@@ -84,8 +84,9 @@ def _grid_axis(
     elif i and not used & {BID[i], GDIM[i]}:
         axes[GDIM[i]], axes[BID[i]] = t.ONE, t.ZERO
     else:
-        axes[GDIM[i]] = t.symbol(GDIM[i].value, Level.GRID, 1, _MAX_GRID[i])
-        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, _MAX_GRID[i] - 1)
+        most = gpu.max_grid_dim[i]
+        axes[GDIM[i]] = t.symbol(GDIM[i].value, Level.GRID, 1, most)
+        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, most - 1)
         bounds.append(t.lt(axes[BID[i]], axes[GDIM[i]]))
 
 
