@@ -50,8 +50,8 @@ def _written(host: HostText, start: int) -> Written | None:
         head, template_arguments = head[:opening], head[opening + 1 : -1].strip()
     name = _NAME.search(head)
     end = plain.find(">>>", start, start + FURTHEST)
-    if not name or end < 0:
-        return None
+    if not name or end < 0 or plain.find("<<<", start + 3, end) >= 0:
+        return None  # a second `<<<` begins a launch of its own: this one is unfinished
     opening = end + 4 if plain[end + 3 : end + 4].isspace() else end + 3
     closing = host.closing(opening)
     arguments = split_arguments(plain[opening + 1 : closing]) if closing > 0 else []
