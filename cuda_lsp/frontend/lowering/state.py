@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
-from cuda_lsp.frontend.lowering.output import Output, Restart, Untranslatable
+from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
 from cuda_lsp.frontend.lowering.parameters import hidden_field
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
@@ -54,8 +55,10 @@ from cuda_lsp.model import Site, SourceRange, Space
 class Lowering(Output):
     """One attempt at a kernel. ``memory``, ``assigned``: declarations (keys) that earlier ones told of."""
 
-    def __init__(self, ast: Ast, home: SourceRange, memory: set[int], assigned: set[int]) -> None:
-        super().__init__(ast, home)
+    def __init__(
+        self, ast: Ast, home: SourceRange, memory: set[int], assigned: set[int], steps: Steps
+    ) -> None:
+        super().__init__(ast, home, steps)
         self.memory = memory
         self.assigned = assigned
         self.env: dict[int, Place] = {}  # by declaration
@@ -268,6 +271,8 @@ class Lowering(Output):
         """A record about which nothing is known (data)."""
         if info.kind != "record":
             return self.unknown(reason, info.ir, inputs)
+        if info.leaves > budgets.MOST_FIELDS:
+            raise budgets.TooMuch(f"a value of {info.name} has more than {budgets.MOST_FIELDS:,} members")
         return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
 
     def _volatile(self, place: MemoryPlace) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, frozen
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.tree import Ast, Declaration, FieldVisitor, Node, RawCursor, RawType
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
@@ -63,6 +64,7 @@ class TypeInfo:
     union: bool = False
     bases: tuple[tuple[int, TypeInfo], ...] = ()  # (byte offset, class)
     virtual: bool = False
+    leaves: int = 1  # fields that are no records, through the records in it
 
     @property
     def is_float(self) -> bool:
@@ -107,7 +109,7 @@ class TypeInfo:
         """Whether a local object of this type can live in one variable per scalar field."""
         if self.kind in ("scalar", "pointer", "reference"):
             return True
-        if self.kind != "record" or self.union or self.virtual:
+        if self.kind != "record" or self.union or self.virtual or self.leaves > budgets.MOST_FIELDS:
             return False
         return not any(f.bitfield for f in self.fields) and all(
             f.type.scalar_replaceable() for f in self.fields
@@ -237,7 +239,10 @@ def _lay_out(ast: Ast, raw: RawType, result: TypeInfo) -> None:
         offset += 0 if empty else base.size
     result.bases = tuple(bases)
     fields.extend(_own_fields(ast, raw))
+    if len(fields) > budgets.MOST_FIELDS:
+        raise budgets.TooMuch(f"{result.name} has more than {budgets.MOST_FIELDS:,} members")
     result.fields = tuple(fields)
+    result.leaves = sum(field.type.leaves for field in fields)
 
 
 def _own_fields(ast: Ast, raw: RawType) -> list[Field]:
