@@ -42,7 +42,7 @@ class SharedBuffer:
     offset: Offset | None = 0
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
-        """The same with the kernel's parameter names; an offset by an argument it does not take is unknown."""
+        """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
         first = names[self.first] if isinstance(self.first, int) else self.first
         return evolve(self, first=first, offset=None if self.offset is None else _named(self.offset, names))
 
