@@ -2,7 +2,7 @@
 
 The interpreter (``exact.replay``) runs every thread alone on plain integers; every two threads are then
 compared (races), and the lanes of every warp instruction counted by hand (wavefronts). Enumeration and the
-solver share no code with it above the operators. 
+solver share no code with it above the operators.
 """
 
 from __future__ import annotations
