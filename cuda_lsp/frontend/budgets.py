@@ -49,6 +49,10 @@ MOST_TOKENS = 6_000
 MOST_PREFIXES = 1_000
 """Operators before one operand."""
 
+MOST_UNCLOSED = 12
+"""Names in a row with ``<`` behind each: of names that it does not know, clang takes a millisecond for nine and
+twice as long with each further one. Nested templates of real code have six."""
+
 MOST_SEMICOLONS = 40_000
 """In one block of a text: clang takes a second for as many statements."""
 
@@ -58,9 +62,12 @@ MOST_MACRO_TOKENS = 200_000
 MOST_INCLUSIONS = 5_000
 """Files that are read for one text, each as often as it is included."""
 
-CONSTANT_STEPS = ((20, 100_000), (200, 10_000), (1 << 62, 2_000))
-"""Up to so many ``constexpr`` in a text, each of its evaluations may take so many steps: all together may take a
-second or two. A table of 256 checksums takes 8,000."""
+MOST_PARENTHESES = 2_000
+"""In one function that is read alone: more are looked at together with the file's macros."""
+
+CONSTANT_STEPS = ((16, 60_000), (128, 8_000), (1 << 62, 2_000))
+"""In a text that uses so many ``constexpr`` at most, each evaluation may take so many steps: all of them
+together take two seconds or three. A table of 256 checksums takes 8,000."""
 
 BRANCHING_DEPTH = 14
 """Instances inside each other where a template names itself twice: each level may double their number."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attrs import frozen
@@ -59,8 +59,13 @@ class Problems:
         return any(start <= p.offset < end for p in self.main)
 
 
-def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
-    """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's."""
+def read_problems(
+    unit: Any, ast: Ast, path: str, limit: int, reworded: Callable[[str, int, Iterator[str]], str]
+) -> Problems:
+    """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's.
+
+    ``reworded``: what to say of an error, by clang's words, its place, and the notes below it.
+    """
     main: list[Problem] = []
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
@@ -73,6 +78,8 @@ def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
         if complaint(message) is Complaint.FORGIVEN:
             continue
         here = name == path
+        notes = (note.spelling for note in diagnostic.children)
+        message = reworded(message, location.offset if here else -1, notes)
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)

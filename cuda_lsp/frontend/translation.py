@@ -22,6 +22,7 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.assumptions import parse_assumptions
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
     merged_problems,
@@ -86,6 +87,7 @@ class Translation:
         self.options, self._option_errors = options_for(path, options or FrontendOptions())
         self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
         self._unit: Any = None
+        self._readable = Readable(b"")
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
@@ -210,8 +212,12 @@ class Translation:
         around, environment, before = self._surroundings, self._environment, self._source
         if around is None or environment is None or self.guessed.preludes or self._wait:
             return False
+        if not self._readable.whole:
+            return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
         if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
+            return False
+        if not is_readable(focus.text[slice(*focus.offsets)]):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         last = before.position(focus.was[1]).line
@@ -248,17 +254,20 @@ class Translation:
         return True
 
     def _parse(self, focus: Focus | None = None) -> bool:
-        data = self._source.data if focus is None else focus.text
+        if focus is None and not self._can_be_read():
+            return False
+        data = self._readable.data if focus is None else focus.text
         behind = self._guesses.text + self.guessed.behind()
         buffers = [(str(self.path), data.decode("utf-8", "replace") + behind)]
         buffers += self.guessed.buffers(self.path)
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
+        buffers += self._readable.headers
         self._ast = None
         try:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
                     str(self.path),
-                    args=[*self._flags, *self.guessed.flags(self.path)],
+                    args=[*self._flags, *self.guessed.flags(self.path), *self._readable.flags],
                     unsaved_files=buffers,
                     options=toolchain.PARSE_OPTIONS,
                 )
@@ -281,8 +290,18 @@ class Translation:
         preludes = [prelude.path for prelude in self.guessed.preludes]
         only = focus.name if focus else ""
         self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
-        self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data))
+        self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data), self._readable.reason)
         return True
+
+    def _can_be_read(self) -> bool:
+        """Whether clang may read the text, and what of it."""
+        headers = [(str(path), text) for path, text in self._inclusions().texts.items()]
+        before, self._readable = self._readable.flags, readable(self._source.data, headers)
+        if self._readable.flags != before:
+            self._unit = None
+        if self._readable.refusal:
+            self._failure = ToolError(f"this text is not analysed: {self._readable.refusal}")
+        return not self._readable.refusal
 
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
