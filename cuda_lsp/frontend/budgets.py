@@ -49,12 +49,15 @@ MOST_TOKENS = 6_000
 MOST_PREFIXES = 1_000
 """Operators before one operand."""
 
-MOST_UNCLOSED = 12
+MOST_UNCLOSED = 10
 """Names in a row with ``<`` behind each: of names that it does not know, clang takes a millisecond for nine and
 twice as long with each further one. Nested templates of real code have six."""
 
 MOST_SEMICOLONS = 40_000
 """In one block of a text: clang takes a second for as many statements."""
+
+MOST_BLOCKS = 200
+"""In each other: clang reads on nowhere behind its own limit of 256."""
 
 MOST_MACRO_TOKENS = 200_000
 """That one use of a macro becomes, and a tenth of what all uses of large macros in a text become."""
@@ -65,9 +68,9 @@ MOST_INCLUSIONS = 5_000
 MOST_PARENTHESES = 2_000
 """In one function that is read alone: more are looked at together with the file's macros."""
 
-CONSTANT_STEPS = ((16, 60_000), (128, 8_000), (1 << 62, 2_000))
-"""In a text that uses so many ``constexpr`` at most, each evaluation may take so many steps: all of them
+CONSTANT_STEPS = ((16, 60_000), (128, 8_000), (1024, 1_000), (1 << 62, 250))
+"""In a text with so many ``constexpr`` and calls of such functions at most, each evaluation may take so many steps: all of them
 together take two seconds or three. A table of 256 checksums takes 8,000."""
 
-BRANCHING_DEPTH = 14
+BRANCHING_DEPTH = 12
 """Instances inside each other where a template names itself twice: each level may double their number."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from attrs import frozen
 
-from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header
+from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header, requested
 from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
@@ -80,6 +80,7 @@ def read_problems(
         here = name == path
         notes = (note.spelling for note in diagnostic.children)
         message = reworded(message, location.offset if here else -1, notes)
+        main += _requests(diagnostic, path, message)
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)
@@ -92,6 +93,14 @@ def read_problems(
         elif location.offset < limit:
             main.append(Problem(message, location.offset, location.line))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
+
+
+def _requests(diagnostic: Any, path: str, message: str) -> Iterator[Problem]:
+    """The same problem of a template where the main file asks for an instance of it."""
+    for note in diagnostic.children:
+        place = note.location
+        if requested(note.spelling) and place.file is not None and place.file.name == path:
+            yield Problem(message, place.offset, place.line)
 
 
 def _in_angle_brackets(ast: Ast, location: Any) -> bool:

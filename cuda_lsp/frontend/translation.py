@@ -290,7 +290,9 @@ class Translation:
         preludes = [prelude.path for prelude in self.guessed.preludes]
         only = focus.name if focus else ""
         self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
-        self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data), self._readable.reason)
+        self._problems = read_problems(
+            self._unit, self._ast, str(self.path), len(self._source.data), self._readable.reason
+        )
         return True
 
     def _can_be_read(self) -> bool:

@@ -150,8 +150,8 @@ BOMBS: dict[str, Bomb] = {
         "more than",
     ),
     # ----------------------------------------------------------------------------------- statements
-    "two hundred thousand statements": Bomb(
-        _victim(_lines("p[threadIdx.x] += {n};", 200_000)), "more than"
+    "a hundred thousand statements": Bomb(
+        _victim(_lines("p[threadIdx.x] += {n};", 100_000)), "more than"
     ),
     "a function of ten thousand statements called a hundred times": Bomb(
         "__device__ void f(int *p) {\n"
@@ -171,7 +171,7 @@ BOMBS: dict[str, Bomb] = {
     ),
     "records in records": Bomb(
         _chain(
-            "struct S0 { int v; };", "struct S{n} {{ S{m} a, b; }};", _victim("S24 s{}; S24 t = s; p[t.a.a.b.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.v] = 1;"), 24
+            "struct S0 { int v; };", "struct S{n} {{ S{m} a, b; }};", _victim("S24 s; s.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.v = 1; S24 t = s; p[t.a.a.b.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.v] = 1;"), 24
         ),
         "",
     ),
@@ -182,8 +182,8 @@ BOMBS: dict[str, Bomb] = {
     "a hundred thousand negations": Bomb(_victim("p[0] = " + "!" * 100_000 + "p[1];"), "nests"),
     "a hundred thousand assignments in one": Bomb(_victim("p[0] = " * 100_000 + "1;"), "nests"),
     "a hundred thousand conditions in each other": Bomb(_victim("if (p[0]) " * 100_000 + "p[1] = 2;"), "nests"),
-    "a hundred thousand alternatives": Bomb(
-        _victim("if (p[0]) p[1] = 1; " + "else if (p[2]) p[1] = 2; " * 100_000), "nests"
+    "thirty thousand alternatives": Bomb(
+        _victim("if (p[0]) p[1] = 1; " + "else if (p[2]) p[1] = 2; " * 30_000), "alternatives"
     ),
     "a hundred thousand choices": Bomb(_victim("p[0] = " + "p[1] ? 2 : " * 100_000 + "3;"), "nests"),
     "a hundred thousand brackets": Bomb(_victim("p[0] = " + "(" * 100_000 + "1" + ")" * 100_000 + ";"), ""),
@@ -194,6 +194,11 @@ BOMBS: dict[str, Bomb] = {
     ),
     "a hundred thousand commas": Bomb(_victim("p[0] = (" + "p[1], " * 100_000 + "1);"), "nests"),
     "a number of a million digits": Bomb(_victim("p[0] = " + "7" * 1_000_000 + ";"), ""),
+    "a hundred comparisons in a row": Bomb(_victim("for (int k = 0; k < " + "q < " * 100 + "8; ++k) p[k] = 1;"), "in a row"),
+    "a hundred unknown templates": Bomb(_victim("View<" * 100 + "float> v;"), "in a row"),
+    "a hundred unknown templates, closed, in a host function": Bomb(
+        _victim("p[threadIdx.x] = 1;") + "void host() { " + "View<" * 100 + "float" + ">" * 100 + " v; }", ""
+    ),
     # --------------------------------------------------------------------------------------- macros
     "macros that use each other twice": Bomb(
         _chain("#define A0 p[0] += 1;", "#define A{n} A{m} A{m}", _victim(f"A{_LEVELS}")), _MACROS
@@ -398,7 +403,10 @@ def main() -> None:
             outcome = analysed(bomb, Path(folder), mode)
         told = outcome.kernels.get("victim", ["absent"])
         neighbour = outcome.kernels.get("neighbour", ["absent"])[0]
-        print(f"{outcome.status:4} {outcome.seconds:6.2f} s {outcome.megabytes:6.0f} MB  {name}: {str(told)[:150]} | {neighbour} | {str(outcome.errors)[:150]}", flush=True)
+        print(
+            f"{outcome.status:4} {outcome.seconds:6.2f} s {outcome.megabytes:6.0f} MB  {name}: {str(told)[:150]} | {neighbour} | {str(outcome.errors)[:150]}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -28,8 +28,6 @@ _NESTED = 8  # uses in each other from which on a doubling macro counts
 _LARGE = 1000  # tokens of a macro whose uses are counted
 
 
-
-
 @frozen
 class _Macro:
     parameters: tuple[bytes, ...] | None
@@ -90,7 +88,8 @@ def macros_of(defined: tuple[tuple[bytes, bytes, bytes], ...]) -> Macros:
         size = sizes.of(name)
         if size.largest > budgets.MOST_MACRO_TOKENS:
             bombs[name] = _reason(name)
-        elif size.tokens > _LARGE:
+            continue
+        if size.tokens > _LARGE:
             heavy[name] = size.tokens
         if (times := max(size.times.values(), default=0)) > 1:
             doubling[name] = times

@@ -22,15 +22,16 @@ from cuda_lsp.frontend.excess.macros import (
     nested_uses,
     without_bombs,
 )
-from cuda_lsp.frontend.excess.statements import Excess, long_blocks, long_statements
-from cuda_lsp.frontend.excess.templates import branches, template_texts
+from cuda_lsp.frontend.excess.statements import Excess, large_blocks, long_statements
+from cuda_lsp.frontend.excess.templates import branches, branching_functions, template_texts
 
 MARK = "'$'"
 """How clang's messages name what was replaced."""
 
 _CONDITION = re.compile(rb"^[ \t]*#[ \t]*(?:if|elif|include)[^\n]*(?:\\\r?\n[^\n]*)*", re.M)
 _WORD = re.compile(rb"[A-Za-z_]\w*")
-_CONSTANT = re.compile(rb"\bconstexpr\b[^;{}()=]*?(?:\b([A-Za-z_]\w*)\s*\()?")
+_CONSTANT = re.compile(rb"\bconstexpr\b(?:[^;{}()=]{0,200}?\b([A-Za-z_]\w*)\s*\()?")
+_CALLED = re.compile(rb"\b([A-Za-z_]\w*)\s*[(<]")
 _STEPS_LIMIT = re.compile(r"maximum step limit|maximum depth of \d+ calls")
 
 
@@ -74,7 +75,12 @@ def readable(data: bytes, headers: Sequence[tuple[str, str]]) -> Readable:
         return Readable(data, flags, refusal=bombs)
     if heavy := heavy_uses(data, macros):
         return Readable(data, flags, refusal=heavy)
-    found = [*long_statements(data), *long_blocks(data), *nested_uses(data, macros)]
+    found = [
+        *long_statements(data),
+        *large_blocks(data),
+        *nested_uses(data, macros),
+        *branching_functions(data),
+    ]
     replaced: list[tuple[str, str]] = []
     if bombs:
         data = without_bombs(data, macros)
@@ -103,6 +109,8 @@ def _limits(data: bytes, templates: tuple[tuple[bytes, bytes], ...]) -> tuple[st
     """Flags that limit what clang computes."""
     depth = (f"-ftemplate-depth={budgets.BRANCHING_DEPTH}",) if branches(templates) else ()
     names = {match[1] for match in _CONSTANT.finditer(data) if match[1]}
-    uses = data.count(b"constexpr") + sum(data.count(name) for name in names)
+    uses = data.count(b"constexpr")
+    if names:
+        uses += sum(name in names for name in _CALLED.findall(data))
     steps = next(steps for most, steps in budgets.CONSTANT_STEPS if uses <= most)
     return (*depth, f"-fconstexpr-steps={steps}")

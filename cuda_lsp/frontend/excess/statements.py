@@ -17,6 +17,9 @@ from cuda_lsp.frontend import budgets
 TOKEN = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[A-Za-z_]\w*|\.?\d[\w.']*|[^\s\\]", re.S
 )
+_STRUCTURE = re.compile(
+    rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?P<token>[{};]|\belse\b)", re.S
+)
 _PREFIXES = re.compile(rb"(?:[-+!~*&]\s*){%d}" % budgets.MOST_PREFIXES)
 _CHAIN = budgets.MOST_TOKENS // 10
 _BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
@@ -53,7 +56,11 @@ def long_statements(data: bytes) -> Iterator[Excess]:
 @lru_cache(maxsize=1024)
 def _long_in(piece: bytes) -> tuple[tuple[int, int, str, bool], ...]:
     """The same of a text without semicolons."""
-    if len(piece) <= budgets.MOST_TOKENS and piece.count(b"<") <= budgets.MOST_UNCLOSED and not _PREFIXES.search(piece):
+    if (
+        len(piece) <= budgets.MOST_TOKENS
+        and piece.count(b"<") <= budgets.MOST_UNCLOSED
+        and not _PREFIXES.search(piece)
+    ):
         return ()
     found = [*_unclosed(piece)]
     for first, last, tokens, prefixes in _statements(piece):
@@ -116,10 +123,10 @@ def _statements(piece: bytes) -> Iterator[tuple[int, int, int, int]]:
 
 def _long_chains(data: bytes) -> Iterator[Excess]:
     """``else if`` without end: each nests in the one before."""
-    tokens = [m for m in TOKEN.finditer(data) if m[0][:2] not in (b"//", b"/*")]
+    tokens = [m for m in _STRUCTURE.finditer(data) if m.lastgroup]
     depth = 0
     chains: dict[int, tuple[int, int]] = {}  # by depth of braces: where it began, its links
-    for number, match in enumerate(tokens):
+    for match, behind in zip(tokens, [*tokens[1:], None], strict=True):
         token = match[0]
         if token == b"{":
             depth += 1
@@ -129,32 +136,40 @@ def _long_chains(data: bytes) -> Iterator[Excess]:
         if token == b"else":
             began, links = chains.get(depth, (match.start(), 0))
             chains[depth] = (began, links + 1)
-        elif token in (b";", b"}") and (number + 1 == len(tokens) or tokens[number + 1][0] != b"else"):
+        elif token in b";}" and (behind is None or behind[0] != b"else"):
             began, links = chains.pop(depth, (0, 0))
             if links > _CHAIN:
                 reason = f"a chain of conditions has more than {_CHAIN:,} alternatives"
                 yield Excess(began, match.end(), reason)
 
 
-def long_blocks(data: bytes) -> Iterator[Excess]:
-    """The innermost blocks with too many statements."""
-    if data.count(b";") <= budgets.MOST_SEMICOLONS:
+def large_blocks(data: bytes) -> Iterator[Excess]:
+    """The innermost blocks with too many statements, the outermost of blocks in too many others."""
+    if data.count(b";") <= budgets.MOST_SEMICOLONS and data.count(b"{") <= budgets.MOST_BLOCKS:
         return
     stack: list[tuple[int, int, bool]] = []  # where it began, its semicolons, whether one in it is too long
-    for match in TOKEN.finditer(data):
+    deep = -1  # where the last one stands that is too deep
+    for match in _STRUCTURE.finditer(data):
         token = match[0]
         if token == b"{":
             stack.append((match.end(), 0, False))
+            deep = match.end() if len(stack) == budgets.MOST_BLOCKS else deep
         elif token == b";" and stack:
             began, count, found = stack[-1]
             stack[-1] = (began, count + 1, found)
         elif token == b"}" and stack:
             began, count, found = stack.pop()
-            if count > budgets.MOST_SEMICOLONS and not found:
+            if not found and (reason := _too_large(count, deep >= began and len(stack) <= 1)):
                 found = True
-                yield Excess(
-                    began, match.start(), f"a function has more than {budgets.MOST_SEMICOLONS:,} statements"
-                )
+                yield Excess(began, match.start(), reason)
             if stack:
                 outer, others, above = stack[-1]
                 stack[-1] = (outer, others + (0 if found else count), above or found)
+
+
+def _too_large(statements: int, deep: bool) -> str:
+    if deep:
+        return f"a function has blocks in {budgets.MOST_BLOCKS} others"
+    if statements > budgets.MOST_SEMICOLONS:
+        return f"a function has more than {budgets.MOST_SEMICOLONS:,} statements"
+    return ""

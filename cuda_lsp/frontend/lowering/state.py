@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
@@ -271,8 +270,6 @@ class Lowering(Output):
         """A record about which nothing is known (data)."""
         if info.kind != "record":
             return self.unknown(reason, info.ir, inputs)
-        if info.leaves > budgets.MOST_FIELDS:
-            raise budgets.TooMuch(f"a value of {info.name} has more than {budgets.MOST_FIELDS:,} members")
         return RecordValue(info, {f.key: self.unknown_record(f.type, reason, inputs) for f in info.fields})
 
     def _volatile(self, place: MemoryPlace) -> bool:
