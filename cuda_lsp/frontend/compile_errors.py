@@ -39,7 +39,7 @@ def complaint(message: str) -> Complaint:
 def requested(note: str) -> bool:
     """Whether a note below an error tells where text asks for a type or a constant of a template.
 
-    Of a statement that does, clang keeps nothing, and says so nowhere else. (Functions are called all the same.)
+    Of a statement that does, clang keeps nothing, and says so nowhere else. (Functions are called as ever.)
     """
     return _REQUESTED.match(note) is not None
 

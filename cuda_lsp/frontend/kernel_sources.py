@@ -282,6 +282,18 @@ def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) 
     return found
 
 
+def text_outside_kernels(sources: KernelSources, data: bytes) -> tuple[int, int]:
+    """Changes whenever text outside kernels, or the line of any of it, may have changed."""
+    pieces: list[bytes] = []
+    position = 0
+    for start, end in sorted({k.offsets for k in sources.kernels}):
+        pieces.append(data[position:start])
+        pieces.append(b"%d" % data.count(b"\n", start, end))
+        position = max(position, end)
+    pieces.append(data[position:])
+    return hash(b"\0".join(pieces)), len(pieces)
+
+
 @frozen
 class Environment:
     """What the kernels of a text have around them: digests of it, and the lines of device entities.

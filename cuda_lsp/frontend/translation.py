@@ -52,6 +52,7 @@ from cuda_lsp.frontend.kernel_sources import (
     KernelSources,
     environment_of,
     find_kernels,
+    text_outside_kernels,
     with_digests,
 )
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
@@ -210,14 +211,12 @@ class Translation:
     def _read_focused(self, text: str) -> bool:
         """Read the one kernel in whose body the text changed. False: the whole text must be read."""
         around, environment, before = self._surroundings, self._environment, self._source
-        if around is None or environment is None or self.guessed.preludes or self._wait:
-            return False
-        if not self._readable.whole:
+        if not self._may_focus() or around is None or environment is None:
             return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
         if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
             return False
-        if not is_readable(focus.text[slice(*focus.offsets)]):
+        if not is_readable(focus.text, *focus.offsets):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         last = before.position(focus.was[1]).line
@@ -237,8 +236,11 @@ class Translation:
         else:
             self._digest(focus.offsets, environment)
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
-        self._host_key = self._host_text()
+        self._host_key = text_outside_kernels(self._sources, self._source.data)
         return True
+
+    def _may_focus(self) -> bool:
+        return self._readable.whole and not self.guessed.preludes and not self._wait
 
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
@@ -259,9 +261,8 @@ class Translation:
         data = self._readable.data if focus is None else focus.text
         behind = self._guesses.text + self.guessed.behind()
         buffers = [(str(self.path), data.decode("utf-8", "replace") + behind)]
-        buffers += self.guessed.buffers(self.path)
+        buffers += (*self.guessed.buffers(self.path), *self._readable.headers)
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
-        buffers += self._readable.headers
         self._ast = None
         try:
             if self._unit is None:
@@ -273,7 +274,7 @@ class Translation:
                 )
             else:
                 self._unit.reparse(buffers, options=toolchain.PARSE_OPTIONS)
-            if self._shim_is_damaged():
+            if toolchain.shim_is_damaged(self._flags, self._unit):
                 raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
             reparsed, self._unit = self._unit, None
@@ -282,39 +283,29 @@ class Translation:
             if "-include-pch" in self._flags:
                 self._flags = toolchain.without_damaged_shim(self._flags)
                 return self._parse(focus)
-            self._failure = ToolError(
-                f"libclang gave up on this text ({error}); the file has no analysis until it changes"
-            )
+            gave_up = f"libclang gave up on this text ({error})"
+            self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False
         self._ast = Ast(self._unit)
-        preludes = [prelude.path for prelude in self.guessed.preludes]
-        only = focus.name if focus else ""
+        preludes, only = [prelude.path for prelude in self.guessed.preludes], focus.name if focus else ""
         self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
-        self._problems = read_problems(
-            self._unit, self._ast, str(self.path), len(self._source.data), self._readable.reason
-        )
+        size, reworded = len(self._source.data), self._readable.reason
+        self._problems = read_problems(self._unit, self._ast, str(self.path), size, reworded)
         return True
 
     def _can_be_read(self) -> bool:
         """Whether clang may read the text, and what of it."""
-        headers = [(str(path), text) for path, text in self._inclusions().texts.items()]
+        headers = tuple((str(path), text) for path, text in self._inclusions().texts.items())
         before, self._readable = self._readable.flags, readable(self._source.data, headers)
-        if self._readable.flags != before:
-            self._unit = None
-        if self._readable.refusal:
-            self._failure = ToolError(f"this text is not analysed: {self._readable.refusal}")
-        return not self._readable.refusal
+        self._unit = self._unit if self._readable.flags == before else None
+        if refusal := self._readable.refusal:
+            self._failure = ToolError(f"this text is not analysed: {refusal}")
+        return not refusal
 
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
         ast, guesses = self._ast, self._guesses
         return ast is not None and guesses.revise(ast, self._sources, self._problems, self._source)
-
-    def _shim_is_damaged(self) -> bool:
-        """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
-        if "-include-pch" not in self._flags:
-            return False
-        return any(d.severity == 4 and d.location.file is None for d in self._unit.diagnostics)
 
     # ------------------------------------------------------------------------------------ results
 
@@ -338,7 +329,7 @@ class Translation:
     def launch_sites(self) -> tuple[LaunchSite, ...]:
         """The launches of the current text."""
         if self._launch_sites is None:
-            key = self._host_text()
+            key = text_outside_kernels(self._sources, self._source.data)
             if key != self._host_key:
                 self._host_sites = find_launches(self.path, self._source.text, self._header_constants())
                 self._host_key = key
@@ -352,18 +343,6 @@ class Translation:
             constants = header_constants(self.path, self._source.text, self._include_path())
             self._constants = (includes, constants)
         return self._constants[1]
-
-    def _host_text(self) -> tuple[int, int]:
-        """Changes whenever text outside kernels, or the line of any of it, may have changed."""
-        data = self._source.data
-        pieces: list[bytes] = []
-        position = 0
-        for start, end in sorted({k.offsets for k in self._sources.kernels}):
-            pieces.append(data[position:start])
-            pieces.append(b"%d" % data.count(b"\n", start, end))
-            position = max(position, end)
-        pieces.append(data[position:])
-        return hash(b"\0".join(pieces)), len(pieces)
 
     @property
     def diagnostics(self) -> tuple[ToolError, ...]:

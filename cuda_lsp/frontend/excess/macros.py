@@ -136,7 +136,7 @@ class _Sizes:
             named = next((m.parameters for m in self._macros[token] if m.parameters is not None), None)
             inner = self.of(token)
             total.add(Size(inner.tokens))
-            if named is None or tokens[at : at + 1] != (b"(",) and list(tokens[at : at + 1]) != [b"("]:
+            if named is None or (tokens[at : at + 1] != (b"(",) and list(tokens[at : at + 1]) != [b"("]):
                 continue
             arguments, at = _arguments(tokens, at + 1)
             given = [self._expanded(argument, parameters) for argument in arguments]

@@ -1,21 +1,20 @@
 """The text that clang reads in place of one that asks for more than ``budgets`` allow.
 
-What asks for too much is replaced by a name that nobody declares, and spaces: nothing else moves, clang complains
-where it is used (``MARK`` stands in its message), and the kernel that needs it is undecided while all others are
-analysed as ever.
+What asks for too much is replaced by a name that nobody declares, and spaces: nothing else moves, clang
+complains where it is used (``MARK`` stands in its message), and the kernel that needs it is undecided while
+all others are analysed as ever.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 from attrs import frozen
 
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.excess.macros import (
-    Macros,
     definitions,
     heavy_uses,
     macros_of,
@@ -39,8 +38,8 @@ _STEPS_LIMIT = re.compile(r"maximum step limit|maximum depth of \d+ calls")
 class Readable:
     """``data``: the text for clang, ``headers``: path → text of those that must be replaced as well.
 
-    ``flags``: clang's own limits for this text. ``replaced``: what is missing in it; ``bombs``: why some macros
-    are not expanded. ``refusal``: why the text cannot be read at all, "" when it can.
+    ``flags``: clang's own limits for this text. ``replaced``: what is missing in it; ``bombs``: why some
+    macros are not expanded. ``refusal``: why the text cannot be read at all, "" when it can.
     """
 
     data: bytes
@@ -65,7 +64,8 @@ class Readable:
         return message
 
 
-def readable(data: bytes, headers: Sequence[tuple[str, str]]) -> Readable:
+@lru_cache(maxsize=2)
+def readable(data: bytes, headers: tuple[tuple[str, str], ...]) -> Readable:
     """The text as far as clang may read it; ``headers``: path and text of those that it includes."""
     told = [_told(text) for _, text in headers]
     macros = macros_of((*definitions(data), *(d for t in told for d in t[0])))
@@ -93,8 +93,9 @@ def readable(data: bytes, headers: Sequence[tuple[str, str]]) -> Readable:
     return Readable(data, flags, tuple(replaced), tuple(found), bombs)
 
 
-def is_readable(stretch: bytes) -> bool:
-    """Whether a function has nothing that asks for too much, in a text whose macros do not."""
+def is_readable(data: bytes, start: int, end: int) -> bool:
+    """Whether a function asks for nothing that is too much, in a text whose macros do not."""
+    stretch = data[start:end]
     return not any(long_statements(stretch)) and stretch.count(b"(") < budgets.MOST_PARENTHESES
 
 

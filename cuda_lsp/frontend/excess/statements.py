@@ -1,7 +1,7 @@
 """Statements and blocks that ask clang for more than ``budgets`` allow, found in the text.
 
-clang nests a statement as deep as it is long, and at some ten thousand its stack ends; a row of names with ``<``
-behind each, none of which it knows, takes it twice the time with each further one.
+clang nests a statement as deep as it is long, and at some ten thousand its stack ends; a row of names with
+``<`` behind each, none of which it knows, takes it twice the time with each further one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import accumulate
 
 from attrs import frozen
 
@@ -21,6 +22,7 @@ _STRUCTURE = re.compile(
     rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|(?P<token>[{};]|\belse\b)", re.S
 )
 _PREFIXES = re.compile(rb"(?:[-+!~*&]\s*){%d}" % budgets.MOST_PREFIXES)
+_NO_BRACES = bytes(c for c in range(256) if c not in b"{}")
 _CHAIN = budgets.MOST_TOKENS // 10
 _BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
@@ -145,7 +147,7 @@ def _long_chains(data: bytes) -> Iterator[Excess]:
 
 def large_blocks(data: bytes) -> Iterator[Excess]:
     """The innermost blocks with too many statements, the outermost of blocks in too many others."""
-    if data.count(b";") <= budgets.MOST_SEMICOLONS and data.count(b"{") <= budgets.MOST_BLOCKS:
+    if data.count(b";") <= budgets.MOST_SEMICOLONS and _depth(data) < budgets.MOST_BLOCKS:
         return
     stack: list[tuple[int, int, bool]] = []  # where it began, its semicolons, whether one in it is too long
     deep = -1  # where the last one stands that is too deep
@@ -165,6 +167,12 @@ def large_blocks(data: bytes) -> Iterator[Excess]:
             if stack:
                 outer, others, above = stack[-1]
                 stack[-1] = (outer, others + (0 if found else count), above or found)
+
+
+def _depth(data: bytes) -> int:
+    """Of braces, those in comments and strings too."""
+    braces = data.translate(None, _NO_BRACES)
+    return max(accumulate(1 if brace == b"{"[0] else -1 for brace in braces), default=0)
 
 
 def _too_large(statements: int, deep: bool) -> str:

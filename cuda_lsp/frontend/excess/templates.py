@@ -1,4 +1,4 @@
-"""Whether the templates of a text may form trees: each level doubles the instances, and clang makes 2^30 of them."""
+"""Whether the templates of a text may form trees: each level doubles the instances, up to 2^30 of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What lowering one kernel has made so far: statements, variables, arrays, and where it is in the source.
 
-``Untranslatable`` and ``Restart`` are how lowering gives up: a statement, or everything made so far. A kernel is
-given up by ``budgets.TooMuch``.
+``Untranslatable`` and ``Restart`` are how lowering gives up: a statement, or everything made so far. A kernel
+is given up by ``budgets.TooMuch``.
 """
 
 from __future__ import annotations
