@@ -33,6 +33,12 @@ __global__ void hangs(volatile int* o) { while (o[0] < 1000) { } }
 __global__ void faults(int* o) { o[(1ll << 36) + threadIdx.x] = 1; }
 static int* some() { int* p = nullptr; cudaMalloc(&p, 4096); cudaMemset(p, 0, 4096); return p; }
 static void launch() { k<<<1, 64>>>(some()); cudaDeviceSynchronize(); }
+// No more than so many forks, should nobody stop them: then they sleep.
+static int* born = (int*)mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+static pid_t bounded(int most) {
+    if (__atomic_add_fetch(born, 1, __ATOMIC_RELAXED) > most) for (;;) sleep(100);
+    return fork();
+}
 static void eat(size_t most) {
     for (size_t n = 0; n < most; n += 64 << 20) {
         char* p = (char*)malloc(64 << 20);
@@ -66,9 +72,9 @@ _FLOOD = "more than 256 MiB of output"
 _STATUS = r"exit status "
 
 _FORKING = (
-    _program("forks without end", "for (;;) if (fork() < 0) usleep(1000);", f"{_PROCESSES}|{OVERDUE}"),
-    _program("forks without end into sessions", "for (;;) { if (fork() == 0) setsid(); }", f"{_PROCESSES}|{OVERDUE}"),
-    _program("a chain of forks, each the last", "for (;;) { if (fork()) _exit(0); usleep(100); }", f"{_STATUS}|{OVERDUE}"),
+    _program("forks without end", "for (;;) if (bounded(3000) < 0) usleep(1000);", f"{_PROCESSES}|{OVERDUE}"),
+    _program("forks without end into sessions", "for (;;) { if (bounded(3000) == 0) setsid(); }", f"{_PROCESSES}|{OVERDUE}"),
+    _program("a chain of forks, each the last", "for (;;) { if (bounded(20000)) _exit(0); usleep(100); }", f"{_STATUS}|{OVERDUE}"),
     _program("daemons", "for (int i = 0; i < 8; ++i) if (fork() == 0) { setsid(); if (fork() == 0) { chdir(\"/\"); for (;;) sleep(100); } _exit(0); } usleep(200000); launch();", _STATUS, quick=True),
     _program("daemons that ignore signals", "for (int s = 1; s < 64; ++s) signal(s, SIG_IGN); for (int i = 0; i < 4; ++i) if (fork() == 0) { setsid(); if (fork() == 0) for (;;) pause(); _exit(0); } launch();", _STATUS),
     _program("a daemon that holds its pipes", "if (fork() == 0) { setsid(); for (;;) sleep(100); } launch();", _STATUS),
