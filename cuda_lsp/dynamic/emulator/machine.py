@@ -38,6 +38,7 @@ class Machine:
     deadline: float
     backwards: bool = False
     failure: str | None = None
+    late: bool = False
     jumps: int = 0  # back, by some of the threads
 
     def __attrs_post_init__(self) -> None:
@@ -59,7 +60,7 @@ class Machine:
                 self.failure = str(stop)
         if self.services.detector is not None:
             self.services.asynchronous.linger()
-            self.services.detector.finish()
+            self.services.detector.finish(cut=self.late)
 
     def _run(self) -> None:
         blocks, steps = self.program.blocks, 0
@@ -68,6 +69,7 @@ class Machine:
         while True:
             steps += 1
             if steps % 16 == 0 and time.monotonic() > self.deadline:
+                self.late = True
                 self.waits.stop(spinning=True, here=here, late=True)
                 raise Stopped("the kernel did not finish before the deadline")
             if steps % _LOOK == 0 and self.endless.seen_before((self.jumps % _PATIENCE, here)):
