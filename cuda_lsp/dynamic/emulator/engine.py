@@ -255,6 +255,10 @@ class Launch:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
         if self.services.detector is not None:
             yield from self.services.detector.left_out
+        elsewhere = [f for f in self.services.faults.values() if self.site_of[f.number] is None]
+        if elsewhere and self.request.sites:
+            count = sum(fault.count for fault in elsewhere)
+            yield f"{count:,} accesses outside local or constant memory were not carried out"
         for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):

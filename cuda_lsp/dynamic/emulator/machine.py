@@ -26,6 +26,7 @@ Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _LOOK = 512  # steps between looks whether the launch goes on at all
+_SLOW = 4096  # threads: a step of so many takes longer than a look at the clock
 _PATIENCE = 64  # jumps back before those who make them rest until the others have gone on
 _SHORT_PATIENCE = 8  # where threads may wait for one another in a loop
 
@@ -64,11 +65,12 @@ class Machine:
 
     def _run(self) -> None:
         blocks, steps = self.program.blocks, 0
+        often = 16 if self.threads < _SLOW else 1
         here: int | None = 0  # where all living threads are, None: apart
         everyone: Mask = None  # the mask of living threads, None: all threads
         while True:
             steps += 1
-            if steps % 16 == 0 and time.monotonic() > self.deadline:
+            if steps % often == 0 and time.monotonic() > self.deadline:
                 self.late = True
                 self.waits.stop(spinning=True, here=here, late=True)
                 raise Stopped("the kernel did not finish before the deadline")

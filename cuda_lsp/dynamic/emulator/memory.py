@@ -29,6 +29,7 @@ GAP = 4096
 WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
+_MOST_WINDOWS = 256 << 20  # bytes: to make memory of more takes longer than anybody waits
 _BUFFER_GAP = 1 << 20  # bytes: what overruns a buffer misses the next one
 _MOST_OF = {"shared": 228 << 10, "local": 512 << 10}  # bytes; of a block and of a thread, on any GPU
 _OWN_HEAP = 8 << 20  # bytes, as CUDA's default
@@ -126,6 +127,7 @@ def lay_out(
     shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
     shared_start, local_start = top, top + blocks * shared_stride + GAP
     local_end = local_start + blocks * per_block * local_stride
+    check_windows(local_end - shared_start)
     top = after(local_end)
     buffers: dict[str, Region] = {}
     for argument in given:
@@ -195,6 +197,15 @@ class _Bump:
         mark(self.memory.valid, start, start + size)
         self.memory.regions.append(Region("malloc", start, size, Space.GLOBAL))
         return start
+
+
+def check_windows(size: int) -> None:
+    """Whether shared and local memory of all that run together are bearable. Raises TooMuchMemory."""
+    if size > _MOST_WINDOWS:
+        raise TooMuchMemory(
+            f"the launch needs {size >> 20} MiB of shared and local memory, more than the emulator grants"
+            f" ({_MOST_WINDOWS >> 20})"
+        )
 
 
 def mark(valid: Mapping[int, Array], start: int, end: int, exists: bool = True) -> None:
