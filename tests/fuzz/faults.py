@@ -142,6 +142,8 @@ class Talk:
         if self.mounted or os.geteuid():
             return False
         self.lose_cache()
+        with contextlib.suppress(OSError):
+            self.cache.unlink()  # a file, where one was put
         self.cache.mkdir(exist_ok=True)
         done = subprocess.run(
             ("mount", "-t", "tmpfs", "-o", options, "none", str(self.cache)), capture_output=True

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from mutation import CHARACTERS, NUMBERS
 from sources import Child
 
-SEEDS: tuple[int, ...] = ()
+SEEDS: tuple[int, ...] = (6, 377, 443, 10186)
 _MOST_SECONDS = 10.0  # of CPU
 _KERNEL = """__global__ void k(int* o) {
     __shared__ int s[256];
