@@ -57,7 +57,7 @@ def session(shown: Shown) -> Iterator[Session]:
 
 def opened(session: Session, text: str, version: int) -> FileReport:
     session.change(URI, PATH, text, version)
-    report = session.settled(URI, version, 120)
+    report = session.settled(URI, version, text, 120)
     assert report
     assert report.version == version
     return report
@@ -164,3 +164,10 @@ def test_texts_larger_than_what_goes_at_once_arrive_in_order(session: Session) -
     session.change(URI, PATH, MENDED, 9)
     report = session.settled(URI, 9, 60)
     assert report and report.version == 9 and racy(report) == {"second"}
+
+
+def test_a_document_that_is_opened_again_is_another_one(session: Session) -> None:
+    opened(session, TWO, 1)
+    session.close(URI)
+    opened(session, MENDED, 1)
+    assert session.settled(URI, 1, TWO, 0.1) is None
