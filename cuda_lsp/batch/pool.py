@@ -24,6 +24,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
+from cuda_lsp.batch.asked import Analysed
 from cuda_lsp.batch.limits import LOOK_S, MOST_REFUSALS, STILL_S, FileLimits
 from cuda_lsp.children.confined import (
     OUT_OF_MEMORY,
@@ -37,7 +38,7 @@ from cuda_lsp.children.confined import (
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
 
 Say = Callable[[FileReport], None]
-Work = Callable[[Path, Say], FileReport]
+Work = Callable[[Path, Say], Analysed]
 """Analyses one file; a report that is not the last yet is said."""
 
 _ANALYSIS = "cuda_lsp.batch.analysis"
@@ -69,7 +70,7 @@ class Pool:
         while self._running:
             self._running.popitem()[1].abandon()
 
-    def reports(self) -> Iterator[tuple[Path, FileReport]]:
+    def reports(self) -> Iterator[tuple[Path, Analysed]]:
         """Each file with its report, in the order in which they come.
 
         Raises BrokenPipeError when nobody reads the standard output any more.
@@ -90,7 +91,8 @@ class Pool:
             self._fill()
             if not self._running and self._refused[0] > MOST_REFUSALS:
                 path = self._waiting.pop()
-                yield path, _lost(path, None, f"could not be started: {self._refused[1]}")
+                reason = f"could not be started: {self._refused[1]}"
+                yield path, Analysed(_lost(path, None, reason))
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
@@ -168,16 +170,16 @@ class _Worker:
             self.killed = STUCK
             self._kill()
 
-    def buried(self) -> FileReport:
+    def buried(self) -> Analysed:
         """Its report, once it has ended; what ended it, if it is not whole."""
         os.close(self.pipe)
         _, status, used = os.wait4(self.process, 0)
-        reports = _reports_in(self.heard)
-        if status == 0 and reports:
-            return reports[-1]
-        known = reports[-1] if reports else None
+        said = _said_in(self.heard)
+        if status == 0 and said:
+            return said[-1]
+        known = said[-1].report if said else None
         lost = _lost(self.path, known, self._reason(status, used, known))
-        return evolve(lost, seconds=time.perf_counter() - self.began)
+        return Analysed(evolve(lost, seconds=time.perf_counter() - self.began))
 
     def abandon(self) -> None:
         """End it at once; nobody asks for its file any more."""
@@ -196,14 +198,14 @@ class _Worker:
         return end_of(status, used, self.limits.memory).reason
 
 
-def _reports_in(heard: bytearray) -> list[FileReport]:
-    """The reports that came whole."""
+def _said_in(heard: bytearray) -> list[Analysed]:
+    """What came whole."""
     stream = io.BytesIO(heard)
-    reports: list[FileReport] = []
-    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of one
+    said: list[Analysed] = []
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of it
         while True:
-            reports.append(pickle.load(stream))
-    return reports
+            said.append(pickle.load(stream))
+    return said
 
 
 def _lost(path: Path, known: FileReport | None, reason: str) -> FileReport:
@@ -240,7 +242,7 @@ def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent
         _allow(limits.reading)
 
         def say(report: FileReport) -> None:
-            _tell(pipe, report)
+            _tell(pipe, Analysed(report))
             _allow(limits.seconds)
 
         _tell(pipe, work(path, say))
@@ -250,7 +252,7 @@ def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent
     except BaseException as error:  # noqa: BLE001 - a bug of ours costs one file, and is told
         said = f"internal error {type(error).__name__}: {error}"[:300]
         failure = ToolError(f"not analysed: {said}; please report this file", severity=Severity.ERROR)
-        _tell(pipe, FileReport(path, errors=(failure,)))
+        _tell(pipe, Analysed(FileReport(path, errors=(failure,))))
         status = 0
     finally:
         os._exit(status)
@@ -276,7 +278,7 @@ def _whole(seconds: float) -> int:
     return max(1, round(seconds))
 
 
-def _tell(pipe: int, report: FileReport) -> None:
-    left = memoryview(pickle.dumps(report, 5))
+def _tell(pipe: int, said: Analysed) -> None:
+    left = memoryview(pickle.dumps(said, 5))
     while left:
         left = left[os.write(pipe, left) :]
