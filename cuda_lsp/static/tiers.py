@@ -22,7 +22,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
-from cuda_lsp.static.diagnostics.incomplete import incomplete_findings
+from cuda_lsp.static.diagnostics.incomplete import incomplete_findings, taken_as_meant
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
 from cuda_lsp.static.diagnostics.races import race_findings
@@ -101,6 +101,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         findings=shown(findings.values(), settings),
         refined=decided and not any(look.by_example for look in looks),
         key=kernel.digest,
+        assumptions=taken_as_meant(kernel) if verdict is Verdict.RACE_FREE else (),
     )
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))
     told, cut = tuple(findings.values()), late and not kernel.errors
@@ -319,7 +320,9 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         else (),
         findings=shown(findings.values(), settings),
         refined=True,
-        assumptions=answer.assumptions if verdict is Verdict.RACE_FREE and not first.decided else (),
+        assumptions=(*taken_as_meant(kernel), *(() if first.decided else answer.assumptions))
+        if verdict is Verdict.RACE_FREE
+        else (),
     )
 
 

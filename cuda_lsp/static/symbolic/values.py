@@ -97,8 +97,8 @@ def _plausibly_fits(term: Term, type: Int, *, unsigned: bool = False) -> bool:
 def _plausible(term: Term, *, unsigned: bool, told: bool) -> Term:
     """The term with wide free symbols cut to plausible sizes; only its interval is of interest.
 
-    ``unsigned``: parameters that end up in unsigned arithmetic are sizes, not negative numbers. ``told``: with
-    every block of a grid that the source fixes, and the least of everything else.
+    ``unsigned``: parameters that end up in unsigned arithmetic are sizes, not negative numbers.
+    ``told``: with every block of a grid that the source fixes, and the least of everything else.
     """
     most = LEAST if told else PLAUSIBLE
 
