@@ -296,8 +296,8 @@ class _Rewriter:
             written = [self.facts.roots(p) for p in destinations(s)]
             if id(s) in self.known or not any(not roots or roots & guarded for roots in written):
                 continue
-            # A plain store of FREE is initialisation: beside a holder's atomics it is a race by itself, unless
-            # its thread holds the lock, which it then gives back before its time.
+            # A plain store of FREE is initialisation: beside a holder's atomics it races by itself. Unless
+            # its thread holds the lock: it then gives it back before its time.
             initial = isinstance(s, ir.Store) and free is not None and s.value == free
             if not initial or id(s) in self.held:
                 return False
