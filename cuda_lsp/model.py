@@ -261,12 +261,9 @@ CODES: Mapping[Code, CodeInfo] = {
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
-    """The default severity of a finding: its status, capped by its code.
-
-    ``same_value``: one step lower, never below a hint.
-    """
+    """The default severity of a finding: its status, capped by its code; ``same_value``: by information."""
     severity = max(STATUS_SEVERITY[status], CODES[code].worst)
-    return Severity(min(severity + 1, Severity.HINT)) if same_value else severity
+    return max(severity, Severity.INFORMATION) if same_value else severity
 
 
 class RaceKind(enum.Enum):

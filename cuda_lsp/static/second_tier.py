@@ -16,6 +16,7 @@ from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import sample
+from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
@@ -25,6 +26,8 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
+    if launches:
+        first = evolve(first, findings=claimed(kernel, launches[0], first.findings))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 

@@ -34,6 +34,7 @@ from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
+from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
@@ -136,6 +137,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         others = entitled(kernel, launch, lambda of: misuses_arrays(runs.of(of)))
         found = second_opinion(kernel, launch, found, others, runs.accusations)
         unseen = _unseen(runs, launch)
+    found = claimed(kernel, launch, found)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
     left = [
         f.reason or doubt(Open.ENUMERATION)

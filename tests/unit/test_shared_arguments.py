@@ -9,7 +9,7 @@ import pytest
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.model import Verdict
-from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.analyze import Analyzer, check_text
 
 
 def shared(arguments: str) -> dict[int, tuple[object, object]]:
@@ -131,3 +131,19 @@ def test_variables_that_hold_something_else_share_nothing(body: str) -> None:
 
 def test_a_size_that_changes_before_the_launch_is_another_one() -> None:
     assert held("float* p = d + n; n = 5; k<<<1, 32>>>(d, p, n);") == {1: (0, None)}
+
+
+def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> None:
+    body = "float *q = d + 0 * B * T, *k = d + 1 * B * T; k<<<1, 32>>>(q, k, n);"
+    (site,) = find_launches(Path("a.cu"), f"void f(float* d, int B, int T, int n) {{ {body} }}")
+    assert site.shared[1] == SharedBuffer(0, None, pieces=True)
+
+
+def test_pieces_are_told_to_be_taken_for_granted(tmp_path: Path) -> None:
+    text = """
+__global__ void k(float* out, const float* in) { out[threadIdx.x] = in[threadIdx.x]; }
+void f(float* d, int h, int w) { float* q = d + h * w; k<<<1, 64>>>(q, d); }
+"""
+    (kernel,) = check_text(tmp_path / "k.cu", text).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ("`out` and `in` point to pieces of one buffer that do not overlap",)

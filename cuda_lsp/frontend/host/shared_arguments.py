@@ -40,11 +40,13 @@ Offset = int | str | tuple[str, "Offset", "Offset"]
 class SharedBuffer:
     """A pointer argument that begins ``offset`` elements behind the earlier one at ``first``; None: unknown.
 
+    ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation.
     In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets), later by name.
     """
 
     first: int | str
     offset: Offset | None = 0
+    pieces: bool = False
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
@@ -97,7 +99,7 @@ def shared_buffers(
             continue
         first, start = begun[base]
         apart = _difference(offset, start) if text != texts[first] else 0
-        found[position] = SharedBuffer(first, apart)
+        found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start))
     for position, choices in several.items():
         # What a variable may be said to hold by chance, as one that changes places with another, is left out.
         for base in dict.fromkeys(parts[0] for c in choices if (parts := _parts(_plain(c))) is not None):
@@ -195,6 +197,11 @@ def _product(left: Polynomial, right: Polynomial) -> Polynomial:
         for other, times in right.items():
             total[tuple(sorted((*one, *other)))] += factor * times
     return {names: factor for names, factor in total.items() if factor}
+
+
+def _are_pieces(offset: Polynomial | None, start: Polynomial | None) -> bool:
+    apart = _sum(offset, start, -1) if offset is not None and start is not None else {}
+    return bool(apart) and all(len(names) > 1 for names in apart)
 
 
 def _difference(offset: Polynomial | None, start: Polynomial | None) -> Offset | None:

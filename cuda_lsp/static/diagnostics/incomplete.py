@@ -41,7 +41,10 @@ def reasons(kernel: Kernel) -> tuple[str, ...]:
 
 
 def taken_as_meant(kernel: Kernel) -> tuple[str, ...]:
-    """What barriers of the active lanes take for granted: that those who come by come together."""
+    """What was translated in good faith.
+
+    Pieces of one buffer lie apart; lanes that come to a barrier of the active ones come together.
+    """
     active: set[Var] = set()
     lines: dict[int, str] = {}
     for s in walk(kernel.body):
@@ -54,4 +57,4 @@ def taken_as_meant(kernel: Kernel) -> tuple[str, ...]:
         elif isinstance(s, Barrier) and not s.implied:
             lines.setdefault(s.site.range.start.line, s.site.text)
     text = "all lanes that come to `{}` (line {}) are active together"
-    return tuple(text.format(barrier, line) for line, barrier in lines.items())
+    return (*kernel.granted, *(text.format(barrier, line) for line, barrier in lines.items()))

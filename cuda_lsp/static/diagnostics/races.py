@@ -334,10 +334,9 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)
     if critical_steps.without_fence(early, late):
         remedy = words.UNFENCED
-    same = early.mode.writes and late.mode.writes and _same_value(early, late, a, b)
     return race_between(
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
-        remedy=remedy, warp=warp, same_value=same, told_same=same,
+        remedy=remedy, warp=warp, same_value=c.same_value, told_same=c.same_value,
     )  # fmt: skip
 
 
@@ -373,12 +372,3 @@ def _values(a: Access, lane: int) -> dict[str, int]:
             lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
             result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
     return result
-
-
-def _same_value(a: Access, b: Access, lane_a: int, lane_b: int) -> bool:
-    if a.stored is None or b.stored is None:
-        return False
-    if isinstance(a.stored, (int, np.ndarray)) and isinstance(b.stored, (int, np.ndarray)):
-        one, other = spread_out(a.stored, a.may.shape), spread_out(b.stored, b.may.shape)
-        return one.ndim == other.ndim == 1 and bool(one[lane_a] == other[lane_b])
-    return a.stored is b.stored and isinstance(a.stored, Data) and a.stored.spread.value >= 1
