@@ -12,9 +12,10 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.conditions import Open, parameters_of
 from cuda_lsp.static.findings.diagnosis import Key
 from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.launches.alternatives import with_sizes_of_blocks
 from cuda_lsp.static.launches.arguments import sample
 from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
@@ -36,7 +37,8 @@ def refine_with_second_opinion(
         return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
 
     launch = launches[0]
-    others = list(entitled(kernel, launch, misuses))
+    sizes = parameters_of(c for f in first.findings if f.certain for c in f.conditions)
+    others = [*entitled(kernel, launch, misuses), *with_sizes_of_blocks(kernel, launch, sizes)]
     left = max(budgets.SECOND_OPINION_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / max(1, len(others)))
 
