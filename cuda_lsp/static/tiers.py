@@ -300,7 +300,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
-        if finding.status is not Status.PROVED and better and better.certain:
+        if not finding.for_every_argument and better and better.certain:
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)

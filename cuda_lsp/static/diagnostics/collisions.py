@@ -64,6 +64,9 @@ class Collision:
     sure: bool
     same_warp: bool  # every colliding pair of these two sites is of one warp
     same_instruction: bool
+    rounds: tuple[
+        int, int
+    ]  # of vectorised loops, in which each is executed; 0 where they are in none together
     same_value: bool  # both store, and no two that collide here store what may differ
 
 
@@ -208,8 +211,9 @@ def _best(
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
     byte = int(rows.unit[i[rank]]) * unit_bytes
-    instruction = bool(same_instruction[rank])
-    return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, bool(same.all()))
+    instruction, alike = bool(same_instruction[rank]), a.may.shape == b.may.shape
+    rounds = (int(rows.instance[i[rank]]), int(rows.instance[j[rank]])) if alike else (0, 0)
+    return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, rounds, bool(same.all()))
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:

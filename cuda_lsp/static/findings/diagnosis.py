@@ -28,7 +28,7 @@ from cuda_lsp.model import (
     severity_of,
 )
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, parameters_of
+from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Needs, parameters_of
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
@@ -88,6 +88,13 @@ class Diagnosis:
         """What it depends on, in words."""
         return None if self.doubt is None else words.doubt(self.doubt)
 
+    @property
+    def for_every_argument(self) -> bool:
+        """Nothing but a launch, or template arguments, like those assumed is needed."""
+        return self.status is Status.PROVED or (
+            self.certain and set(self.conditions) <= {Needs.LAUNCH, Needs.TEMPLATE}
+        )
+
     def needing(self, *conditions: Condition) -> Diagnosis:
         """The same, conditional."""
         return evolve(self, status=Status.CONDITIONAL, conditions=conditions, doubt=None)
@@ -117,14 +124,16 @@ class Deed(Protocol):
 def race_between(
     kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
     status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
-    warp: bool = False, same_value: bool = False, told_same: bool = False,
+    warp: bool = False, same_value: bool = False, told_same: bool = False, swapped: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """The race of two accesses in the order of the text: the squiggle is on the later one.
+
+    ``swapped``: the later one is executed first, as in a loop's next round.
 
     ``seen``: two threads that meet, the earlier access's first, with its loops' counters; None: it only says
     what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet.
     """
-    kind = conflicts.kind(early.mode, late.mode)
+    kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
     story = words.suspicion(kind, array.name, actions)
     if seen is not None:
