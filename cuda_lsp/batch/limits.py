@@ -24,6 +24,9 @@ STILL_S = 10.0
 LOOK_S = 0.25
 """Of the clock, between two looks at the processes."""
 
+MOST_REFUSALS = 40
+"""Looks in a row at which the system gave no process: ten seconds, then a file is given up."""
+
 
 @frozen
 class FileLimits:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
-from cuda_lsp.batch.limits import LOOK_S, STILL_S, FileLimits
+from cuda_lsp.batch.limits import LOOK_S, MOST_REFUSALS, STILL_S, FileLimits
 from cuda_lsp.children.confined import (
     OUT_OF_MEMORY,
     STUCK,
@@ -55,6 +55,7 @@ class Pool:
         self._jobs = jobs
         self._limits = limits
         self._running: dict[int, _Worker] = {}
+        self._refused: tuple[int, str] = (0, "")  # times in a row that the system gave no process; why
         self._poll = select.poll()
         self._poll.register(_STANDARD_OUTPUT, 0)
         if len(paths) > 1:
@@ -73,7 +74,7 @@ class Pool:
 
         Raises BrokenPipeError when nobody reads the standard output any more.
         """
-        while self._running:
+        while self._running or self._waiting:
             for descriptor, event in self._poll.poll(LOOK_S * 1000):
                 worker = self._running.get(descriptor)
                 if worker is None:
@@ -86,10 +87,20 @@ class Pool:
                     yield worker.path, report
             for worker in self._running.values():
                 worker.look()
+            self._fill()
+            if not self._running and self._refused[0] > MOST_REFUSALS:
+                path = self._waiting.pop()
+                yield path, _lost(path, None, f"could not be started: {self._refused[1]}")
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
-            self._start(self._waiting.pop())
+            try:
+                self._start(self._waiting[-1])
+            except OSError as error:  # too many processes or files on this machine, for the moment
+                self._refused = (self._refused[0] + 1, error.strerror or str(error))
+                return
+            self._waiting.pop()
+            self._refused = (0, "")
 
     def _start(self, path: Path) -> None:
         """Fork; an interrupt comes before or behind, and never in the child."""
@@ -100,11 +111,14 @@ class Pool:
             process = os.fork()
             if process == 0:
                 _be_the_worker(path, self._work, self._limits, theirs, parent)
-            os.close(theirs)
             os.set_blocking(ours, False)
             self._running[ours] = _Worker(path, process, ours, self._limits)
             self._poll.register(ours, select.POLLIN)
+        except OSError:
+            os.close(ours)
+            raise
         finally:
+            os.close(theirs)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import os
@@ -187,6 +188,26 @@ def test_a_killed_process_is_replaced_while_others_go_on(tmp_path: Path) -> None
         found = list(reports)
     assert said_of(found, "bad") == "not analysed: its analysis was ended (SIGKILL)"
     assert [report.kernels[0].verdict for report in found[1:]] == [Verdict.RACY] * 3
+
+
+@pytest.mark.parametrize("refusals", [2, 1000])
+def test_a_system_without_processes_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    fork, left = os.fork, [refusals]
+
+    def sometimes() -> int:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return fork()
+
+    monkeypatch.setattr(os, "fork", sometimes)
+    monkeypatch.setattr(pool, "LOOK_S", 0.01)
+    monkeypatch.setattr(pool, "MOST_REFUSALS", 5)
+    reports = reports_of(first_fails(lambda say: None), written(tmp_path, one="", two=""))
+    refused = "not analysed: its analysis could not be started: Resource temporarily unavailable"
+    assert {said_of(list(reports.values()), n) for n in reports} == ({""} if refusals == 2 else {refused})
 
 
 # ------------------------------------------------------------------------- the order of work is nobody's
