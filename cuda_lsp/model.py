@@ -350,7 +350,8 @@ class Finding:
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
     it was found under. ``missed``: a run saw it
     and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
-    text before an edit, and is being looked for again.
+    text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
+    accesses of the same defect, where these are told together (``report.defects``).
     """
 
     code: Code
@@ -370,6 +371,8 @@ class Finding:
     severity: Severity | None = None  # None: by severity_of; settings may override
     missed: bool = False
     earlier: bool = False
+    array: str | None = None
+    also: tuple[Finding, ...] = ()
 
     @property
     def effective_severity(self) -> Severity:

@@ -57,6 +57,7 @@ class Diagnosis:
     same_value: bool = False
     told_same: bool = False
     launch: LaunchConfig | None = None
+    array: str | None = None
 
     @property
     def certain(self) -> bool:
@@ -76,7 +77,8 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(self.conditions, self.doubt, race=race, met=met, same=self.told_same)
-        return self.story + ending
+        texts = (self.site.text, *(r.site.text for r in self.related[:1]))
+        return words.fitted(self.story + ending, texts)
 
     @property
     def condition(self) -> str | None:
@@ -108,7 +110,7 @@ class Diagnosis:
         return Finding(
             self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
             self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
-            severity=severity,
+            severity=severity, array=self.array,
         )  # fmt: skip
 
 
@@ -146,5 +148,5 @@ def race_between(
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
         Code.WARP_RACE if warp else code, status, story, kernel, late.site, (other,), kind, seen, None,
-        conditions, doubt, same_value, told_same, launch,
+        conditions, doubt, same_value, told_same, launch, array.name,
     )  # fmt: skip
