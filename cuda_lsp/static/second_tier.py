@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
+from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running
@@ -43,6 +43,7 @@ def refine_with_second_opinion(
     share = evolve(budget, kernel=left / max(1, len(others)))
 
     def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
+        other = evolve(other, source=LaunchSource.DIRECTIVE)  # what would it show if it were the one?
         pairs = sorted((here, there) for code, here, there in wanted if code is None)
         seconds = max(share.kernel, budgets.SECOND_OPINION_RUNNING_SHARE * budget.kernel)
         found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())

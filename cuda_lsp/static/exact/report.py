@@ -118,7 +118,7 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
         search.kernel.name, search.launch, early.array, early.touch, late.touch, witness,
         Status.CONDITIONAL if conditions else Status.PROVED, conditions, warp=warp,
         remedy=words.remedy(not shown.same_block, warp, same, loop_carried=False),
-        same_value=_same_value(early, late), swapped=shown.same_block and late.number < early.number,
+        same_value=_same_value(early, late), swapped=shown.same_block and late.passed > 0 and late.number < early.number,
     )  # fmt: skip
 
 
