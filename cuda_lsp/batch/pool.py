@@ -24,7 +24,8 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
-from cuda_lsp.batch.limits import LOOK_S, STILL_S, FileLimits
+from cuda_lsp.batch.asked import Analysed
+from cuda_lsp.batch.limits import LOOK_S, MOST_REFUSALS, STILL_S, FileLimits
 from cuda_lsp.children.confined import (
     OUT_OF_MEMORY,
     STUCK,
@@ -37,7 +38,7 @@ from cuda_lsp.children.confined import (
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
 
 Say = Callable[[FileReport], None]
-Work = Callable[[Path, Say], FileReport]
+Work = Callable[[Path, Say], Analysed]
 """Analyses one file; a report that is not the last yet is said."""
 
 _ANALYSIS = "cuda_lsp.batch.analysis"
@@ -55,6 +56,7 @@ class Pool:
         self._jobs = jobs
         self._limits = limits
         self._running: dict[int, _Worker] = {}
+        self._refused: tuple[int, str] = (0, "")  # times in a row that the system gave no process; why
         self._poll = select.poll()
         self._poll.register(_STANDARD_OUTPUT, 0)
         if len(paths) > 1:
@@ -68,12 +70,12 @@ class Pool:
         while self._running:
             self._running.popitem()[1].abandon()
 
-    def reports(self) -> Iterator[tuple[Path, FileReport]]:
+    def reports(self) -> Iterator[tuple[Path, Analysed]]:
         """Each file with its report, in the order in which they come.
 
         Raises BrokenPipeError when nobody reads the standard output any more.
         """
-        while self._running:
+        while self._running or self._waiting:
             for descriptor, event in self._poll.poll(LOOK_S * 1000):
                 worker = self._running.get(descriptor)
                 if worker is None:
@@ -86,10 +88,21 @@ class Pool:
                     yield worker.path, report
             for worker in self._running.values():
                 worker.look()
+            self._fill()
+            if not self._running and self._refused[0] > MOST_REFUSALS:
+                path = self._waiting.pop()
+                reason = f"could not be started: {self._refused[1]}"
+                yield path, Analysed(_lost(path, None, reason))
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
-            self._start(self._waiting.pop())
+            try:
+                self._start(self._waiting[-1])
+            except OSError as error:  # too many processes or files on this machine, for the moment
+                self._refused = (self._refused[0] + 1, error.strerror or str(error))
+                return
+            self._waiting.pop()
+            self._refused = (0, "")
 
     def _start(self, path: Path) -> None:
         """Fork; an interrupt comes before or behind, and never in the child."""
@@ -100,11 +113,14 @@ class Pool:
             process = os.fork()
             if process == 0:
                 _be_the_worker(path, self._work, self._limits, theirs, parent)
-            os.close(theirs)
             os.set_blocking(ours, False)
             self._running[ours] = _Worker(path, process, ours, self._limits)
             self._poll.register(ours, select.POLLIN)
+        except OSError:
+            os.close(ours)
+            raise
         finally:
+            os.close(theirs)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
@@ -154,16 +170,16 @@ class _Worker:
             self.killed = STUCK
             self._kill()
 
-    def buried(self) -> FileReport:
+    def buried(self) -> Analysed:
         """Its report, once it has ended; what ended it, if it is not whole."""
         os.close(self.pipe)
         _, status, used = os.wait4(self.process, 0)
-        reports = _reports_in(self.heard)
-        if status == 0 and reports:
-            return reports[-1]
-        known = reports[-1] if reports else None
+        said = _said_in(self.heard)
+        if status == 0 and said:
+            return said[-1]
+        known = said[-1].report if said else None
         lost = _lost(self.path, known, self._reason(status, used, known))
-        return evolve(lost, seconds=time.perf_counter() - self.began)
+        return Analysed(evolve(lost, seconds=time.perf_counter() - self.began))
 
     def abandon(self) -> None:
         """End it at once; nobody asks for its file any more."""
@@ -182,14 +198,14 @@ class _Worker:
         return end_of(status, used, self.limits.memory).reason
 
 
-def _reports_in(heard: bytearray) -> list[FileReport]:
-    """The reports that came whole."""
+def _said_in(heard: bytearray) -> list[Analysed]:
+    """What came whole."""
     stream = io.BytesIO(heard)
-    reports: list[FileReport] = []
-    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of one
+    said: list[Analysed] = []
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of it
         while True:
-            reports.append(pickle.load(stream))
-    return reports
+            said.append(pickle.load(stream))
+    return said
 
 
 def _lost(path: Path, known: FileReport | None, reason: str) -> FileReport:
@@ -226,7 +242,7 @@ def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent
         _allow(limits.reading)
 
         def say(report: FileReport) -> None:
-            _tell(pipe, report)
+            _tell(pipe, Analysed(report))
             _allow(limits.seconds)
 
         _tell(pipe, work(path, say))
@@ -236,7 +252,7 @@ def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent
     except BaseException as error:  # noqa: BLE001 - a bug of ours costs one file, and is told
         said = f"internal error {type(error).__name__}: {error}"[:300]
         failure = ToolError(f"not analysed: {said}; please report this file", severity=Severity.ERROR)
-        _tell(pipe, FileReport(path, errors=(failure,)))
+        _tell(pipe, Analysed(FileReport(path, errors=(failure,))))
         status = 0
     finally:
         os._exit(status)
@@ -262,7 +278,7 @@ def _whole(seconds: float) -> int:
     return max(1, round(seconds))
 
 
-def _tell(pipe: int, report: FileReport) -> None:
-    left = memoryview(pickle.dumps(report, 5))
+def _tell(pipe: int, said: Analysed) -> None:
+    left = memoryview(pickle.dumps(said, 5))
     while left:
         left = left[os.write(pipe, left) :]

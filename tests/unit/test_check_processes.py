@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import json
 import os
@@ -17,7 +18,7 @@ from attrs import evolve
 from click.testing import CliRunner
 
 from cuda_lsp.batch import pool
-from cuda_lsp.batch.asked import Asked
+from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.check import checking
 from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Say, Work
@@ -72,7 +73,7 @@ def said_of(reports: Sequence[FileReport], name: str) -> str:
 
 
 def checked(paths: Sequence[Path], jobs: int = 2, limits: FileLimits = LIMITS) -> list[FileReport]:
-    with checking(paths, Asked(), jobs, limits) as reports:
+    with checking(paths, Asked(), jobs, limits, cache=False) as reports:
         return list(reports)
 
 
@@ -120,16 +121,16 @@ def test_a_file_that_was_lost_is_named_with_the_reason_and_the_exit_code_is_2(tm
 
 def reports_of(work: Work, paths: Sequence[Path], jobs: int = 2) -> dict[str, FileReport]:
     with Pool(paths, work, jobs, LIMITS) as running:
-        return {path.stem: report for path, report in running.reports()}
+        return {path.stem: found.report for path, found in running.reports()}
 
 
 def first_fails(failing: Callable[[Say], object]) -> Work:
     """Work that ``failing`` ends on files of the name ``bad``."""
 
-    def work(path: Path, say: Say) -> FileReport:
+    def work(path: Path, say: Say) -> Analysed:
         if path.stem == "bad":
             failing(say)
-        return FileReport(path)
+        return Analysed(FileReport(path))
 
     return work
 
@@ -182,11 +183,31 @@ def test_what_was_known_before_a_process_died_stays(tmp_path: Path) -> None:
 
 def test_a_killed_process_is_replaced_while_others_go_on(tmp_path: Path) -> None:
     paths = written(tmp_path, bad=LONG, one=RACY, two=RACY, three=RACY)
-    with checking(paths, Asked(), 2, LIMITS) as reports:
+    with checking(paths, Asked(), 2, LIMITS, cache=False) as reports:
         os.kill(min(descendants(os.getpid())), signal.SIGKILL)  # the first, with the largest file
         found = list(reports)
     assert said_of(found, "bad") == "not analysed: its analysis was ended (SIGKILL)"
     assert [report.kernels[0].verdict for report in found[1:]] == [Verdict.RACY] * 3
+
+
+@pytest.mark.parametrize("refusals", [2, 1000])
+def test_a_system_without_processes_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    fork, left = os.fork, [refusals]
+
+    def sometimes() -> int:
+        left[0] -= 1
+        if left[0] >= 0:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return fork()
+
+    monkeypatch.setattr(os, "fork", sometimes)
+    monkeypatch.setattr(pool, "LOOK_S", 0.01)
+    monkeypatch.setattr(pool, "MOST_REFUSALS", 5)
+    reports = reports_of(first_fails(lambda say: None), written(tmp_path, one="", two=""))
+    refused = "not analysed: its analysis could not be started: Resource temporarily unavailable"
+    assert {said_of(list(reports.values()), n) for n in reports} == ({""} if refusals == 2 else {refused})
 
 
 # ------------------------------------------------------------------------- the order of work is nobody's
@@ -208,10 +229,10 @@ def test_the_largest_file_is_begun_first_and_reports_keep_the_order(tmp_path: Pa
     paths = written(tmp_path, small="//", large="// large", middle="// m")
     begun = tmp_path / "begun"
 
-    def work(path: Path, say: Say) -> FileReport:
+    def work(path: Path, say: Say) -> Analysed:
         with begun.open("a") as file:
             file.write(f"{path.stem} ")
-        return FileReport(path)
+        return Analysed(FileReport(path))
 
     with Pool(paths, work, 1, LIMITS) as running:
         assert len(list(running.reports())) == 3

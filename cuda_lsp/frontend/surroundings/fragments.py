@@ -92,7 +92,7 @@ def _neighbours(fragment: Path) -> Iterator[Path]:
     count = 0
     for folder in _folders(fragment):
         try:
-            found = sorted(p for p in folder.iterdir() if p.suffix in _SUFFIXES)
+            found = [folder / n for n, is_folder in files.names(folder, _SUFFIXES) if not is_folder]
         except OSError:
             continue
         for file in found:
@@ -109,5 +109,7 @@ def _folders(fragment: Path) -> Iterator[Path]:
     own, *above = fragment.parents[:_MAX_FOLDERS]
     yield own
     with contextlib.suppress(OSError):  # not readable: nothing to be seen in it
-        yield from sorted(p for p in own.iterdir() if p.is_dir() and not p.name.startswith("."))
+        yield from (
+            own / name for name, is_folder in files.names(own, _SUFFIXES) if is_folder and name[0] != "."
+        )
     yield from above

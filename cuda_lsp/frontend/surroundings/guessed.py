@@ -21,6 +21,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
 )
 from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
 from cuda_lsp.frontend.surroundings.included import inclusions
+from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
@@ -44,6 +45,8 @@ class Guessed:
         """The compiler's flags behind those of the file ``path``."""
         forced = [self.conventions.header(path)] if self.conventions.text else []
         forced += [str(prelude.path) for prelude in self.preludes]
+        for header in forced:
+            note_forced(header)
         return (
             *(f"-I{folder}" for folder in self.folders),
             *(f"-D{name}=1" for name in self.switches),
