@@ -99,7 +99,7 @@ def is_readable(data: bytes, start: int, end: int) -> bool:
     return not any(long_statements(stretch)) and stretch.count(b"(") < budgets.MOST_PARENTHESES
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _told(header: str) -> tuple[tuple[tuple[bytes, bytes, bytes], ...], tuple[tuple[bytes, bytes], ...]]:
     """The macros and templates of a header."""
     data = header.encode("utf-8", "replace")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import accumulate
 
 from attrs import frozen
@@ -55,24 +54,22 @@ def long_statements(data: bytes) -> Iterator[Excess]:
         yield from _long_chains(data)
 
 
-@lru_cache(maxsize=1024)
-def _long_in(piece: bytes) -> tuple[tuple[int, int, str, bool], ...]:
+def _long_in(piece: bytes) -> Iterator[tuple[int, int, str, bool]]:
     """The same of a text without semicolons."""
     if (
         len(piece) <= budgets.MOST_TOKENS
         and piece.count(b"<") <= budgets.MOST_UNCLOSED
         and not _PREFIXES.search(piece)
     ):
-        return ()
-    found = [*_unclosed(piece)]
+        return
+    yield from _unclosed(piece)
     for first, last, tokens, prefixes in _statements(piece):
         if tokens > budgets.MOST_TOKENS:
             reason = f"a statement has more than {budgets.MOST_TOKENS:,} words and operators"
-            found.append((first, last, reason, True))
+            yield first, last, reason, True
         elif prefixes >= budgets.MOST_PREFIXES:
             reason = f"more than {budgets.MOST_PREFIXES:,} operators stand before one operand"
-            found.append((first, last, reason, True))
-    return tuple(found)
+            yield first, last, reason, True
 
 
 def _unclosed(piece: bytes) -> Iterator[tuple[int, int, str, bool]]:
