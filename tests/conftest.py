@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,11 +15,20 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.validate import violations
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from most_resident import Sizes
+
 # One set of generated kernels for a commit, so that whoever breaks a property is told of it, nobody else.
 # Search on: HYPOTHESIS_PROFILE=search
 settings.register_profile("same", derandomize=True, deadline=None)  # nothing is judged by time
 settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """No process of the tests may be too large."""
+    config.pluginmanager.register(Sizes(), "most resident")
 
 
 @pytest.fixture
