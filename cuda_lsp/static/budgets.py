@@ -108,6 +108,18 @@ MOST_PAIRS = 4000
 MOST_STATEMENTS = 20_000
 """Statements walked for one kernel; beyond it the analysis gives up and says so."""
 
+PLAUSIBLE_SIZE = 1024
+"""Parameters up to this size must not make unsigned arithmetic wrap: larger ones need not be tried."""
+
+AMPLE_PITCH = 1 << 15
+"""Elements of a row that is wide enough for whatever ordinary blocks and loops cover."""
+
+MOST_SIZE_BESIDE = 1 << 8
+"""What sizes are taken to be at most, beside pitches that are wide enough."""
+
+UNBOUNDED = 1 << 20
+"""What the source lets be larger than this is as good as not bounded by it."""
+
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""
 
@@ -155,7 +167,22 @@ MOST_COMPARED_LANES = 1024
 MOST_WARPS = 1 << 15
 """Warp instructions of one site whose bank conflicts are counted."""
 
+FIRST_JOINED_PAIRS = 4_000
+"""Of accesses that touch the same bytes, looked at first: most races show among them."""
+
+JOINED_PAIRS = 100_000
+"""At a time after these: a look at the clock costs nothing beside them."""
+
+MOST_JOINED_PAIRS = 400_000
+"""Of one pair of places: some 20 ms."""
+
 # ---------------------------------------------------------------------------- schedules and replays
+
+ORDINARY_SIZES = (16, 40)
+"""Of what no launch fixes: loops soon get over with them."""
+
+FALLING_FROM = 4_000
+"""Contents that every thread is to improve on fall from here: more than any result of ordinary inputs."""
 
 RUN_INSTRUCTIONS = 1_500_000
 """Of one run, all threads together."""
@@ -197,6 +224,9 @@ STOP_GRACE_S = 1.5
 
 START_S = 120.0
 """That a process may take to import Z3 and answer a first question."""
+
+NO_PROCESS_S = 1.0
+"""Until the next attempt to start a process where the system has none left."""
 
 SEND_S = 10
 """Until a process that takes nothing is given up; whole seconds."""

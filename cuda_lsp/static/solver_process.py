@@ -72,7 +72,12 @@ def _answer(work: bytes) -> bytes:
 def _answer_apart(pipe: Connection, work: bytes) -> bytes:
     """The answer of a fork of this process, which ends early when something comes through ``pipe``."""
     ours, theirs = Pipe(duplex=False)
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:  # the system has no process, or no memory, left
+        ours.close()
+        theirs.close()
+        return pickle.dumps(Failure(f"the solver was not started: {error.strerror}", lost=True))
     if child == 0:
         _be_the_child(pipe, ours, theirs, work)
     theirs.close()

@@ -9,6 +9,7 @@ process that was killed, or does not react, was asked is asked once more of a ne
 from __future__ import annotations
 
 import itertools
+import logging
 import pickle
 import queue
 import socket
@@ -25,6 +26,8 @@ from attrs import define, field, frozen
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure
+
+log = logging.getLogger(__name__)
 
 _STOP_LIMIT = 5.0 if sys.platform == "linux" else 0.5
 """Seconds a process may take to stop its work before it is killed; on Linux a child of it does the work."""
@@ -146,9 +149,9 @@ class SolverPool:
     def _work(self) -> None:
         process: _Process | None = None
         while not self._closed.is_set():
-            process = process or _Process.start()
+            process = process or self._started()
             task = self._tasks.get()[2]
-            if task is None:
+            if task is None or process is None:
                 break
             alive = True
             if not task.cancelled.is_set():
@@ -156,7 +159,9 @@ class SolverPool:
                 if isinstance(result, Failure) and result.lost and not task.cancelled.is_set():
                     if not alive:
                         process.kill()
-                        process = _Process.start()
+                        process = self._started()
+                    if process is None:
+                        break
                     result, alive = self._run(process, task)
                 if not task.cancelled.is_set():
                     task.deliver(result)
@@ -167,6 +172,16 @@ class SolverPool:
                 process = None
         if process is not None:
             process.kill()
+
+    def _started(self) -> _Process | None:
+        """A new process, as soon as the system has one to give; None: the pool was closed before."""
+        while not self._closed.is_set():
+            try:
+                return _Process.start()
+            except OSError as error:
+                log.warning("no solver process can be started: %s", error)
+                self._closed.wait(budgets.NO_PROCESS_S)
+        return None
 
     def _run(self, process: _Process, task: Task) -> tuple[Any, bool]:
         """The task's result and whether the process can go on."""

@@ -54,6 +54,24 @@ def pool():
     pool.close()
 
 
+def test_a_system_without_processes_delays_an_answer(monkeypatch: pytest.MonkeyPatch):
+    start, refused = subprocess.Popen, iter((True, True))
+
+    def scarce(*arguments: Any, **named: Any) -> Any:
+        if next(refused, False):
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+        return start(*arguments, **named)
+
+    monkeypatch.setattr(subprocess, "Popen", scarce)
+    answers: queue.Queue[Any] = queue.Queue()
+    pool = SolverPool(1)
+    try:
+        pool.submit(partial(abs, -3), 5.0, answers.put)
+        assert answers.get(timeout=60) == 3
+    finally:
+        pool.close()
+
+
 def refinement(kernel):
     return partial(refine_with_second_opinion, kernel, [LAUNCH], GPU, Budget(kernel=1.0))
 

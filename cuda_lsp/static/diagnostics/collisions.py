@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.model import Mode
+from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.footprints import (
     ATOMIC_EFFECTS,
     Group,
@@ -30,7 +31,6 @@ from cuda_lsp.static.execution.trace import Access, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Spread, distinct
 
 Ints = NDArray[np.int64]
-_FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
 
 
 @frozen(eq=False)
@@ -145,17 +145,17 @@ def _join(
     edges = np.cumsum(count)
     total = int(edges[-1]) if len(edges) else 0
     done, best = 0, None
-    while done < min(total, _MAX_PAIRS) and time.thread_time() < group.deadline:
+    while done < min(total, budgets.MOST_JOINED_PAIRS) and time.thread_time() < group.deadline:
         # small stretches first: one pair of different warps is enough
         begin = int(np.searchsorted(edges, done, "right"))
-        size = _FIRST_PAIRS if done == 0 else _PAIRS
+        size = budgets.FIRST_JOINED_PAIRS if done == 0 else budgets.JOINED_PAIRS
         stop = max(int(np.searchsorted(edges, done + size, "right")), begin + 1)
         part = slice(first.start + begin, first.start + stop)
         stretch = slice(begin, stop)
         found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
         if found is not None and (best is None or _tells_more(found, best)):
             best = found
-        looked_on = not best.same_value or done >= _PAIRS if best is not None else False
+        looked_on = not best.same_value or done >= budgets.JOINED_PAIRS if best is not None else False
         if best is not None and not best.same_warp and best.sure and looked_on:
             return best
         done = int(edges[stop - 1])

@@ -14,15 +14,14 @@ from attrs import frozen
 from cuda_lsp.ir.program import Array, Const, Kernel
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 
 _ROW = 2  # elements of a row
-_FEW = (16, 40)  # sizes that loops soon get over with
 _HUB = 13  # an index that all elements may hold, larger than most of the first threads' own
-_MOST = 4000
 _TURNS = {"named": 0, "named in turn": 1}
-_LIMITS = {"rising": 0, "falling": _MOST}
+_LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
 """What the kernel's results start with, when every thread is to improve on the one before it."""
 
 
@@ -103,7 +102,7 @@ def _element(how: str, element: int, array: int) -> int:
         case "rising":
             return element + 1
         case "falling":
-            return _MOST - 1 - element
+            return budgets.FALLING_FROM - 1 - element
         case "pairs":
             return element // 2
         case _:
@@ -124,7 +123,7 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
     if not free:
         yield Arguments(launch.arguments, equal=True)
         return
-    for size in (launch.threads, *_FEW):
+    for size in (launch.threads, *budgets.ORDINARY_SIZES):
         yield Arguments({**launch.arguments, **dict.fromkeys(free, size)}, equal=True)
     ample = sample(kernel, launch)
     if ample is not None:

@@ -22,7 +22,7 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-from cuda_lsp.static.symbolic.wraps import LEAST, PLAUSIBLE, is_told
+from cuda_lsp.static.symbolic.wraps import LEAST, is_told
 
 
 @frozen(eq=False)
@@ -100,7 +100,7 @@ def _plausible(term: Term, *, unsigned: bool, told: bool) -> Term:
     ``unsigned``: parameters that end up in unsigned arithmetic are sizes, not negative numbers.
     ``told``: with every block of a grid that the source fixes, and the least of everything else.
     """
-    most = LEAST if told else PLAUSIBLE
+    most = LEAST if told else budgets.PLAUSIBLE_SIZE
 
     def cut(part: Term) -> Term | None:
         if part.op is Op.POWER and part.args[3] and part.hi > most:
@@ -111,7 +111,7 @@ def _plausible(term: Term, *, unsigned: bool, told: bool) -> Term:
         lo, hi = max(part.lo, -most), min(part.hi, most)
         if unsigned and part.op is Op.SYMBOL and part.args[1] is Level.GRID:
             lo = max(lo, 0)
-        if part.hi - part.lo <= 4 * PLAUSIBLE or lo > hi or (told and is_told(part)):
+        if part.hi - part.lo <= 4 * budgets.PLAUSIBLE_SIZE or lo > hi or (told and is_told(part)):
             return t.symbol(f"{part.order}~", Level.GRID, part.lo, part.hi)
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
 

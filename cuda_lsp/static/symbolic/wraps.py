@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_times, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
-
-PLAUSIBLE = 1024
-"""Parameters up to this size must not make unsigned arithmetic wrap."""
 
 LEAST = 1
 """What everything else is, where a grid that the source tells wraps by itself."""
@@ -97,10 +95,11 @@ def is_told(part: Term) -> bool:
 
 def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> float:
     """How large the term gets for plausible sizes; ``told`` as in ``values``."""
-    most = LEAST if told else PLAUSIBLE
+    most = LEAST if told else budgets.PLAUSIBLE_SIZE
     atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
-    cut = {atom: (max(0, low), max(low, min(high, most))) for atom in atoms
-           for low, high in [known.get(atom, (atom.lo, atom.hi))] if high > 4 * PLAUSIBLE}  # fmt: skip
+    ranges = ((atom, *known.get(atom, (atom.lo, atom.hi))) for atom in atoms)
+    large = ((atom, low, high) for atom, low, high in ranges if high > 4 * budgets.PLAUSIBLE_SIZE)
+    cut = {atom: (max(0, low), max(low, min(high, most))) for atom, low, high in large}
     return _interval(monomials(term), {**known, **cut})[1]
 
 

@@ -12,16 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_AMPLE = 1 << 15
-_FEW = 1 << 8
-"""What sizes are taken to be at most, beside pitches that are wide enough."""
 
 _SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
 """Of both, where the source allows no such numbers."""
@@ -94,7 +91,7 @@ class Rows:
             wide = _ample(pitch, free, extents, scale)
             if stated and query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
-            formula, few = t.and_(formula, wide), int(_FEW * scale)
+            formula, few = t.and_(formula, wide), int(budgets.MOST_SIZE_BESIDE * scale)
             return False if query.refuted_linearly(formula, few=few) else query.satisfiable(formula)
         return None
 
@@ -130,8 +127,9 @@ def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale:
     not overlap is then no assumption to make.
     """
     known = math.prod(e.value for e in extents if e.is_const)
-    wide = int(scale * max(_AMPLE, 4 * known * _FEW))  # no grid of so few blocks leaves its row
-    few = max(1, int(scale * _FEW))
+    # No grid of so few blocks leaves its row.
+    wide = int(scale * max(budgets.AMPLE_PITCH, 4 * known * budgets.MOST_SIZE_BESIDE))
+    few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
     small = [
         t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters
     ]

@@ -12,15 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from cuda_lsp.ir.program import Axis
+from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, unit_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-_ANY = 1 << 20
-"""What may be larger is not bounded."""
 
 _COMPARED = frozenset({Op.LE, Op.EQ, Op.AND, Op.OR, Op.SUM, Op.SYMBOL, Op.CONST})
 _COORDINATES = {axis.value for axis in (*TID, *BID)}
@@ -211,7 +209,7 @@ class _Said:
         """A limit of columns that the source bounds by a number may be more than the width."""
         if t.level_of(limit) is not Level.GRID or set(t.subterms(width)) & set(t.subterms(limit)) - {t.ONE}:
             return False
-        bounded = limit.is_const or not self._compares(t.lt(t.const(_ANY), limit))
+        bounded = limit.is_const or not self._compares(t.lt(t.const(budgets.UNBOUNDED), limit))
         return bounded and self.admits(t.lt(width, t.scale(limit, _factor(column))))
 
     def _reach(self, columns: Columns, limits: list[Term]) -> int:
