@@ -105,7 +105,7 @@ BOMBS: dict[str, Bomb] = {
     "function templates that call each other twice": Bomb(
         "template <int N> __device__ void f(int *p) { f<N - 1>(p); f<N - 1>(p + N); }\n"
         "template <> __device__ void f<0>(int *p) { *p = 1; }\n" + _victim("f<30>(p);"),
-        "uses itself",
+        _INLINING,
     ),
     "constructors that call each other twice": Bomb(
         _chain(

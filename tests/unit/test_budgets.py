@@ -16,6 +16,7 @@ sys.path.insert(0, str(FUZZ))
 
 from bombs import BOMBS  # noqa: E402
 
+from cuda_lsp.frontend.translation import Translation  # noqa: E402
 from cuda_lsp.static.findings.conditions import Open  # noqa: E402
 
 MOST_SECONDS = 2.5  # of the processor
@@ -54,3 +55,18 @@ def test_its_reason_is_told(outcomes: dict[str, Any], name: str):
 def test_other_kernels_of_its_file_are_analysed(outcomes: dict[str, Any], name: str):
     verdict, *reasons = outcomes[name]["kernels"]["neighbour"]
     assert verdict == "RACE_FREE" or reasons == [Open.BACKGROUND.value]  # there was no time left
+
+
+def test_templates_that_only_count_down_may_be_deep():
+    text = """
+template <int N> struct Unrolled {
+  static __device__ int sum(int *p) { return p[N] + Unrolled<N - 1>::sum(p); }
+};
+template <> struct Unrolled<0> { static __device__ int sum(int *p) { return p[0]; } };
+template <int N> __device__ int total(int *p) { return p[N] + total<N - 1>(p); }
+template <> __device__ int total<0>(int *p) { return p[0]; }
+__global__ void k(int *p, int *q) {
+  q[threadIdx.x] = Unrolled<32>::sum(p) + Unrolled<16>::sum(p) + total<32>(p);
+}
+"""
+    assert Translation(Path("/t.cu"), text).diagnostics == ()

@@ -9,6 +9,7 @@ from functools import lru_cache
 from cuda_lsp.frontend.excess.statements import Excess
 
 _LONGEST = 20_000
+_BODY = re.compile(rb"[{;]")
 _TEMPLATE = re.compile(
     rb"\btemplate\s*<[^;{}]{0,400}?>\s*(?:(?:struct|class|union|using|constexpr|inline|static|__device__|"
     rb"__host__|__forceinline__|__inline__|auto|void|int|bool|unsigned|float|double|size_t|const|typename)\s+)+"
@@ -22,14 +23,11 @@ def template_texts(data: bytes) -> tuple[tuple[bytes, bytes], ...]:
 
 
 def _texts(data: bytes) -> Iterable[tuple[bytes, bytes]]:
-    matches = list(_TEMPLATE.finditer(data))
-    for number, match in enumerate(matches):
-        end = (
-            matches[number + 1].start()
-            if number + 1 < len(matches)
-            else min(len(data), match.end() + _LONGEST)
-        )
-        yield match["name"], data[match.end() : end]
+    for match in _TEMPLATE.finditer(data):
+        body = _BODY.search(data, match.end(), match.end() + _LONGEST)
+        if body is not None:
+            end = _end_of(data, body.start()) if body[0] == b"{" else body.end()
+            yield match["name"], data[match.end() : end]
 
 
 @lru_cache(maxsize=64)
