@@ -48,8 +48,8 @@ from cuda_lsp.model import FileReport, Status
 
 SPARE = 2.0  # seconds after its deadline in which a run has to have ended
 GROWTH = 64 << 20  # bytes that the checking process may be larger after a case
-DEADLINES = {"emulator": (1.0, 2.5), "gpu": (1.0, 8.0)}  # of a kernel, of a program: its start counts there
-MEMORY = 2 << 30  # bytes of the host that a program may use
+DEADLINES = {"emulator": (1.0, 6.0), "gpu": (1.0, 8.0)}  # of a kernel, of a program: its start counts there
+MEMORY = 1 << 30  # bytes of the host that a program may use
 GPU_MEMORY = 4 << 30
 _HANGS = 150.0  # seconds after which a case, with its build, is given up
 _INTERNAL = re.compile(r"Traceback|internal error|please report")
