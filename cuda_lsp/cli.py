@@ -78,7 +78,7 @@ def check(
     verbose: bool,
     dynamic: str,
 ) -> None:
-    """Check files (or the .cu and .cuh files of folders).
+    """Check files (of folders all that hold kernels), and headers with kernels that they include.
 
     Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
     """
@@ -363,7 +363,9 @@ def _sources(paths: Iterable[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and is_regular(p))
+            from cuda_lsp.frontend.surroundings.units import kernel_files
+
+            found += kernel_files(path)
         elif is_regular(path):
             found.append(path)
         else:

@@ -32,7 +32,8 @@ LoadError = cindex.TranslationUnitLoadError
 # template instantiation. The preamble makes reparsing cheap.
 # CXTranslationUnit_ForSerialization | Incomplete: what a saved translation unit needs.
 _FOR_SERIALIZATION = 0x010 | 0x002
-PARSE_OPTIONS = 0x200 | 0x100 | 0x004
+PARSE_ALL = 0x200
+PARSE_OPTIONS = PARSE_ALL | 0x100 | 0x004
 _SHIM_BYTES = 4 << 20  # four times what it takes
 # Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
 _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4

@@ -10,9 +10,10 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +63,13 @@ from cuda_lsp.frontend.parse_problems import (
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings import nearby_headers, units
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
+from cuda_lsp.frontend.surroundings.units import kernel_headers, on_the_way, unit_at
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.frontend.tree import Ast, raw_cursor, resolved_name
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
@@ -81,10 +83,14 @@ _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 class Translation:
     """A file as libclang sees it, kept up to date with ``reparse``."""
 
-    def __init__(self, path: Path, text: str, options: FrontendOptions | None = None) -> None:
+    def __init__(
+        self, path: Path, text: str, options: FrontendOptions | None = None, unit: Path | None = None
+    ) -> None:
+        """``unit``: the file in which this one is read; None: itself, or one that is looked for."""
         self.path = path
-        self.options, self._option_errors = options_for(path, options or FrontendOptions())
-        self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
+        self._given = options or FrontendOptions()
+        self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
+        self._take_options()
         self._unit: Any = None
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
@@ -95,14 +101,27 @@ class Translation:
         self._included: tuple[object, Inclusions] | None = None  # for what of the text and its surroundings
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
-        self.guessed = Guessed()
+        self._unit_sites: tuple[object, tuple[LaunchSite, ...]] | None = None  # as ``_included``
         self._read(text)
-        guess(self, text, self.options.include_dirs)
+        guess(self, text)
+
+    def _take_options(self) -> None:
+        """The flags of the unit."""
+        self.options, self._option_errors = options_for(self._unit_path, self._given)
+        self._flags = (*self.options.file_flags(self._unit_path), *toolchain.shim_flags(self.options))
+
+    @property
+    def _unit_path(self) -> Path:
+        """The file that clang begins with."""
+        return self.guessed.unit.path if self.guessed.unit is not None else self.path
 
     # ------------------------------------------------------------------------ guesses of what is around
 
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
+        if guessed.unit != self.guessed.unit:
+            self.guessed = guessed
+            self._take_options()
         self.guessed = guessed
         self._unit = None
         self._guesses.clear()
@@ -122,6 +141,14 @@ class Translation:
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
         )
+
+    def texts(self) -> Iterable[str]:
+        """Of the file and of what it includes, or its unit does."""
+        return (self._source.text, *self._inclusions().texts.values())
+
+    def kernel_headers(self) -> tuple[Path, ...]:
+        """Files of the project with kernels that the text includes, directly or through others."""
+        return self._inclusions().with_kernels
 
     def _include_path(self) -> tuple[str, ...]:
         return (*self.options.include_dirs, *self.guessed.folders)
@@ -156,6 +183,9 @@ class Translation:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
         self._headers, self._included = (b"", b""), None
         nearby_headers.forget()
+        units.forget()
+        if self.guessed.unit is not None:
+            self.guessed = evolve(self.guessed, unit=unit_at(self.guessed.unit.path) or self.guessed.unit)
         self._read(self._source.text)
 
     def rest(self) -> None:
@@ -208,7 +238,7 @@ class Translation:
     def _read_focused(self, text: str) -> bool:
         """Read the one kernel in whose body the text changed. False: the whole text must be read."""
         around, environment, before = self._surroundings, self._environment, self._source
-        if around is None or environment is None or self.guessed.preludes or self._wait:
+        if around is None or environment is None or self._wait:
             return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
         if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
@@ -248,22 +278,26 @@ class Translation:
         return True
 
     def _parse(self, focus: Focus | None = None) -> bool:
-        data = self._source.data if focus is None else focus.text
-        behind = self._guesses.text + self.guessed.behind()
-        buffers = [(str(self.path), data.decode("utf-8", "replace") + behind)]
+        text = (self._source.data if focus is None else focus.text).decode("utf-8", "replace")
+        buffers = [
+            (str(self._unit_path), (unit.text if (unit := self.guessed.unit) else text) + self._guesses.text)
+        ]
+        buffers += [(str(self.path), text)] if unit else []
         buffers += self.guessed.buffers(self.path)
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
+        # Where a unit begins, the text that changes is included: nothing can be kept of that.
+        parsing = toolchain.PARSE_OPTIONS if unit is None else toolchain.PARSE_ALL
         self._ast = None
         try:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
-                    str(self.path),
+                    str(self._unit_path),
                     args=[*self._flags, *self.guessed.flags(self.path)],
                     unsaved_files=buffers,
-                    options=toolchain.PARSE_OPTIONS,
+                    options=parsing,
                 )
             else:
-                self._unit.reparse(buffers, options=toolchain.PARSE_OPTIONS)
+                self._unit.reparse(buffers, options=parsing)
             if self._shim_is_damaged():
                 raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
@@ -277,11 +311,11 @@ class Translation:
                 f"libclang gave up on this text ({error}); the file has no analysis until it changes"
             )
             return False
-        self._ast = Ast(self._unit)
-        preludes = [prelude.path for prelude in self.guessed.preludes]
+        self._ast = Ast(self._unit, self.path)
         only = focus.name if focus else ""
-        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
-        self._problems = read_problems(self._unit, self._ast, str(self.path), len(self._source.data))
+        root, around = raw_cursor(self._unit.cursor), self._inclusions().around
+        self._sources = find_kernels(self._ast, root, self._source, around, only)
+        self._problems = read_problems(self._unit, self._ast, self.path, len(self._source.data))
         return True
 
     def _revise(self) -> bool:
@@ -324,6 +358,32 @@ class Translation:
             self._launch_sites = self._host_sites
         return self._launch_sites
 
+    @property
+    def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        for site in self._sites_of_unit():
+            found[site.kernel] = (*found.get(site.kernel, ()), site)
+        read = {site.site.range.path for sites in found.values() for site in sites if site.site}
+        for kernel, sites in self.outside.items():
+            others = tuple(s for s in sites if s.site and resolved_name(str(s.site.range.path)) not in read)
+            found[kernel] = (*found.get(kernel, ()), *others)
+        return found
+
+    def _sites_of_unit(self) -> tuple[LaunchSite, ...]:
+        """Launches in what the text includes, or its unit does."""
+        included = self._inclusions()
+        if self._unit_sites is None or self._unit_sites[0] is not included:
+            own, unit = resolved_name(str(self.path)), self.guessed.unit
+            texts = {resolved_name(str(unit.path)): unit.text} if unit is not None else {}
+            texts |= {path: text for path, text in included.texts.items() if path != own}
+            sites = (
+                find_launches(path, text, header_constants(path, text, self._include_path()))
+                for path, text in texts.items()
+            )
+            self._unit_sites = (included, tuple(itertools.chain.from_iterable(sites)))
+        return self._unit_sites[1]
+
     def _header_constants(self) -> tuple[HostConstants, ...]:
         """Of the headers as they were when the ``#include`` lines last changed."""
         includes = b"\0".join(_INCLUDE.findall(self._source.data))
@@ -350,7 +410,8 @@ class Translation:
         if self._failure:
             return (self._failure, *self._option_errors, *self.directives.errors)
         errors = [*self._option_errors]
-        errors += missing_headers(self._problems.missing, self._source)
+        own = self.guessed.unit is None  # what a unit lacks is told of the unit
+        errors += missing_headers([m for m in self._problems.missing if own or m[1]], self._source)
         errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
         errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
@@ -367,7 +428,7 @@ class Translation:
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         compile_errors = self._compile_errors(source)
-        outside = self.outside.get(source.base_name, ())
+        outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
         shared = shared_arguments(source, sites)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
@@ -431,20 +492,29 @@ class Translation:
         return self._headers[1]
 
     def _inclusions(self) -> Inclusions:
-        """What the text, and what is put around it, includes; of the disk as it was when that changed."""
+        """What the text includes, or its unit does; of the disk as it was when that changed."""
         if self._mentioned is None:
             self._mentioned = mentioned(self._source.text)
         key = (self._mentioned, self.guessed)
         if self._included is None or self._included[0] != key:
-            forced = self.options.forced_headers()
-            roots = [(self.path, self._source.text), (self.path, forced)]
-            roots += ((prelude.path, prelude.text + prelude.tail) for prelude in self.guessed.preludes)
-            self._included = (key, inclusions(roots, self._include_path()))
+            main = self._unit_path
+            roots = [(self.path, self._source.text), (main, self.options.forced_headers())]
+            unit = self.guessed.unit
+            if unit is not None:
+                roots.insert(0, (main, unit.text))
+            found = inclusions(roots, self._include_path())
+            if unit is None:
+                found = evolve(found, with_kernels=kernel_headers(self.path, found.texts))
+            else:
+                leading = {resolved_name(str(main)): unit.text, **found.texts}
+                found = evolve(found, around=on_the_way(resolved_name(str(self.path)), leading))
+            self._included = (key, found)
         return self._included[1]
 
     def _header_digest(self) -> bytes:
         told: set[Path] = set()
-        if self._unit is not None and (self.guessed.preludes or _INCLUDE.search(self._source.data)):
+        if self._unit is not None and (self.guessed.unit or _INCLUDE.search(self._source.data)):
             told = {Path(os.path.realpath(found.include.name)) for found in self._unit.get_includes()}
             told |= self._inclusions().texts.keys()
+            told.discard(resolved_name(str(self.path)))
         return contents_digest(told, repr((self._flags, self.guessed)).encode())

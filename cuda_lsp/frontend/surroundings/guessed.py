@@ -6,7 +6,7 @@ is told. Made when a file is opened, never while typing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,8 +19,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
     conventions_of,
     switches_of,
 )
-from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
-from cuda_lsp.frontend.surroundings.included import inclusions
+from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
@@ -31,34 +30,26 @@ _NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile
 class Guessed:
     """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for.
 
-    ``preludes``: what including files say first, outermost first; ``tailed``: and what they say behind.
+    ``unit``: the file that includes this one, in which it is read; None: it is read alone.
     """
 
     folders: tuple[str, ...] = ()
     conventions: Conventions = NO_CONVENTIONS
     switches: tuple[str, ...] = ()
-    preludes: tuple[Prelude, ...] = ()
-    tailed: bool = False
+    unit: Unit | None = None
 
     def flags(self, path: Path) -> tuple[str, ...]:
         """The compiler's flags behind those of the file ``path``."""
-        forced = [self.conventions.header(path)] if self.conventions.text else []
-        forced += [str(prelude.path) for prelude in self.preludes]
+        forced = ("-include", self.conventions.header(path)) if self.conventions.text else ()
         return (
             *(f"-I{folder}" for folder in self.folders),
             *(f"-D{name}=1" for name in self.switches),
-            *(word for header in forced for word in ("-include", header)),
+            *forced,
         )
 
     def buffers(self, path: Path) -> list[tuple[str, str]]:
-        """(name, text) of the headers that ``flags`` names and no folder holds."""
-        found = [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
-        return found + [(str(prelude.path), prelude.text) for prelude in self.preludes]
-
-    def behind(self) -> str:
-        """What stands behind the file's text: the ends of the scopes that the preludes left open."""
-        tails = (f"\n{p.tail}" if self.tailed else "}" * p.open_braces for p in reversed(self.preludes))
-        return "".join(tails)
+        """(name, text) of the header that ``flags`` names and no folder holds."""
+        return [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
 
     def told(self, where: SourceRange) -> list[ToolError]:
         """What the user should know of it, at the file's first ``#include``."""
@@ -120,20 +111,24 @@ class Reading(Protocol):
         """Of the last reading."""
         ...
 
+    def texts(self) -> Iterable[str]:
+        """Of the file and of all that was read with it."""
+        ...
 
-def guess(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
+
+def guess(reading: Reading, text: str) -> None:
     """Read ``text``, read once as it is, with what makes more of its kernels clear."""
-    first = reading.understanding()
-    if not first.broken:
-        return
-    if first.unfound:
+    alone = reading.guessed.unit is None
+    if alone and is_header(reading.path):
+        _read_in_a_unit(reading, always=True)
+    if reading.understanding().unfound and reading.understanding().broken:
         _look_for_headers(reading)
     if reading.understanding().broken:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
-        _turn_switches_on(reading, text, include_dirs)
-    if reading.understanding().broken:
-        _try_as_fragment(reading)
+        _turn_switches_on(reading)
+    if alone and reading.guessed.unit is None and reading.understanding().broken:
+        _read_in_a_unit(reading, always=False)
 
 
 def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
@@ -164,29 +159,32 @@ def _take_by_convention(reading: Reading, text: str) -> None:
         _keep_if_better(reading, before, first)
 
 
-def _turn_switches_on(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
+def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
-    around = inclusions([(reading.path, text)], (*include_dirs, *first.folders))
-    switches = switches_of((text, *around.texts.values()))
+    switches = switches_of(reading.texts())
     if switches:
         reading.read_with(evolve(first, switches=switches))
         _keep_if_better(reading, before, first)
 
 
-def _try_as_fragment(reading: Reading) -> None:
-    """What the including files say first, and behind where templates stay without arguments."""
-    best, before = reading.guessed, reading.understanding()
-    fewest, known = before.broken, before.kernels
-    for preludes in find_preludes(reading.path):
-        for tailed in (False, True):
-            reading.read_with(evolve(best, preludes=preludes, tailed=tailed))
-            now = reading.understanding()
-            if now.broken < fewest and known <= now.kernels:
-                fewest, best = now.broken, reading.guessed
-            if not fewest or not now.templates:
-                break
-        if not fewest:
+def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
+    """As a part of a file that includes it: the first in which all is clear, or else most is.
+
+    ``always``: also when nothing is unclear without; what is clear alone may mean something else there.
+    """
+    alone, before = reading.guessed, reading.understanding()
+    best, fewest = alone, before.broken
+    taken = False
+    for unit in units_of(reading.path):
+        reading.read_with(evolve(alone, unit=unit))
+        if reading.understanding().unfound and reading.understanding().broken:
+            _look_for_headers(reading)
+        now = reading.understanding()
+        keeps = before.kernels <= now.kernels
+        if keeps and (now.broken < fewest or (always and not taken and now.broken == fewest)):
+            fewest, best, taken = now.broken, reading.guessed, True
+        if taken and not fewest:
             break
     if reading.guessed != best:
         reading.read_with(best)
