@@ -1,8 +1,8 @@
 """Which files are read in which units, and one report of each file however often it was read.
 
 A file that is compiled is read on its own, a header's kernels in each unit that includes it. What all
-readings say is said once. Where they differ (another macro, another launch) the worst verdict stays, with the findings
-of all, and who says what.
+readings say is said once. Where they differ (another macro, another launch) the worst verdict stays, with
+the findings of all, and who says what.
 """
 
 from __future__ import annotations
