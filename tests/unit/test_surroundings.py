@@ -65,11 +65,18 @@ def test_nothing_outside_a_project_is_read(tmp_path: Path) -> None:
     assert folders_of(tmp_path / "k.cu", ["tile.h"]) == ()
 
 
-def test_folders_that_do_not_help_are_not_taken(tmp_path: Path) -> None:
-    text = '#include "tile.h"\n__global__ void k(Unknown* p) { p->x = 1; }\n'
-    root = project(tmp_path, {"common/tile.h": "", "src/k.cu": text})
+def test_folders_with_which_less_is_understood_are_not_taken(tmp_path: Path) -> None:
+    text = '#include "tile.h"\n__global__ void k(float* p) { p[0] = 1; }\n'
+    root = project(tmp_path, {"common/tile.h": "#define float Unknown\n", "src/k.cu": text})
     messages = [error.message for error in checked(root / "src/k.cu").errors]
     assert any("'tile.h' was not found" in message for message in messages)
+
+
+def test_headers_of_a_file_without_kernels_are_found(tmp_path: Path) -> None:
+    text = '#include "set.cuh"\nvoid go(int* p) { set<<<1, 64>>>(p); }\n'
+    kernel = "__global__ void set(int* p) { p[threadIdx.x] = 1; }\n"
+    root = project(tmp_path, {"kernels/set.cuh": kernel, "src/go.cu": text})
+    assert checked(root / "src/go.cu").kernel_headers == (root / "kernels/set.cuh",)
 
 
 def test_names_of_frameworks_are_known_without_their_headers(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What a file is read with that nobody told: headers found by name, well-known names, switches, includers.
 
-Every guess is tried in its turn and kept only where more of the kernels is understood with it; what is kept
-is told. Made when a file is opened, never while typing.
+Every guess is tried in its turn. Headers are kept where no more is unclear with them, everything else only
+where more of the kernels is understood; what is kept is told. Made when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def guess(reading: Reading, text: str) -> None:
     alone = reading.guessed.unit is None
     if alone and is_header(reading.path):
         _read_in_a_unit(reading, always=True)
-    if reading.understanding().unfound and reading.understanding().broken:
+    if reading.understanding().unfound:
         _look_for_headers(reading)
     if reading.understanding().broken:
         _take_by_convention(reading, text)
@@ -146,7 +146,9 @@ def _look_for_headers(reading: Reading) -> None:
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
-    if reading.guessed != first:
+    now = reading.understanding()
+    found = len(now.unfound) < len(before.unfound) and now.broken <= before.broken
+    if reading.guessed != first and not (found and before.kernels <= now.kernels):
         _keep_if_better(reading, before, first)
 
 
@@ -178,7 +180,7 @@ def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
     taken = False
     for unit in units_of(reading.path):
         reading.read_with(evolve(alone, unit=unit))
-        if reading.understanding().unfound and reading.understanding().broken:
+        if reading.understanding().unfound:
             _look_for_headers(reading)
         now = reading.understanding()
         keeps = before.kernels <= now.kernels
