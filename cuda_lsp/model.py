@@ -136,6 +136,7 @@ class LaunchSource(enum.Enum):
     DIRECTIVE = "directive"
     FILE = "launch in this file"
     WORKSPACE = "launch in the workspace"
+    LEFT_OUT = "launch that the preprocessor leaves out"
     BOUNDS = "hint in the kernel"  # __launch_bounds__, tiled_partition, static array extents
     DEFAULT = "default"
 
@@ -174,7 +175,7 @@ class LaunchConfig:
 
     @property
     def assumed(self) -> bool:
-        return self.source in (LaunchSource.BOUNDS, LaunchSource.DEFAULT)
+        return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 
 
 # -------------------------------------------------------------------------------------- findings

@@ -71,6 +71,10 @@ class FrontendOptions:
         """The value of ``__CUDA_ARCH__``; libclang 18 knows architectures up to sm_90."""
         return (architecture_number(self.arch) or 80) * 10
 
+    def undefines(self) -> tuple[str, ...]:
+        """Macros that the flags take back."""
+        return tuple(flag[2:] for flag in self.arguments if flag.startswith("-U"))
+
     def forced_headers(self) -> str:
         """Lines that include what the flags include before the text."""
         pairs = zip(self.arguments, self.arguments[1:], strict=False)

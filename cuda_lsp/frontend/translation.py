@@ -10,7 +10,6 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -32,7 +31,7 @@ from cuda_lsp.frontend.focused_reading import (
     moved_sources,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
@@ -43,8 +42,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     launches_outside,
     shared_arguments,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
-from cuda_lsp.frontend.host.workspace import header_constants
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
     Environment,
@@ -97,11 +95,10 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
-        self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
         self._included: tuple[object, Inclusions] | None = None  # for what of the text and its surroundings
         self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
         """Launch sites of other files by kernel name, for kernels that this file does not launch."""
-        self._unit_sites: tuple[object, tuple[LaunchSite, ...]] | None = None  # as ``_included``
+        self._host: tuple[Inclusions, HostCode] | None = None  # … of which inclusions
         self._read(text)
         guess(self, text)
 
@@ -353,7 +350,7 @@ class Translation:
         if self._launch_sites is None:
             key = self._host_text()
             if key != self._host_key:
-                self._host_sites = find_launches(self.path, self._source.text, self._header_constants())
+                self._host_sites = self._host_code().launches(self._source.text)
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
@@ -362,7 +359,7 @@ class Translation:
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
         """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        for site in self._sites_of_unit():
+        for site in self._host_code().launches_around(self._source.text):
             found[site.kernel] = (*found.get(site.kernel, ()), site)
         read = {site.site.range.path for sites in found.values() for site in sites if site.site}
         for kernel, sites in self.outside.items():
@@ -370,27 +367,20 @@ class Translation:
             found[kernel] = (*found.get(kernel, ()), *others)
         return found
 
-    def _sites_of_unit(self) -> tuple[LaunchSite, ...]:
-        """Launches in what the text includes, or its unit does."""
+    def _host_code(self) -> HostCode:
+        """Of the unit, with headers as they were when the ``#include`` lines last changed."""
         included = self._inclusions()
-        if self._unit_sites is None or self._unit_sites[0] is not included:
-            own, unit = resolved_name(str(self.path)), self.guessed.unit
-            texts = {resolved_name(str(unit.path)): unit.text} if unit is not None else {}
-            texts |= {path: text for path, text in included.texts.items() if path != own}
-            sites = (
-                find_launches(path, text, header_constants(path, text, self._include_path()))
-                for path, text in texts.items()
+        if self._host is None or self._host[0] is not included:
+            options, unit = self.options, self.guessed.unit
+            code = HostCode(
+                self.path,
+                self._include_path(),
+                (*options.defines, *(f"{name}=1" for name in self.guessed.switches)),
+                options.undefines(),
+                (unit.path, unit.text) if unit is not None else None,
             )
-            self._unit_sites = (included, tuple(itertools.chain.from_iterable(sites)))
-        return self._unit_sites[1]
-
-    def _header_constants(self) -> tuple[HostConstants, ...]:
-        """Of the headers as they were when the ``#include`` lines last changed."""
-        includes = b"\0".join(_INCLUDE.findall(self._source.data))
-        if self._constants is None or self._constants[0] != includes:
-            constants = header_constants(self.path, self._source.text, self._include_path())
-            self._constants = (includes, constants)
-        return self._constants[1]
+            self._host = (included, code)
+        return self._host[1]
 
     def _host_text(self) -> tuple[int, int]:
         """Changes whenever text outside kernels, or the line of any of it, may have changed."""

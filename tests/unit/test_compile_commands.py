@@ -29,7 +29,7 @@ def test_host_compiler_flags_are_unpacked(tmp_path: Path) -> None:
 def test_response_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.rsp").write_text("-DFROM_FILE -I/r\n")
     flags = translate(["nvcc", "--options-file", "a.rsp", "@a.rsp", "a.cu"], tmp_path)
-    assert flags.defines == ("FROM_FILE", "FROM_FILE")
+    assert flags.defines == ("FROM_FILE",)
     assert flags.include_dirs == ("/r",)
 
 
@@ -90,3 +90,9 @@ def test_a_dynamic_check_compiles_with_the_flags_of_the_build(tmp_path):
         *("--expt-relaxed-constexpr", "-extended-lambda"),
     )
     assert compile_options(settings).defines == ("MINE",)
+
+
+def test_the_last_word_on_a_macro_counts(tmp_path: Path) -> None:
+    flags = translate("nvcc -DA=1 -UA -DB=1 -D B=2 -UC -DA=3 -DD -U D".split(), tmp_path)
+    assert flags.defines == ("B=2", "A=3")
+    assert flags.undefines == ("C", "D")

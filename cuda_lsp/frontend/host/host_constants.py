@@ -8,11 +8,9 @@ hide a bug, so whatever is in doubt is "not constant".
 
 from __future__ import annotations
 
-import enum
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from attrs import evolve, frozen
@@ -24,7 +22,7 @@ from cuda_lsp.model import Dim3, Extents
 # White space is one character at most in host text (see there), and no stretch of a pattern is unbounded in
 # which the pattern may begin anew: each takes time in proportion to the text.
 _INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
-_PREPROCESSOR = re.compile(r"^[ \t]?#[ \t]?(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
+_DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(\w+)\s?([=({{])\s?([^;,{{}}]{{1,200}}?)\s?[)}}]?\s?[;,]")
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
 _PARAMETER = re.compile(
@@ -48,7 +46,6 @@ _CHANGED = re.compile(
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
 _LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
-_DEFINED = re.compile(r"\A(!?)\s?defined\s?\(?\s?(\w+)\s?\)?\Z")
 _DEPTH = 8  # definitions followed
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
@@ -90,12 +87,18 @@ class _Definitions:
 
 
 class HostConstants:
-    """Constants of one file.
+    """Constants of one file, what the preprocessor leaves out being blank.
 
     ``headers``: the constants of files that it includes, for names that it does not define itself.
+    ``doubtful``: stretches of the text that the preprocessor may leave out.
     """
 
-    def __init__(self, text: HostText, headers: Sequence[HostConstants] = ()) -> None:
+    def __init__(
+        self,
+        text: HostText,
+        headers: Sequence[HostConstants] = (),
+        doubtful: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self._plain = text.plain
         self._headers = headers
         self._given: Mapping[str, int] = {}
@@ -103,12 +106,13 @@ class HostConstants:
         self._braces = text.braces
         self._macros: dict[str, set[str]] = {}
         definitions: dict[str, list[_Definition]] = {}
-        for name, value in _live_defines(self._plain):
-            self._macros.setdefault(name, set()).add(value)
+        for match in _DEFINE.finditer(self._plain):
+            self._macros.setdefault(match[1], set()).add(match[2].strip())
         self._read_integers(definitions)
         self._read_parameters(definitions)
-        self._definitions = {name: _Definitions(found) for name, found in definitions.items()}
-        self._dims = {name: _Definitions(found) for name, found in self._read_dims().items()}
+        branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
+        self._definitions = _by_name(definitions, branches)
+        self._dims = _by_name(self._read_dims(), branches)
         self._assigned = _places_of(_ASSIGNED, self._plain)
         self._changed = _places_of(_CHANGED, self._plain)
 
@@ -304,66 +308,21 @@ class HostConstants:
         return (x, y, z)
 
 
-class _Branch(enum.Enum):
-    """Where the preprocessor stands in one ``#if``."""
-
-    LIVE = "taken"
-    WAITING = "no branch taken yet"
-    DONE = "an earlier branch was taken"
-    UNKNOWN = "the test is not understood: every branch counts"
+def _by_name(
+    found: Mapping[str, Sequence[_Definition]], branches: Sequence[tuple[int, int]]
+) -> dict[str, _Definitions]:
+    return {name: _Definitions(_doubted(each, branches)) for name, each in found.items()}
 
 
-def _live_defines(plain: str) -> Iterator[tuple[str, str]]:
-    """``#define NAME VALUE`` lines, without those in branches that tests for one name exclude.
-
-    A name that nothing in the file defines before the test counts as undefined: build flags are not known.
-    """
-    defined: set[str] = set()
-    perhaps: set[str] = set()
-    branches: list[_Branch] = []
-    around = Counter[_Branch]()  # of ``branches``
-
-    def entered(word: str, rest: str) -> _Branch:
-        test = _defined_test(word, rest)
-        if test is None or test[0] in perhaps:
-            return _Branch.UNKNOWN
-        return _Branch.LIVE if (test[0] in defined) is test[1] else _Branch.WAITING
-
-    def leave() -> None:
-        if branches:
-            around[branches.pop()] -= 1
-
-    def enter(branch: _Branch) -> None:
-        branches.append(branch)
-        around[branch] += 1
-
-    for match in _PREPROCESSOR.finditer(plain):
-        word, rest = match[1], match[2].strip()
-        if word in ("ifdef", "ifndef", "if"):
-            enter(entered(word, rest))
-        elif word == "endif":
-            leave()
-        elif word in ("elif", "else") and branches:
-            if branches[-1] is _Branch.LIVE:
-                leave()
-                enter(_Branch.DONE)
-            elif branches[-1] is _Branch.WAITING:
-                leave()
-                enter(_Branch.LIVE if word == "else" else entered("if", rest))
-        elif word == "define" and not around[_Branch.WAITING] and not around[_Branch.DONE]:
-            name, _, value = rest.partition(" ") if " " in rest else rest.partition("\t")
-            (perhaps if around[_Branch.UNKNOWN] else defined).add(name.partition("(")[0])
-            if name.isidentifier() and value.strip() and len(value) <= 120:
-                yield name, value.strip()
-
-
-def _defined_test(word: str, rest: str) -> tuple[str, bool] | None:
-    """(name, whether it must be defined) of a plain test for one name."""
-    if word == "if":
-        test = _DEFINED.match(rest)
-        return (test[2], test[1] != "!") if test else None
-    name = re.match(r"\w+", rest)
-    return (name[0], word == "ifdef") if name else None
+def _doubted(found: Sequence[_Definition], branches: Sequence[tuple[int, int]]) -> list[_Definition]:
+    """Behind a branch that may be left out, a name that is defined elsewhere too has no known value."""
+    doubts = [
+        _Definition(end, definition.end, None)
+        for definition in found
+        for begin, end in branches
+        if len(found) > 1 and begin <= definition.position < end < definition.end
+    ]
+    return [*found, *doubts]
 
 
 def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:

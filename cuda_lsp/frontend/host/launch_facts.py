@@ -36,7 +36,8 @@ def launches_for(
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
-    found = [c for s in own if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
+    read = [s for s in own if not s.left_out] or own
+    found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     if directive is None:
         return tuple(found)
     written = directive_launch(directive)
@@ -47,7 +48,7 @@ def launches_for(
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
-    if not own:
+    if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
     shared = {i: v for i, v in own[0].arguments.items() if all(s.arguments.get(i) == v for s in own)}
@@ -81,7 +82,7 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
     names = kernel.parameters
     return {
         names[i]: axis
-        for i, axis in (own[0].extents.items() if own else ())
+        for i, axis in (() if all(s.left_out for s in own) else own[0].extents.items())
         if i < len(names) and all(s.extents.get(i) == axis for s in own)
     }
 

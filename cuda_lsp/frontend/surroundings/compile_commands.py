@@ -143,15 +143,21 @@ def _absolute(name: str, folder: Path) -> Path:
 def translate(words: Sequence[str], folder: Path) -> CompileFlags:
     """The words of a compiler call (the compiler itself first), run in ``folder``."""
     values: dict[str, list[str]] = {}
+    macros: dict[str, str | None] = {}  # name → the last that is said of it; None: -U
     for kind, value in _Words(folder).flags(list(words[1:]), 0):
-        if _is_usable(value):
-            values.setdefault(kind, []).append(value)
+        if not _is_usable(value):
+            continue
+        if kind in ("define", "undefine"):
+            name = value.partition("=")[0]
+            macros.pop(name, None)
+            macros[name] = value if kind == "define" else None
+        values.setdefault(kind, []).append(value)
     architectures = [int(n) for text in values.get("arch", ()) for n in _ARCHITECTURE.findall(text)]
     standards = [text for text in values.get("std", ()) if re.fullmatch(r"(?:c|gnu)\+\+\w+", text)]
     return CompileFlags(
         include_dirs=tuple(dict.fromkeys(str(_absolute(d, folder)) for d in values.get("include", ()))),
-        defines=tuple(values.get("define", ())),
-        undefines=tuple(values.get("undefine", ())),
+        defines=tuple(value for value in macros.values() if value is not None),
+        undefines=tuple(name for name, value in macros.items() if value is None),
         headers=tuple(
             str(_absolute(h, folder)) if files.is_regular(folder / h) else h for h in values.get("header", ())
         ),
