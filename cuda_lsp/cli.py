@@ -6,7 +6,6 @@ Only argument handling lives here; heavy rooms are imported inside the commands,
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cuda_lsp import __version__
+from cuda_lsp.batch.asked import Asked
+from cuda_lsp.batch.limits import FILE_MEMORY_MB, FILE_S, LEAST_MEMORY_MB, FileLimits
 from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, ToolError
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".cu", ".cuh")
 FOUND, BROKEN = 1, 2
+INTERRUPTED = 130  # as shells tell of who was ended by Ctrl-C
 _FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "information": Severity.INFORMATION}
 
 
@@ -58,6 +60,34 @@ def main() -> None:
 @click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
 @click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too.")
 @click.option(
+    "-j",
+    "--jobs",
+    type=click.IntRange(1),
+    envvar="CUDA_LSP_JOBS",
+    show_envvar=True,
+    help="Files at once; by default as many as there are processors.",
+)
+@click.option(
+    "--deadline",
+    metavar="SECONDS",
+    type=click.FloatRange(1),
+    default=FILE_S,
+    show_default=True,
+    envvar="CUDA_LSP_DEADLINE",
+    show_envvar=True,
+    help="Processor time that one file may take.",
+)
+@click.option(
+    "--memory",
+    metavar="MB",
+    type=click.IntRange(LEAST_MEMORY_MB),
+    default=FILE_MEMORY_MB,
+    show_default=True,
+    envvar="CUDA_LSP_MEMORY",
+    show_envvar=True,
+    help="Memory that one file may take.",
+)
+@click.option(
     "--dynamic",
     type=click.Choice(["off", "emulator", "gpu"]),
     default="off",
@@ -76,25 +106,33 @@ def check(
     solver: bool,
     config: Path | None,
     verbose: bool,
+    jobs: int | None,
+    deadline: float,
+    memory: int,
     dynamic: str,
 ) -> None:
     """Check files (of folders all that hold kernels), and headers with kernels that they include.
 
+    Each file is analysed in a process of its own: what crashes or hangs there costs that file, and is told.
+
     Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
     """
-    overrides = _overrides(block_dim, grid_dim, include, define, arch, banks)
+    asked = Asked(_overrides(block_dim, grid_dim, include, define, arch, banks), config, solver)
     files = _sources(paths)
     if dynamic == "off":
-        from cuda_lsp.batch import check_files
+        from cuda_lsp.batch.check import checking
 
-        reports, ran = check_files(files, overrides, config, solver=solver), True
-    else:
-        from cuda_lsp.confirm import CheckOptions
-        from cuda_lsp.dynamic.job import EngineKind
+        try:
+            with checking(files, asked, jobs, FileLimits(deadline, memory << 20)) as reports:
+                _finish(reports, True, style, verbose, fail_on)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
+        return
+    from cuda_lsp.confirm import CheckOptions
+    from cuda_lsp.dynamic.job import EngineKind
 
-        options = CheckOptions(engine=EngineKind(dynamic))
-        reports, ran = _run_files(files, overrides, config, solver, options, lambda kernel: True)
-    _finish(reports, ran, style, verbose, fail_on)
+    options = CheckOptions(engine=EngineKind(dynamic))
+    _finish(*_run_files(files, asked, options, lambda kernel: True), style, verbose, fail_on)
 
 
 @main.command()
@@ -183,7 +221,7 @@ def run(
     def wanted(kernel: KernelReport) -> bool:
         return not names or kernel.name in names or kernel.name.split("<")[0] in names
 
-    reports, ran = _run_files(_sources([file]), overrides, config, True, options, wanted)
+    reports, ran = _run_files(_sources([file]), Asked(overrides, config), options, wanted)
     if names and not any(wanted(kernel) for report in reports for kernel in report.kernels):
         known = ", ".join(kernel.name for report in reports for kernel in report.kernels)
         raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {known or 'none'}")
@@ -212,16 +250,14 @@ def _overrides(
 
 def _run_files(
     files: Sequence[Path],
-    overrides: dict[str, Any],
-    config: Path | None,
-    solver: bool,
+    asked: Asked,
     options: CheckOptions,
     wanted: Callable[[KernelReport], bool],
 ) -> tuple[Sequence[FileReport], bool]:
     """Both analyses on every file, with a line of progress where somebody watches; whether all could run."""
     from rich.console import Console
 
-    from cuda_lsp.batch import analysed_files
+    from cuda_lsp.batch.analysis import analysed_files
     from cuda_lsp.confirm import check_kernels
     from cuda_lsp.dynamic.runner import Runner
 
@@ -231,7 +267,7 @@ def _run_files(
     ran = True
     try:
         with console.status("", spinner="dots") as status:
-            for analyzer, text, report in analysed_files(files, overrides, config, solver=solver):
+            for analyzer, text, report in analysed_files(files, asked):
                 checked = check_kernels(
                     analyzer, report.path, text, report, runner, options, wanted, status.update,
                     printed=lambda said: click.echo(said, err=True, nl=False),
@@ -302,7 +338,7 @@ def _program_files(
     file: Path, overrides: dict[str, Any], config: Path | None, how: ProgramOptions
 ) -> tuple[list[Analysed], Settings]:
     """The static analysis of every source and header of the program that may hold kernels."""
-    from cuda_lsp.batch import analysed_files
+    from cuda_lsp.batch.analysis import analysed_files
     from cuda_lsp.confirm_program import Analysed, device_headers, device_units
 
     (main_file,) = _sources([file])
@@ -322,7 +358,7 @@ def _program_files(
     analysed: list[Analysed] = []
     settings = None
     for source, said in pending.items():
-        for analyzer, text, report in analysed_files([source], said, config):
+        for analyzer, text, report in analysed_files([source], Asked(said, config)):
             kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
             analysed.append(Analysed(report.path, text, report, kernels))
             settings = settings or analyzer.settings
@@ -330,20 +366,20 @@ def _program_files(
     return analysed, settings
 
 
-def _finish(reports: Sequence[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:
+def _finish(coming: Iterable[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:
     """Print, and exit with what the reports ask for."""
-    _print(reports, style, verbose)
-    if not ran or any(
-        _unusable(error) for report in reports for error in report.errors if not report.kernels
-    ):
+    from cuda_lsp.report.output import print_reports
+
+    reports = print_reports(coming, style, verbose=verbose)
+    if not ran or any(_unusable(error, report) for report in reports for error in report.errors):
         sys.exit(BROKEN)
     limit = _FAIL_ON.get(fail_on)
     found = limit and any(f.effective_severity <= limit for report in reports for f in report.findings)
     sys.exit(FOUND if found else 0)
 
 
-def _unusable(error: ToolError) -> bool:
-    return error.range is None
+def _unusable(error: ToolError, report: FileReport) -> bool:
+    return error.range is None and (not report.kernels or error.severity is Severity.ERROR)
 
 
 def _extents(option: str, text: str | None) -> tuple[int, int, int] | None:
@@ -371,34 +407,6 @@ def _sources(paths: Iterable[Path]) -> list[Path]:
         else:
             raise _Failure(f"{path} {'is not a regular file' if path.exists() else 'does not exist'}")
     return list(dict.fromkeys(found))
-
-
-def _print(reports: Sequence[FileReport], style: str, verbose: bool) -> None:
-    if style == "json":
-        from cuda_lsp.report.document import document
-
-        click.echo(json.dumps(document(reports), indent=2))
-    elif style == "sarif":
-        from cuda_lsp.report.sarif import sarif
-
-        click.echo(json.dumps(sarif(reports, Path.cwd()), indent=2))
-    elif style == "github":
-        from cuda_lsp.report.github import workflow_commands
-
-        click.echo(workflow_commands(reports))
-    else:
-        from rich.console import Console
-
-        from cuda_lsp.report.terminal import render
-
-        render(Console(highlight=False), reports, _lines, verbose=verbose)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return read_text(path).splitlines()
-    except OSError:
-        return []  # the excerpt is left out; the finding itself names the place
 
 
 @main.command()

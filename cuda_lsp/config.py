@@ -167,6 +167,7 @@ _SEVERITY = _Kind(
         "properties": {code.value: {"enum": [*_SEVERITIES, OFF]} for code in Code},
     },
 )
+_MEBIBYTES = _whole(1 << 30)
 _CORES = os.cpu_count() or 1
 
 
@@ -231,6 +232,18 @@ class Settings:
     program_folder: str | None = _setting(
         None, _nullable(_TEXT),
         "Folder of the build and run commands; by default that of the settings file or workspace.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    program_memory: int | None = _setting(
+        None, _nullable(_MEBIBYTES),
+        "MiB of memory that a program under check may use with all that it starts; by default half of the"
+        " machine's.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    gpu_memory: int | None = _setting(
+        None, _nullable(_MEBIBYTES),
+        "MiB of a GPU's memory that a check or its program may use; by default three quarters of what is"
+        " free.",
         Reach.TRUSTED,
     )  # fmt: skip
     detail: str = _setting(

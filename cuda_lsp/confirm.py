@@ -99,6 +99,7 @@ def job_for(
         shapes=kernel_shapes(kernel),
         seed=options.seed,
         deadline=options.deadline,
+        gpu_memory=(settings.gpu_memory or 0) << 20,
         lock_step=runs_in_lock_step(kernel, settings),
     )
 

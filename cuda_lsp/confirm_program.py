@@ -149,6 +149,8 @@ def program_job(
         detail=options.detail,
         all_blocks=options.all_blocks,
         deadline=program.deadline,
+        host_memory=(settings.program_memory or 0) << 20,
+        gpu_memory=(settings.gpu_memory or 0) << 20,
     )
     built = program.built
     if built is None:

@@ -353,7 +353,8 @@ class Finding:
     ``site`` carries the squiggle. ``condition`` is what a conditional finding needs, readable
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
     it was found under. ``missed``: a run saw it
-    and the static analysis had not found it, which is a mistake of ours.
+    and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
+    text before an edit, and is being looked for again.
     """
 
     code: Code
@@ -372,6 +373,7 @@ class Finding:
     observation: Observation | None = None
     severity: Severity | None = None  # None: by severity_of; settings may override
     missed: bool = False
+    earlier: bool = False
 
     @property
     def effective_severity(self) -> Severity:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from attrs import evolve, frozen
@@ -33,8 +34,9 @@ class Readings:
 
     def __init__(self, paths: Sequence[Path], parts: Collection[Path]) -> None:
         """``parts``: those of ``paths`` that are read in others, if these bring them."""
-        self._given = {_real(path): path for path in paths}
         self._parts = {_real(path) for path in parts}
+        # Files that are read once come first: their reports need not wait for others.
+        self._given = dict(sorted(((_real(p), p) for p in paths), key=self._is_part))
         self._reports: dict[Path, list[tuple[Path, FileReport]]] = {real: [] for real in self._given}
         self._units: dict[Path, list[Path]] = {}  # by header
         self._waves = iter((self._alone, self._in_units, self._left))
@@ -52,28 +54,40 @@ class Readings:
         for header in report.kernel_headers if reading.unit is None else ():
             self._units.setdefault(header, []).append(reading.path)
 
+    def whole(self) -> list[FileReport]:
+        """The first of ``reports``, as far as nothing is added to them any more."""
+        first = takewhile(lambda real: real not in self._parts and self._reports[real], self._given)
+        return [self._report(real, self._reports[real]) for real in first]
+
     def reports(self) -> list[FileReport]:
-        """One for each file, those asked for in their order, then the headers that they brought."""
+        """One for each file: those that are read alone, then the others, each in the order asked for."""
         return [self._report(real, found) for real, found in self._reports.items() if found]
+
+    def _is_part(self, file: tuple[Path, Path]) -> bool:
+        return file[0] in self._parts
 
     def _alone(self) -> list[Reading]:
         return [Reading(path) for real, path in self._given.items() if real not in self._parts]
 
     def _in_units(self) -> list[Reading]:
+        order = {path: number for number, path in enumerate(self._given.values())}
         return [
             Reading(self._given.get(header, header), unit)
-            for header, units in self._units.items()
+            for header, units in sorted(self._units.items())
             if header in self._parts or header not in self._given
-            for unit in units[:MOST_UNITS]
+            for unit in sorted(units, key=lambda path: order[path])[:MOST_UNITS]
         ]
 
     def _left(self) -> list[Reading]:
         """Files that no unit made kernels of."""
-        missing = (real for real in self._parts if not any(r.kernels for _, r in self._reports[real]))
-        return [Reading(self._given[real]) for real in sorted(missing)]
+        missing = (real for real in self._given if real in self._parts and not self._has_kernels(real))
+        return [Reading(self._given[real]) for real in missing]
+
+    def _has_kernels(self, real: Path) -> bool:
+        return any(report.kernels for _, report in self._reports[real])
 
     def _report(self, real: Path, found: Sequence[tuple[Path, FileReport]]) -> FileReport:
-        report = merged(found)
+        report = merged(sorted(found, key=lambda reading: reading[0]))
         units = len(self._units.get(real, ()))
         read_alone = real in self._given and real not in self._parts
         if units <= MOST_UNITS or read_alone:

@@ -1,8 +1,9 @@
 """Ending processes with all that they started, also what left its session or was forked twice.
 
 A process that adopts orphans becomes the parent of every descendant whose own parent has ended (Linux, "child
-subreaper" in prctl(2)), so that none of them leaves the tree below it. Where there is no ``/proc`` only the
-processes that we started ourselves are known.
+subreaper" in prctl(2)), so that none of them leaves the tree below it. What is left when that process itself
+was killed is known by a mark in the environment that it was started with. Where there is no ``/proc`` only
+the processes that we started ourselves are known.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
+from collections.abc import Iterable
+
+from attrs import frozen
+
+MARK = "CUDA_LSP_TREE"
+"""The variable that tells whose tree a process belongs to."""
 
 _SET_CHILD_SUBREAPER = 36
 _PATIENCE = 2.0  # seconds for what forks faster than it can be stopped
+_WATCHED = 0.05  # seconds for which the youngest process is looked at
 
 
 def adopt_orphans() -> None:
@@ -26,51 +33,160 @@ def adopt_orphans() -> None:
 
 
 def descendants(ancestor: int) -> list[int]:
-    """The processes below one, parents before their children."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it ended in the meantime
-            state, parent = entry.read_text(errors="replace").rpartition(")")[2].split()[:2]
-            if state not in "ZX":
-                children.setdefault(int(parent), []).append(int(entry.parent.name))
-    found = list(children.get(ancestor, ()))
-    for process in found:
-        found += children.get(process, ())
-    return found
+    """The processes below one, parents before their children; none that have ended."""
+    return [one.number for one in _below(ancestor)[0]]
+
+
+def is_stopped(process: int) -> bool:
+    """Whether it was stopped, by a signal or by who traces it."""
+    found = _looked_at(process)
+    return found is not None and found.state in "Tt"
+
+
+def kill_descendants(ancestor: int) -> None:
+    """Kill everything below a process; this process must still wait for its children.
+
+    All of it is stopped first, so that nothing is forked meanwhile. Who forks and leaves faster than all
+    processes can be looked at is known by the dead that it leaves, and caught as it is born.
+    """
+    stopped: set[int] = set()
+    dead: set[int] | None = None
+    spared = {_session_of(os.getpid()), _session_of(ancestor)}
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        alive, ended = _below(ancestor)
+        new = [one for one in alive if one.number not in stopped]
+        if not new and ended == dead:
+            break
+        for group in {one.group for one in new if one.session not in spared}:
+            _send((-group,), signal.SIGSTOP)  # all of it at once
+        _send([one.number for one in new], signal.SIGSTOP)
+        stopped.update(one.number for one in new)
+        if dead is not None and ended - dead:
+            _stop_newborn({ancestor} | stopped | ended, _WATCHED)
+        dead = ended
+    _send(stopped, signal.SIGKILL)
 
 
 def end_descendants(ancestor: int) -> None:
-    """Kill everything below a process. All of it is stopped first, so that nothing is forked meanwhile."""
-    stopped: set[int] = set()
-    until = time.monotonic() + _PATIENCE
-    while (new := set(descendants(ancestor)) - stopped) and time.monotonic() < until:
-        for process in new:
-            _send(process, signal.SIGSTOP)
-        stopped |= new
-    for process in stopped:
-        _send(process, signal.SIGKILL)
+    """Kill everything below a process, and wait for what are this process's own children."""
+    kill_descendants(ancestor)
     if ancestor == os.getpid():
         _reap()
 
 
 def end(process: int) -> None:
     """Kill a process that adopts orphans, and everything below it."""
-    _send(process, signal.SIGSTOP)  # it starts nothing more
+    _send((process,), signal.SIGSTOP)  # it starts nothing more
     end_descendants(process)
-    _send(process, signal.SIGKILL)
+    _send((process,), signal.SIGKILL)
 
 
-def _send(process: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # ended; not ours any more
-        os.kill(process, number)
+def end_marked(mark: str) -> None:
+    """Kill what was started with ``mark`` as its ``MARK``, whosever child it is by now."""
+    wanted = f"{MARK}={mark}".encode()
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        found = [process for process in _numbers() if _has(process, wanted)]
+        if not found:
+            return
+        _send(found, signal.SIGSTOP)
+        _send(found, signal.SIGKILL)
+
+
+def _has(process: int, variable: bytes) -> bool:
+    try:
+        with open(f"/proc/{process}/environ", "rb") as file:
+            return variable in file.read().split(b"\0")
+    except OSError:  # it ended, or is another user's
+        return False
+
+
+@frozen
+class _Process:
+    """A line of /proc/*/stat. ``state``: the letter in proc(5)."""
+
+    number: int
+    state: str
+    parent: int
+    group: int
+    session: int
+
+
+def _below(ancestor: int) -> tuple[list[_Process], set[int]]:
+    """What runs below a process, parents before children, and what has ended there and is not reaped."""
+    children: dict[int, list[_Process]] = {}
+    ended: dict[int, int] = {}
+    for number in _numbers():
+        found = _looked_at(number)
+        if found is not None and found.state in "ZX":
+            ended[number] = found.parent
+        elif found is not None:
+            children.setdefault(found.parent, []).append(found)
+    below = list(children.get(ancestor, ()))
+    for process in below:
+        below += children.get(process.number, ())
+    family = {ancestor, *(process.number for process in below)}
+    return below, {number for number, parent in ended.items() if parent in family}
+
+
+def _stop_newborn(family: set[int], seconds: float) -> None:
+    """Stop the youngest process of all when it is a child of the family; again and again, for a while."""
+    until = time.monotonic() + seconds
+    with open("/proc/loadavg", "rb", buffering=0) as file:
+        while time.monotonic() < until:
+            file.seek(0)
+            youngest = int(file.read(128).rsplit(maxsplit=1)[-1])
+            found = _looked_at(youngest)
+            if found is not None and found.state not in "ZX" and found.parent in family:
+                _send((youngest,), signal.SIGSTOP)
+                family.add(youngest)
+
+
+def _numbers() -> list[int]:
+    """All processes."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _looked_at(process: int) -> _Process | None:
+    """None: it has ended in the meantime."""
+    try:
+        with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
+            state, parent, group, session = file.read(1024).rpartition(b")")[2].split()[:4]
+    except (OSError, ValueError):
+        return None
+    return _Process(process, state.decode(), int(parent), int(group), int(session))
+
+
+def _session_of(process: int) -> int:
+    found = _looked_at(process)
+    return found.session if found is not None else 0
+
+
+def _send(processes: Iterable[int], number: int) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # ended; not ours any more
+            os.kill(process, number)
+
+
+def reap_orphans(but: int) -> None:
+    """Take the exit status of adopted processes that have ended; of ``but`` somebody else wants it."""
+    me = os.getpid()
+    for number in _below(me)[1]:
+        found = _looked_at(number)
+        if number != but and found is not None and found.parent == me:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(number, os.WNOHANG)
 
 
 def _reap() -> None:
-    """Take the exit status of children that ended: adopted ones, which nobody else waits for."""
+    """Take the exit status of all children. That there are none proves that nothing is below any more."""
     until = time.monotonic() + _PATIENCE
     with contextlib.suppress(ChildProcessError):
         while time.monotonic() < until:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                if not descendants(os.getpid()):
-                    return
+                kill_descendants(os.getpid())
                 time.sleep(0.002)

@@ -100,7 +100,8 @@ class CheckJob:
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
     ``shapes``: arrays by the name in the source.
-    ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use.
+    ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use; ``gpu_memory``:
+    bytes of a GPU (0: the usual share of what is free).
     """
 
     path: Path
@@ -123,6 +124,7 @@ class CheckJob:
     seed: int = 0
     deadline: float = 10.0
     memory: int = 4 << 30
+    gpu_memory: int = 0
     lock_step: bool = False
 
 

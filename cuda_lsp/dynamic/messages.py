@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 _HEADER = struct.Struct("<Q")
+_LONGEST = 1 << 30  # bytes
 
 
 def send(stream: BinaryIO, message: Any) -> None:
@@ -24,9 +25,14 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def complete(buffer: bytearray) -> Iterator[Any]:
-    """The messages that have come whole; they are taken out of the buffer."""
+    """The messages that have come whole; they are taken out of the buffer.
+
+    Raises ValueError for a length that nothing of ours has, and what ``pickle`` raises for nonsense.
+    """
     while len(buffer) >= _HEADER.size:
         (size,) = _HEADER.unpack_from(buffer)
+        if size > _LONGEST:
+            raise ValueError(f"a message of {size} bytes")
         end = _HEADER.size + size
         if len(buffer) < end:
             return

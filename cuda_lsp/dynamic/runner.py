@@ -8,6 +8,7 @@ error would poison the next run.
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import signal
 import subprocess
@@ -15,11 +16,12 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any
+from uuid import uuid4
 
 from attrs import frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
-from cuda_lsp.children.sweep import end
+from cuda_lsp.children.sweep import MARK, end, end_marked, is_stopped
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
@@ -29,6 +31,7 @@ Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
 
 _POLL = 0.02
+_STOPPED = 1.0  # seconds for which the child may be stopped, as a debugger does it
 _GRACE = 150.0  # seconds for compiling, beyond what the kernels themselves may take
 
 
@@ -38,9 +41,14 @@ class CheckCancelled(Exception):
 
 @frozen
 class _Death:
-    """The child ended without an answer."""
+    """The child ended without an answer. ``stopped``: it was ended, because somebody had stopped it."""
 
     status: int | None
+    stopped: bool = False
+
+
+class _Stopped(EOFError):
+    """The child does nothing any more, and nobody knows for how long."""
 
 
 class Runner:
@@ -49,6 +57,7 @@ class Runner:
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
+        self._mark = uuid4().hex
 
     def run(
         self, job: CheckJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
@@ -58,7 +67,7 @@ class Runner:
         with self._turn_of(cancelled):
             result = self._attempt(job, seconds, progress, cancelled)
             if isinstance(result, _Death):
-                return CheckResult(job.kernel, problem=_death(job.kernel, result.status))
+                return CheckResult(job.kernel, problem=_death(job.kernel, result))
             if any(r.races.failure or (r.banks and r.banks.failure) for r in result.results):
                 self._stop()
             return result
@@ -71,7 +80,7 @@ class Runner:
             result = self._attempt(job, 2 * _GRACE + job.deadline, progress, cancelled)
             self._stop()  # its memory is large, and nothing of it is of use to the next check
             if isinstance(result, _Death):
-                return ProgramResult(problem=_death(job.path.name, result.status))
+                return ProgramResult(problem=_death(job.path.name, result))
             return result
 
     def run_build(
@@ -81,7 +90,7 @@ class Runner:
         with self._turn_of(cancelled):
             result = self._attempt(job, _GRACE + job.deadline, progress, cancelled)
             if isinstance(result, _Death):
-                return Built(problem=_death(f"`{job.build}`", result.status))
+                return Built(problem=_death(f"`{job.build}`", result))
             return result
 
     def close(self) -> None:
@@ -109,8 +118,8 @@ class Runner:
         """What the child answers, or its death."""
         try:
             return self._conversation(job, seconds, progress, cancelled)
-        except (EOFError, BrokenPipeError):
-            return _Death(self._stop())
+        except (EOFError, BrokenPipeError) as problem:
+            return _Death(self._stop(), isinstance(problem, _Stopped))
         except BaseException:
             self._stop()
             raise
@@ -130,15 +139,21 @@ class Runner:
                 progress(content)
 
     def _wait(self, child: subprocess.Popen[bytes], deadline: float, cancelled: Cancelled) -> None:
-        """Until the child says something. Raises CheckCancelled, EOFError when it is overdue."""
+        """Until the child says something. Raises CheckCancelled, EOFError when it is overdue or stopped."""
         selector = selectors.DefaultSelector()
         selector.register(child.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]
+        moving = time.monotonic()
         with selector:
             while not selector.select(_POLL):
+                now = time.monotonic()
                 if cancelled():
                     raise CheckCancelled
-                if time.monotonic() > deadline:
+                if now > deadline:
                     raise EOFError
+                if not is_stopped(child.pid):
+                    moving = now
+                elif now > moving + _STOPPED:
+                    raise _Stopped
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None or self._child.poll() is not None:
@@ -150,6 +165,7 @@ class Runner:
                 stderr=subprocess.DEVNULL,
                 bufsize=0,
                 start_new_session=True,
+                env={**os.environ, MARK: self._mark},
             )
         return self._child
 
@@ -159,6 +175,7 @@ class Runner:
             return None
         end(child.pid)
         status = child.wait()
+        end_marked(self._mark)  # what was left to itself, where the child was killed before it could tidy up
         for stream in (child.stdin, child.stdout):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -166,7 +183,10 @@ class Runner:
         return status
 
 
-def _death(kernel: str, status: int | None) -> str:
+def _death(kernel: str, death: _Death) -> str:
+    status = death.status
+    if death.stopped:
+        return f"the process that ran {kernel} was stopped by somebody, and ended: run the check again"
     if status is not None and status < 0 and status != -signal.SIGKILL:
         name = signal.Signals(-status).name
         return f"the process that ran {kernel} crashed ({name}); run the check again, or on the other engine"

@@ -25,6 +25,7 @@ def main(folder: str) -> None:
     with contextlib.suppress(OSError):  # it may be gone: then only absolute paths lead anywhere
         os.chdir(folder)
     adopt_orphans()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes are told, and leave no files
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what kernels print must not mix with the answers
     from cuda_lsp.dynamic.check import Engines
@@ -54,9 +55,12 @@ def main(folder: str) -> None:
 def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
     from cuda_lsp.dynamic.check import check
     from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+    from cuda_lsp.dynamic.gpu.engine import GpuEngine
 
     def chosen(engine: object) -> None:
         _limit_memory(job.memory if isinstance(engine, EmulatorEngine) else None)
+        if isinstance(engine, GpuEngine):
+            engine.limit_memory(job.gpu_memory)
 
     try:
         return check(job, engines, lambda stage: send(answers, ("progress", stage)), chosen)

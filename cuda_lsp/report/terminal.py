@@ -44,19 +44,24 @@ MISSED = "{} of the dynamic check had escaped the static analysis, our mistake: 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
-def render(console: Console, files: Iterable[FileReport], source: Source, *, verbose: bool = False) -> None:
-    """Print every file's findings and verdicts, then one line of totals.
+def render(
+    console: Console, files: Iterable[FileReport], source: Source, *, verbose: bool = False
+) -> list[FileReport]:
+    """Print every file's findings and verdicts as they come, then one line of totals.
 
-    ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels with other findings too.
+    Returns the reports. ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels with
+    other findings too.
     """
-    reports = list(files)
-    for report in reports:
+    reports: list[FileReport] = []
+    for report in files:
+        reports.append(report)
         _render_file(console, report, source, verbose)
     console.print(_totals(reports))
     missed = sum(finding.missed for report in reports for finding in report.findings)
     if missed:
         count = f"{missed} finding{'s' if missed != 1 else ''}"
         console.print(Text(MISSED.format(count)), soft_wrap=True)
+    return reports
 
 
 def _render_file(console: Console, report: FileReport, source: Source, verbose: bool) -> None:
@@ -185,6 +190,9 @@ def _totals(reports: list[FileReport]) -> Text:
     for verdict, style in _VERDICT_STYLE.items():
         text.append(f"{counts[verdict]} {verdict.value}  ", style if counts[verdict] else "dim")
     text.append(f"{_plural(findings, 'finding')}, {seconds:.2f} s")
+    lost = sum(any(e.severity is Severity.ERROR and e.range is None for e in r.errors) for r in reports)
+    if lost:
+        text.append(f", {_plural(lost, 'file')} not analysed", "bold red")
     return text
 
 

@@ -49,6 +49,8 @@ def _finding(finding: Finding) -> str:
         lines += ["", *_bank(finding.bank)]
     if finding.launch:
         lines += ["", f"*{launch_text(finding.launch)}*"]
+    if finding.earlier:
+        lines += ["", "*As of the text before the last edit; it is being proved again.*"]
     return "\n".join(lines)
 
 

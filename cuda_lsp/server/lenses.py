@@ -7,7 +7,7 @@ import re
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
-from cuda_lsp.model import Code, FileReport, KernelReport
+from cuda_lsp.model import Code, FileReport, KernelReport, Verdict
 from cuda_lsp.server.check_commands import STALE, action_for, program_action
 from cuda_lsp.server.hover import launch_text
 from cuda_lsp.server.positions import to_client
@@ -47,7 +47,8 @@ def program_lens(report: FileReport, document: TextDocument, built: bool) -> lis
 
 
 def _title(kernel: KernelReport) -> str:
-    state = kernel.verdict.value if kernel.refined else f"{kernel.verdict.value} so far"
+    known = [kernel.verdict.value] if kernel.refined or kernel.verdict is not Verdict.UNDECIDED else []
+    state = " · ".join(known if kernel.refined else [*known, "proving…"])
     launch = f" · {launch_text(kernel.launches[0])}" if kernel.launches else ""
     name = f"{kernel.name}: " if "<" in kernel.name else ""
     return f"{name}{state}{launch}"

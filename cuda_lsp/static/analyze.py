@@ -32,6 +32,7 @@ from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.background import Answer, Background, budget_of
+from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.second_tier import refine_with_second_opinion
@@ -75,6 +76,8 @@ class _Document:
     searched: frozenset[str] = frozenset()  # kernels whose launches were looked for in other files
     last_good: dict[str, tuple[str, int]] = field(factory=dict[str, tuple[str, int]])
     """Kernel name → key and first line of its last text that clang could read."""
+    text: str = ""
+    carried: Carried = field(factory=Carried)
     unknown: tuple[KernelReport, ...] = ()  # templates whose types nothing tells
     errors: tuple[ToolError, ...] = ()
     seconds: float = 0.0
@@ -126,7 +129,7 @@ class Analyzer:
         keys += self._vanished(document, text)
         with self._lock:
             document.keys, document.errors, document.version = keys, tuple(errors), version
-            document.unknown = unknown
+            document.unknown, document.text = unknown, text
             document.directives = translation.directives
             document.seconds = time.perf_counter() - started
             self._forget_old()
@@ -374,7 +377,7 @@ class Analyzer:
         for key, line in document.keys:
             known = self._reports.get(key)
             if known:
-                kernels.append(known.at(line))
+                kernels.append(self._with_earlier(document, known, line))
         visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
         return FileReport(
             path,
@@ -384,6 +387,14 @@ class Analyzer:
             version=document.version,
             kernel_headers=document.translation.kernel_headers(),
         )
+
+    def _with_earlier(self, document: _Document, known: _Known, line: int) -> KernelReport:
+        """A kernel's report where it stands, with what the text before had while that is not decided."""
+        if not self._quick:
+            return known.at(line)
+        first, name = known.first, known.kernel.mangled or known.kernel.name
+        lines = line - known.line
+        return document.carried.shown(name, document.text, known.at(line), first.report, lines, first.cut)
 
     def _forget_old(self) -> None:
         live = {key for document in self._documents.values() for key, _ in document.keys}

@@ -50,6 +50,33 @@ def columns(client: Client, line: str, text: str) -> tuple[int, int]:
     return first, first + len(text.encode(UNITS[encoding])) // WIDTH[encoding]
 
 
+PROVED = """__global__ void rows(float *out, const float *in, int n, int pitch) {
+  int t = threadIdx.x;
+  out[blockIdx.x * pitch + t % (n * 64)] = in[t];
+}
+void launch(float *p, int n, int m) { rows<<<4, 256>>>(p, p, n, m); }
+"""
+
+
+@pytest.mark.parametrize("typed", [" ", "\n", "  // a note", "\n  in = in + 1;"])
+def test_what_the_solver_found_stays_in_sight_while_somebody_types(plain: Client, typed: str) -> None:
+    plain.open("a.cu", PROVED)
+    plain.settled("a.cu", 1)
+    before = codes(plain)[-1]
+    assert "global-race" in before
+    seen = len(plain.notifications)
+    plain.settled("a.cu", plain.edit("a.cu", (1, 22), (1, 22), typed))
+    told = codes(plain, seen)
+    assert told == [before] * len(told)
+
+
+def codes(client: Client, seen: int = 0) -> list[list[str]]:
+    """Of each set of diagnostics that was published, but the first ``seen`` messages."""
+    messages = [message for _, message in client.notifications[seen:]]
+    published = [m["params"] for m in messages if m["method"] == "textDocument/publishDiagnostics"]
+    return [[diagnostic["code"] for diagnostic in p["diagnostics"]] for p in published]
+
+
 def test_race_is_underlined_at_the_exact_expression_in_every_encoding(client: Client) -> None:
     client.open("a.cu", FIGURE_1)
     (race,) = client.diagnostics("a.cu", 1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import examples
 
 from cuda_lsp.ir.atomics import ATOMICS, AtomicOp, updated
 from cuda_lsp.ir.types import INT32, UINT32
@@ -45,6 +46,7 @@ def test_what_was_found_matters_but_for_those_that_overwrite_it() -> None:
     assert updated(ATOMICS[AtomicOp.CAS], 1, [1, None], INT32) is None
 
 
+@examples(100)
 @given(st.sampled_from(sorted(AtomicOp, key=lambda op: op.value)), BITS, BITS, BITS)
 def test_a_row_says_what_its_update_does(op: AtomicOp, old: int, a: int, b: int) -> None:
     row = ATOMICS[op]

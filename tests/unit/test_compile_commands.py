@@ -93,6 +93,8 @@ def test_a_dynamic_check_compiles_with_the_flags_of_the_build(tmp_path):
 
 
 def test_the_last_word_on_a_macro_counts(tmp_path: Path) -> None:
-    flags = translate("nvcc -DA=1 -UA -DB=1 -D B=2 -UC -DA=3 -DD -U D".split(), tmp_path)
+    flags = translate(
+        ["nvcc", "-DA=1", "-UA", "-DB=1", "-D", "B=2", "-UC", "-DA=3", "-DD", "-U", "D"], tmp_path
+    )
     assert flags.defines == ("B=2", "A=3")
     assert flags.undefines == ("C", "D")

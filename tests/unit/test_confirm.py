@@ -12,7 +12,8 @@ from click.testing import CliRunner
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
-from cuda_lsp.batch import analysed_files
+from cuda_lsp.batch.analysis import analysed_files
+from cuda_lsp.batch.asked import Asked
 from cuda_lsp.cli import main
 from cuda_lsp.confirm import CheckOptions, check_kernels
 from cuda_lsp.dynamic.job import EngineKind
@@ -32,7 +33,7 @@ def checked(path: Path, *, blind: bool = False) -> tuple[FileReport, FileReport]
     runner = Runner()
     options = CheckOptions(EngineKind.EMULATOR, watch_all=True)
     try:
-        for analyzer, text, report in analysed_files([path], {}):
+        for analyzer, text, report in analysed_files([path], Asked()):
             bare = evolve(report, kernels=tuple(evolve(k, findings=()) for k in report.kernels))
             given = bare if blind else report
             return report, check_kernels(analyzer, path, text, given, runner, options, lambda kernel: True)

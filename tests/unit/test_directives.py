@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import examples
 
 from cuda_lsp.frontend.directives import FileDirectives, parse_directives
 from cuda_lsp.model import Code, Verdict
@@ -72,6 +73,7 @@ def test_a_mistake_gives_one_message_that_says_what_is_expected(comment: str, pa
     assert errors[0].range is not None
 
 
+@examples(100)
 @given(st.text(alphabet="// cuda-lsp:ignorelaunchbk=[](),123\n\f\x85"))
 def test_any_text_is_read_without_failing(text: str) -> None:
     parse(text + "// cuda-lsp: " + text)

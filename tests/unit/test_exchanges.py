@@ -9,6 +9,7 @@ import pytest
 from extract_kernels import lowered
 from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import examples
 from test_schedules import GPU, final_values
 
 from cuda_lsp.ir.exchanges import EXCHANGES, Reach, source_lane, value_of, values_of
@@ -75,6 +76,7 @@ def operands_of(name: str, mask: object, offers: object, by: object, width: int)
 NUMBERS = st.one_of(st.integers(-3, 3), st.integers(-(2**31), 2**31 - 1))
 
 
+@examples(100)
 @given(
     st.sampled_from(sorted(set(EXCHANGES) - {"__activemask"})),
     st.lists(NUMBERS, min_size=64, max_size=64),

@@ -46,6 +46,19 @@ def test_compound_assignment_reads_then_writes_at_one_site():
     assert load.site.range == store.site.range and load.site.text == "a[threadIdx.x + 1]"
 
 
+def test_an_increment_as_a_place_happens_once():
+    text = "__global__ void k() { __shared__ int a[8]; int i = 0; ++a[i++] = 4; a[i] = 0; }"
+    assert printed(text)[2:] == [
+        "i = 0",
+        "t3 = i",
+        "i = t3 + 1",
+        "t4 = load int32 &a + t3 * 4 B",
+        "store int32 &a + t3 * 4 B <- t4 + 1",
+        "store int32 &a + t3 * 4 B <- 4",
+        "store int32 &a + i * 4 B <- 0",
+    ]
+
+
 def test_short_circuit_with_a_read_becomes_a_branch():
     kernel = lowered(
         "__global__ void k(int* a, int n) { int i = threadIdx.x; if (i < n && a[i] > 0) a[i] = 0; }"

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import examples
 
 from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, dtype_of, intrinsic_lanes
 from cuda_lsp.ir.pretty import pretty
@@ -22,7 +23,7 @@ def operands(draw: st.DrawFn) -> tuple[Int, int, int]:
 
 
 @pytest.mark.parametrize("op", list(BinaryOp))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(case=operands())
 def test_numpy_and_python_agree(op: BinaryOp, case: tuple[Int, int, int]) -> None:
     type, a, b = case
@@ -38,7 +39,7 @@ def test_numpy_and_python_agree(op: BinaryOp, case: tuple[Int, int, int]) -> Non
 
 
 @pytest.mark.parametrize("op", [UnaryOp.NEG, UnaryOp.INV])
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(case=operands())
 def test_unary_evaluators_agree(op: UnaryOp, case: tuple[Int, int, int]) -> None:
     type, a, _ = case

@@ -16,7 +16,8 @@ import pytest
 from fixture_cases import FIXTURES
 from test_labelled import certain_races, expected_races
 
-from cuda_lsp.batch import check_files
+from cuda_lsp.batch.asked import Asked
+from cuda_lsp.batch.check import checking
 from cuda_lsp.frontend.surroundings.units import kernel_files
 from cuda_lsp.model import FileReport
 
@@ -34,8 +35,8 @@ def checked(name: str) -> dict[str, FileReport]:
         root = Path(folder).resolve() / name
         shutil.copytree(FIXTURES / "projects" / name, root)
         (root / ".git").mkdir()
-        reports = check_files(kernel_files(root), {})
-        return {str(report.path.relative_to(root)): report for report in reports}
+        with checking(kernel_files(root), Asked()) as reports:
+            return {str(report.path.relative_to(root)): report for report in reports}
 
 
 def labels(name: str) -> list[tuple[str, str, str]]:

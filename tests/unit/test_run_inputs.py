@@ -11,7 +11,8 @@ from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cuda_lsp.batch import analysed_files
+from cuda_lsp.batch.analysis import analysed_files
+from cuda_lsp.batch.asked import Asked
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.inputs import arguments, first_sizes
 from cuda_lsp.dynamic.job import CheckJob
@@ -23,7 +24,7 @@ def job(folder: Path, text: str) -> CheckJob:
     """The job of the only kernel of a text."""
     source = folder / "a.cu"
     source.write_text(text)
-    for analyzer, read, report in analysed_files([source], {}):
+    for analyzer, read, report in analysed_files([source], Asked()):
         (found,) = report.kernels
         kernel = analyzer.kernel(source, found.name)
         assert kernel is not None
@@ -124,7 +125,7 @@ def test_arguments_of_a_condition_are_used(tmp_path):
 def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_path):
     source = tmp_path / "a.cu"
     source.write_text(RACE.format(before="if (x[0] <= 5000 || m[3] + 1 != 201) return;", after=""))
-    for analyzer, _, report in analysed_files([source], {}):
+    for analyzer, _, report in analysed_files([source], Asked()):
         (finding, *_) = report.kernels[0].findings
         kernel = analyzer.kernel(source, "k")
         assert kernel is not None

@@ -57,6 +57,10 @@ def test_parameters_are_named_once_the_kernel_is_known() -> None:
     assert by_position.named(["out", "in", "n"]) == SharedBuffer("out", ("*", 2, "n"))
 
 
+def test_an_offset_by_an_argument_that_the_kernel_does_not_take_is_unknown() -> None:
+    assert SharedBuffer(0, ("*", 2, "#2")).named(["out", "in"]) == SharedBuffer("out", None)
+
+
 KERNEL = """
 __global__ void k(float* out, const float* in) {{
     int i = blockIdx.x * blockDim.x + threadIdx.x;

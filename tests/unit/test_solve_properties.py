@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_notation import TID, UTID, E, Notation, listing, wrap
+from property_settings import examples
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
@@ -151,7 +152,7 @@ def check_against_brute_force(kernel) -> None:
         assert certain == expected, said(kernel, result)
 
 
-EXAMPLES = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+EXAMPLES = examples(30)
 
 
 @EXAMPLES

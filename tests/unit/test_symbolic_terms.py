@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from property_settings import examples
 
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import BinaryOp
@@ -59,6 +60,7 @@ def at(term: Term, values) -> Term:
     return t.substitute(term, {s: t.const(v) for s, v in zip((X, Y, Z), values, strict=True)})
 
 
+@examples(100)
 @given(expressions(), VALUES)
 def test_a_term_has_the_value_of_the_operations_it_was_built_from(pair, values):
     term, function = pair
@@ -68,6 +70,7 @@ def test_a_term_has_the_value_of_the_operations_it_was_built_from(pair, values):
     assert term.lo <= value.value <= term.hi
 
 
+@examples(100)
 @given(expressions(depth=2), expressions(depth=2), st.sampled_from(list(_COMPARE)), VALUES)
 def test_comparisons_and_their_negation_are_opposite(a, b, op, values):
     condition = _COMPARE[op](a[0], b[0])
@@ -76,6 +79,7 @@ def test_comparisons_and_their_negation_are_opposite(a, b, op, values):
     assert at(t.not_(condition), values) is (t.FALSE if expected else t.TRUE)
 
 
+@examples(100)
 @given(VALUES, st.integers(1, 40))
 def test_floor_operations_and_wrap_follow_python(values, d):
     a = t.add(t.scale(X, 6), t.scale(Y, -4))

@@ -2,18 +2,18 @@
 
 The interpreter (``exact.replay``) runs every thread alone on plain integers; every two threads are then
 compared (races), and the lanes of every warp instruction counted by hand (wavefronts). Enumeration and the
-solver share no code with it above the operators. ``CUDA_LSP_EXAMPLES`` sets how many kernels are tried.
+solver share no code with it above the operators.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 from collections import defaultdict
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kernel_notation import BID, TID, TIDY, UTID, Notation, listing
+from property_settings import examples
 from test_solve_properties import condition, index, lines, loop, races
 
 from cuda_lsp.ir import program as ir
@@ -106,11 +106,7 @@ def cases(draw) -> tuple[ir.Kernel, LaunchConfig]:
     return kernel, LaunchConfig(block, grid, source=LaunchSource.FILE)
 
 
-EXAMPLES = settings(
-    max_examples=int(os.environ.get("CUDA_LSP_EXAMPLES", "40")),
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-)
+EXAMPLES = examples(40)
 
 
 @EXAMPLES

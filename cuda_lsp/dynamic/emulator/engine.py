@@ -71,8 +71,9 @@ class EmulatorEngine:
         progress("running")
         run = Launch(program, request)
         outcome = run.outcome()
-        if outcome.races and request.races and outcome.failure is None:
-            again = Launch(program, request, backwards=True).outcome()
+        left = request.deadline - run.seconds
+        if outcome.races and request.races and outcome.failure is None and left > 0:
+            again = Launch(program, evolve(request, deadline=left), backwards=True).outcome()
             outcome = merged(outcome, again)
         return outcome
 

@@ -19,6 +19,10 @@ class GridTooLarge(Exception):
     """The blocks of a cooperative launch do not fit on the device at once; the message says so."""
 
 
+class TooMuchMemory(Exception):
+    """The launch needs more of the device's memory than it may use; the message says how much."""
+
+
 @frozen
 class Start:
     """One launch. ``parameters``: alignment and value of each. ``shared``: dynamic shared memory, bytes.
@@ -61,7 +65,7 @@ class Code(Protocol):
         ...
 
     def launch(self, start: Start) -> Ended:
-        """Launch and wait. Raises GridTooLarge, ``Device.error`` when the kernel fails."""
+        """Launch and wait. Raises GridTooLarge, TooMuchMemory, ``Device.error`` when the kernel fails."""
         ...
 
 
@@ -94,11 +98,11 @@ class Device(Protocol):
         ...
 
     def free_bytes(self) -> int:
-        """Device memory that is not in use."""
+        """Device memory that is not in use, as far as a check may use it."""
         ...
 
     def allocate(self, size: int) -> SupportsInt:
-        """The start of new memory, freed with the object that is returned."""
+        """The start of new memory, freed with the object that is returned. Raises TooMuchMemory."""
         ...
 
     def clear(self, start: int, size: int) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
-from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge
+from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
@@ -120,6 +120,11 @@ class GpuEngine:
         """The GPU's name."""
         return self.card.name
 
+    def limit_memory(self, most: int) -> None:
+        """Bytes of the GPU that checks may use; 0: the usual share of what is free."""
+        if isinstance(self.card, PycudaDevice) and self.usable:
+            self.card.allow(most)
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch, instrumented. Failures are in the outcome; ``usable``: others may follow."""
         module = read_module(request.ptx)
@@ -133,7 +138,7 @@ class GpuEngine:
             outcome = launch.execute(self.keep_results)
         except AssemblyError as error:
             return launch.failed(f"the instrumented kernel could not be assembled: {error}")
-        except GridTooLarge as error:
+        except (GridTooLarge, TooMuchMemory) as error:
             return launch.failed(str(error))
         except self.card.error as error:
             self.usable = False

@@ -18,12 +18,43 @@ import numpy as np
 from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start
+from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start, TooMuchMemory
 from cuda_lsp.dynamic.gpu.records import Records
 from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.model import Dim3
 
 _TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
+_SHARE = 0.75  # of the free memory: what may be used when nobody says how much
+
+
+@define
+class Allowance:
+    """Bytes of the device's memory that may be used, and those that are."""
+
+    limit: int
+    used: int = 0
+
+    def check(self, size: int) -> None:
+        """Raises TooMuchMemory."""
+        if self.used + size > self.limit:
+            raise TooMuchMemory(
+                f"the launch needs more than {self.limit >> 20} MiB of the GPU's memory: raise gpu-memory, or"
+                " try a smaller launch"
+            )
+
+
+class _Allocation:
+    """PyCUDA's ``DeviceAllocation``, which is freed when it is dropped, on somebody's account."""
+
+    def __init__(self, memory: Any, size: int, allowance: Allowance) -> None:
+        self._memory, self._size, self._allowance = memory, size, allowance
+        allowance.used += size
+
+    def __int__(self) -> int:
+        return int(self._memory)
+
+    def __del__(self) -> None:
+        self._allowance.used -= self._size
 
 
 @frozen
@@ -38,6 +69,7 @@ class PycudaDevice:
     architecture: int
     shared_limit: int
     multiprocessors: int
+    allowance: Allowance = field(factory=lambda: Allowance(1 << 62))
 
     @property
     def error(self) -> type[Exception]:
@@ -45,12 +77,21 @@ class PycudaDevice:
         return self.driver.Error
 
     def free_bytes(self) -> int:
-        """As the driver tells it."""
-        return int(self.driver.mem_get_info()[0])
+        """As the driver tells it, or less."""
+        return min(int(self.driver.mem_get_info()[0]), self.allowance.limit - self.allowance.used)
+
+    def allow(self, limit: int) -> None:
+        """Let checks use so many bytes; 0: most of what is free now."""
+        free = int(self.driver.mem_get_info()[0]) + self.allowance.used
+        self.allowance.limit = limit or int(_SHARE * free)
 
     def allocate(self, size: int) -> Any:
-        """PyCUDA's ``DeviceAllocation``, an integer that frees its memory when it is dropped."""
-        return self.driver.mem_alloc(size)
+        """Something that is an address, and frees its memory when it is dropped. Raises TooMuchMemory."""
+        self.allowance.check(size)
+        try:
+            return _Allocation(self.driver.mem_alloc(size), size, self.allowance)
+        except self.driver.MemoryError as error:
+            raise TooMuchMemory(f"the GPU has no {size >> 20} MiB of memory left") from error
 
     def clear(self, start: int, size: int) -> None:
         """Zeros, and does not wait for them."""
@@ -96,9 +137,19 @@ class PycudaCode:
             return None  # the assembler dropped it: nothing uses it
         return int(start), int(size)
 
+    def _check_local_memory(self, function: Any) -> None:
+        """The driver reserves it for as many threads as the device holds at once."""
+        if isinstance(function, _CooperativeFunction):
+            return
+        attributes = self.device.driver.device_attribute
+        threads = self.device.handle.get_attribute(attributes.MAX_THREADS_PER_MULTIPROCESSOR)
+        each = function.get_attribute(self.device.driver.function_attribute.LOCAL_SIZE_BYTES)
+        self.device.allowance.check(int(each) * int(threads) * self.device.multiprocessors)
+
     def launch(self, start: Start) -> Ended:
         """As ``Code.launch``. What the launch uses is kept, for a kernel that hangs goes on using it."""
         driver, function = self.device.driver, self.module.get_function(start.entry)
+        self._check_local_memory(function)
         if start.shared:  # what may be had without asking depends on the kernel's own static part
             function.set_attribute(driver.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, start.shared)
         begun, ended, stream = driver.Event(), driver.Event(), driver.Stream()

@@ -11,21 +11,38 @@ import struct
 from collections.abc import Callable
 
 from cuda_lsp.dynamic.programs.on_emulator import Call, Host
+from cuda_lsp.dynamic.programs.process import GARBLED
 
-ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = range(1, 7)
+_KINDS = range(1, 7)
+ALLOCATE, RELEASE, VARIABLE, PARAMETERS, LAUNCH, EXTENT = _KINDS
+_LONGEST = 1 << 20  # bytes of a request: names and arguments
 _HEAD = struct.Struct("<II")
 _LAUNCH = struct.Struct("<9I")
 _POLL = 0.05
 
 
-def serve(channel: socket.socket, host: Host, goes_on: Callable[[], bool]) -> None:
-    """Answer until the program hangs up, or until ``goes_on`` says no."""
+class Garbled(Exception):
+    """No request of the stand-in runtime's."""
+
+
+def serve(channel: socket.socket, host: Host, goes_on: Callable[[], bool]) -> str | None:
+    """Answer until the program hangs up, or until ``goes_on`` says no. Why it had to be given up."""
+    try:
+        _serve(channel, host, goes_on)
+    except Garbled:
+        return GARBLED
+    return None
+
+
+def _serve(channel: socket.socket, host: Host, goes_on: Callable[[], bool]) -> None:
     channel.settimeout(_POLL)
     while goes_on():
         head = _received(channel, _HEAD.size, goes_on)
         if head is None:
             return
         kind, length = _HEAD.unpack(head)
+        if kind not in _KINDS or length > _LONGEST:
+            raise Garbled
         body = _received(channel, length, goes_on)
         if body is None:
             return
@@ -39,7 +56,14 @@ def serve(channel: socket.socket, host: Host, goes_on: Callable[[], bool]) -> No
 
 
 def answered(host: Host, kind: int, body: bytes) -> bytes:
-    """The body of the answer to one request. Raises ValueError for an unknown kind."""
+    """The body of the answer to one request. Raises Garbled."""
+    try:
+        return _answered(host, kind, body)
+    except (struct.error, UnicodeDecodeError) as error:
+        raise Garbled from error
+
+
+def _answered(host: Host, kind: int, body: bytes) -> bytes:
     if kind == ALLOCATE:
         return struct.pack("<Q", host.heap.allocate(struct.unpack("<Q", body)[0]))
     if kind == RELEASE:
@@ -51,10 +75,8 @@ def answered(host: Host, kind: int, body: bytes) -> bytes:
         return struct.pack(f"<{len(sizes)}I", *sizes)
     if kind == EXTENT:
         return struct.pack("<Q", host.heap.used)
-    if kind == LAUNCH:
-        error, printed = host.launch(_call(body))
-        return struct.pack("<i", error) + printed.encode(errors="replace")
-    raise ValueError(f"the program asks for {kind}")
+    error, printed = host.launch(_call(body))
+    return struct.pack("<i", error) + printed.encode(errors="replace")
 
 
 def _call(body: bytes) -> Call:

@@ -15,13 +15,14 @@ import pickle
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO
 
 from attrs import define, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
-from cuda_lsp.dynamic.gpu.device import GridTooLarge
+from cuda_lsp.dynamic.gpu.device import GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.engine import open_primary
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.memory import HostMemory
@@ -29,6 +30,7 @@ from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.messages import send
+from cuda_lsp.dynamic.programs.guard import usual_memory
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
 from cuda_lsp.dynamic.programs.on_gpu import FAULT, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
@@ -42,6 +44,7 @@ _RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for r
 _BANKS = frozenset({2})  # … and for bank conflicts
 _KERNEL_SECONDS = 30.0
 _AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+_REFUSAL = ctypes.CFUNCTYPE(None, ctypes.c_int)
 _CALLBACK = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_void_p)
 )
@@ -71,6 +74,20 @@ class Hosted:
         """Send a message to the parent."""
         send(self.answers, message)
 
+    def limits(self) -> tuple[int, int]:
+        """Bytes of the GPU, and of the host's memory that it reaches, that the program may allocate."""
+        self.device.context.push()
+        try:
+            self.device.allow(self.task.job.gpu_memory)
+        finally:
+            self.device.context.pop()
+        return self.device.allowance.limit, self.task.job.host_memory or usual_memory()
+
+    def refused(self, limits: tuple[int, int], pinned: int) -> None:
+        """The program asked for more."""
+        where = "pinned memory" if pinned else "the GPU's memory"
+        self.say(Said(refused=f"the program was refused more than {limits[pinned] >> 20} MiB of {where}"))
+
     def end(self, unused: object) -> None:
         """The program leaves."""
         self.say(Said(launches=self.launches))
@@ -88,7 +105,7 @@ class Hosted:
         self.device.context.push()
         try:
             return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
-        except (EngineUnavailable, AssemblyError, GridTooLarge) as problem:
+        except (EngineUnavailable, AssemblyError, GridTooLarge, TooMuchMemory) as problem:
             self.say(Said(kernel.kernel, problem=str(problem)))
         except self.device.error as problem:
             looked = "races" if number in _RACES else "bank conflicts"
@@ -175,6 +192,9 @@ def main(descriptor: str) -> None:
     hosted.say(Said(device=device.name))
     callback = _CALLBACK(hosted.launch)
     library.clsp_attach(callback)
+    limits = hosted.limits()
+    refusal = _REFUSAL(partial(hosted.refused, limits))
+    library.clsp_limit(*map(ctypes.c_ulonglong, limits), refusal)
     at_exit = _AT_EXIT(hosted.end)
     ctypes.CDLL(None).__cxa_atexit(at_exit, None, None)  # also when the program calls exit itself
     words = [*map(os.fsencode, task.job.command)]

@@ -61,7 +61,9 @@ class ProgramJob:
     """One program: a file with ``main``, further sources, what it is called with.
 
     ``kernels``: those to check; others run unwatched. ``folder``: where it runs. ``deadline``: seconds for
-    the whole run; ``memory``: bytes of device memory; ``link``: further options of the last build step.
+    the whole run; ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes
+    that it may use of the host with all that it starts, and of a GPU (0: the usual share of what there is);
+    ``link``: further options of the last build step.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -82,6 +84,8 @@ class ProgramJob:
     all_blocks: bool = False
     deadline: float = 120.0
     memory: int = 1 << 30
+    host_memory: int = 0
+    gpu_memory: int = 0
     built: tuple[Unit, ...] = ()
     called: str = ""
     environment: Mapping[str, str] | None = None

@@ -15,17 +15,19 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
+from cuda_lsp.children.sweep import kill_descendants
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
 from cuda_lsp.dynamic.messages import complete
+from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
 from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
-from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods
+from cuda_lsp.dynamic.programs.process import GARBLED, crash, end_of, environment_of
 from cuda_lsp.dynamic.runs import PtxSite
 
 Progress = Callable[[str], None]
@@ -45,7 +47,7 @@ class Task:
 
 @frozen
 class Said:
-    """One message to the parent: a device, a checked launch, or why one was not checked."""
+    """One message to the parent: a device, a checked launch, why one was not checked, memory not given."""
 
     kernel: str = ""
     checked: Checked | None = None
@@ -53,6 +55,7 @@ class Said:
     problem: str | None = None
     device: str = ""
     launches: int = 0
+    refused: str = ""
 
 
 @define
@@ -66,8 +69,11 @@ class _Seen:
         factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
     )
     problems: dict[str, str] = field(factory=dict[str, str])
+    refused: dict[str, None] = field(factory=dict[str, None])
 
     def take(self, said: Said) -> None:
+        if said.refused:
+            self.refused[said.refused] = None
         self.device = said.device or self.device
         self.launches = max(self.launches, said.launches)
         if said.problem is not None:
@@ -105,11 +111,16 @@ def run_on_gpu(
         given.seek(0)
         child = subprocess.Popen(
             python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
-            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,), env=job.environment,
+            stdin=given, stdout=output, stderr=subprocess.STDOUT, pass_fds=(writes,),
+            env=environment_of(job), start_new_session=True,
         )  # fmt: skip
         os.close(writes)
-        stopped = _listen(said, seen, child, output, time.monotonic() + job.deadline, progress)
-        child.wait()
+        deadline = time.monotonic() + job.deadline
+        with Guard(child, output, deadline, job.host_memory or usual_memory()) as guard:
+            garbled = _listen(said, seen, child, progress)
+            if garbled:
+                kill_descendants(os.getpid())
+            child.wait()
         text = end_of(output)
     return ProgramResult(
         status=child.returncode,
@@ -117,24 +128,17 @@ def run_on_gpu(
         checks={name: seen.check(name) for name in seen.checked},
         launches=seen.launches,
         device=seen.device,
-        problem=stopped or _problem(child.returncode, seen),
-        notes=tuple(f"{name}: {why}" for name, why in seen.problems.items()),
+        problem=guard.stopped or garbled or _problem(child.returncode, seen),
+        notes=(*seen.refused, *(f"{name}: {why}" for name, why in seen.problems.items())),
     )
 
 
-def _listen(
-    said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], output: IO[bytes], deadline: float,
-    progress: Progress,
-) -> str | None:  # fmt: skip
-    """Until the program hangs up or ends; why it had to be stopped."""
+def _listen(said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], progress: Progress) -> str | None:
+    """Until the program hangs up or ends; why it had to be given up."""
     os.set_blocking(said.fileno(), False)
     buffer = bytearray()
     while True:
         ready, _, _ = select.select([said], [], [], 0.05)
-        late = time.monotonic() > deadline
-        if late or floods(output):
-            child.kill()
-            return OVERDUE if late else FLOOD
         if not ready:
             if child.poll() is not None:
                 return None  # what it forked may hold the line
@@ -143,9 +147,12 @@ def _listen(
         if not part:
             return None
         buffer += part
-        for message in complete(buffer):
-            seen.take(message)
-            progress(f"running ({seen.launches} launches)")
+        try:
+            for message in complete(buffer):
+                seen.take(message)
+                progress(f"running ({seen.launches} launches)")
+        except Exception:  # noqa: BLE001 - what a program writes there can be anything
+            return GARBLED
 
 
 def _problem(status: int, seen: _Seen) -> str | None:

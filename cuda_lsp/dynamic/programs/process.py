@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from cuda_lsp.children.sweep import MARK
 from cuda_lsp.dynamic.programs.job import ProgramJob
 
 _LONGEST_OUTPUT = 1 << 16
@@ -14,11 +16,21 @@ _MOST_OUTPUT = 256 << 20  # bytes
 FLOOD = "the program was stopped, because it wrote more than 256 MiB of output: give it less to say"
 OVERDUE = "the program did not end before its deadline: raise --deadline, or give it a smaller problem"
 
+GARBLED = (
+    "the program was stopped, because it wrote into files of its check: let it use only files that it opened"
+)
+
 
 def input_of(job: ProgramJob) -> IO[bytes]:
     """Standard input of the program: the file that its run command gives it, else nothing. Raises OSError."""
     named = Path(job.input) if job.input else None
     return open(named if named is not None and named.is_file() else os.devnull, "rb")
+
+
+def environment_of(job: ProgramJob) -> Mapping[str, str]:
+    """Variables of the program; by one of them all that it starts is found again."""
+    marked = {MARK: os.environ[MARK]} if MARK in os.environ else {}
+    return {**(job.environment or os.environ), **marked}
 
 
 def floods(output: IO[bytes]) -> bool:

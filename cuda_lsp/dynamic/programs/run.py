@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO
 
 from attrs import evolve
 
+from cuda_lsp.children.sweep import kill_descendants
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import DEVICE
@@ -28,10 +28,11 @@ from cuda_lsp.dynamic.gpu.engine import device_architecture
 from cuda_lsp.dynamic.job import CheckResult, EngineKind
 from cuda_lsp.dynamic.programs.build import RELOCATABLE, build
 from cuda_lsp.dynamic.programs.channel import serve
+from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit, results_of
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
-from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, crash, end_of, floods, input_of
+from cuda_lsp.dynamic.programs.process import crash, end_of, environment_of, input_of
 from cuda_lsp.dynamic.runs import EngineUnavailable, Level
 from cuda_lsp.model import ToolError
 
@@ -39,7 +40,6 @@ Progress = Callable[[str], None]
 
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
-_POLL = 0.01
 _EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
 _PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
@@ -124,14 +124,12 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
     with tempfile.TemporaryFile(dir=job.cache) as output, mine, input_of(job) as given:
         child = subprocess.Popen(
             job.command, executable=str(program), cwd=job.folder, stdin=given, stdout=output,
-            stderr=subprocess.STDOUT, env={**(job.environment or os.environ), "CUDA_LSP_PROGRAM": memory},
-            pass_fds=(its.fileno(), host.heap.descriptor),
+            stderr=subprocess.STDOUT, env={**environment_of(job), "CUDA_LSP_PROGRAM": memory},
+            pass_fds=(its.fileno(), host.heap.descriptor), start_new_session=True,
         )  # fmt: skip
         its.close()
-        told = 0.0
-
-        def goes_on() -> bool:
-            return time.monotonic() < host.deadline and child.poll() is None and not floods(output)
+        progress("running")
+        told = time.monotonic()
 
         def shown() -> None:
             nonlocal told
@@ -140,8 +138,12 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
                 progress(f"running ({host.launches} launches)")
 
         host.before_launch = shown
-        serve(mine, host, goes_on)
-        problem = _ended(child, host.deadline, output)
+        with Guard(child, output, host.deadline, job.host_memory or usual_memory(), host.heap.size) as guard:
+            garbled = serve(mine, host, lambda: guard.stopped is None and child.poll() is None)
+            if garbled:
+                kill_descendants(os.getpid())
+            child.wait()
+        problem = guard.stopped or garbled or crash(child.returncode)
         text = end_of(output)
     return ProgramResult(
         status=child.returncode,
@@ -152,18 +154,6 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
         problem=problem,
         notes=tuple(f"{name}: {why}" for name, why in host.problems.items()),
     )
-
-
-def _ended(child: subprocess.Popen[bytes], deadline: float, output: IO[bytes]) -> str | None:
-    """Wait for the program. Why it did not end as it should."""
-    while child.poll() is None:
-        late = time.monotonic() > deadline
-        if late or floods(output):
-            child.kill()
-            child.wait()
-            return OVERDUE if late else FLOOD
-        time.sleep(_POLL)
-    return FLOOD if floods(output) else crash(child.returncode)
 
 
 def _check(host: Host, name: str) -> CheckResult:

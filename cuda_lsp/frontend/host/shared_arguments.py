@@ -42,17 +42,19 @@ class SharedBuffer:
     offset: Offset | None = 0
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
-        """The same with the kernel's parameter names."""
+        """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
         first = names[self.first] if isinstance(self.first, int) else self.first
         return evolve(self, first=first, offset=None if self.offset is None else _named(self.offset, names))
 
 
-def _named(offset: Offset, names: Sequence[str]) -> Offset:
+def _named(offset: Offset, names: Sequence[str]) -> Offset | None:
+    if isinstance(offset, int):
+        return offset
     if isinstance(offset, str):
-        return names[int(offset[1:])]
-    return (
-        offset if isinstance(offset, int) else (offset[0], _named(offset[1], names), _named(offset[2], names))
-    )
+        position = int(offset[1:])
+        return names[position] if position < len(names) else None
+    left, right = (_named(part, names) for part in offset[1:])
+    return None if left is None or right is None else (offset[0], left, right)
 
 
 def shared_buffers(

@@ -206,15 +206,26 @@ def _unary(low: Lowering, node: Node) -> Value:
 def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
     """``++x``, ``x++`` (``post``), ``--x``: the value before for ``post``, else the one after."""
     place = lvalues.place(low, node)
-    info = place.info
-    old = low.scalar(low.read(place, node), info)
+    old = low.scalar(low.read(place, node), place.info)
     if post and isinstance(place, VarPlace):
-        copy = low.var("", info.ir)
+        copy = low.var("", place.info.ir)
         low.emit(Assign(copy, old))
         old = copy
-    new = stepped(low, old, info, up)
-    low.write(place, new, node)
+    new = _step(low, place, old, node, up)
     return old if post else new if not isinstance(place, VarPlace) else place.var
+
+
+def incremented(low: Lowering, node: Node, up: bool) -> lvalues.Place:
+    """The object that ``++x`` or ``--x`` names, found once: what it takes to name it happens once."""
+    place = lvalues.place(low, node)
+    _step(low, place, low.scalar(low.read(place, node), place.info), node, up)
+    return place
+
+
+def _step(low: Lowering, place: lvalues.Place, old: Expr, node: Node, up: bool) -> Expr:
+    new = stepped(low, old, place.info, up)
+    low.write(place, new, node)
+    return new
 
 
 def _binary(low: Lowering, node: Node) -> Value:

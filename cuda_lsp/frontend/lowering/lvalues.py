@@ -57,8 +57,7 @@ def place(low: Lowering, node: Node) -> Place:
         if op == K.DEREF:
             return pointed(low, expressions.value(low, node.children[-1]), type_of(low.ast, node), node)
         if op in (K.PRE_INC, K.PRE_DEC):
-            expressions.increment(low, node.children[-1], op == K.PRE_INC, post=False)
-            return place(low, node.children[-1])
+            return expressions.incremented(low, node.children[-1], op == K.PRE_INC)
         if op == K.EXTENSION:
             return place(low, node.children[-1])
     if kind == K.BINARY:

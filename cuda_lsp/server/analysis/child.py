@@ -8,11 +8,9 @@ files, and is killed together with the server.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import logging
 import os
 import pickle
-import resource
 import signal
 import sys
 import threading
@@ -22,15 +20,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from cuda_lsp.children.confined import OUT_OF_MEMORY, confine
 from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport
 from cuda_lsp.server.analysis.documents import Documents, Listener
-from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, OUT_OF_MEMORY, Closed, Failed, Failure, Log
+from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, Closed, Failed, Failure, Log
 from cuda_lsp.server.analysis.reports import Sender
 from cuda_lsp.server.analysis.slate import Slate
 from cuda_lsp.static.analyze import Analyzer
 
-_KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _ASKED_AT_ONCE = 4
 
 T = TypeVar("T")
@@ -49,16 +47,9 @@ def main(descriptor: str, slate: str, folder: str) -> None:
 
 
 def _limit() -> None:
-    # A crash that libclang survives leaves its memory, and nobody knows what else, behind.
-    os.environ["LIBCLANG_DISABLE_CRASH_RECOVERY"] = "1"
-    os.environ["LIBCLANG_NOTHREADS"] = "1"  # the time of the analysis thread is watched
+    confine(MEMORY_LIMIT)
     sys.setswitchinterval(0.001)  # texts are taken while others are analysed
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal: the server's affair
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with contextlib.suppress(OSError, ValueError):  # the system has a lower one
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
 
 class _Child(Listener):

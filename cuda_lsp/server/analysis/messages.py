@@ -11,9 +11,6 @@ from attrs import frozen
 MEMORY_LIMIT = 2 << 30
 """Bytes of data; a normal process has 150 to 400 MB."""
 
-OUT_OF_MEMORY = 77
-"""The exit status of a process that found no memory for a text."""
-
 
 @frozen
 class Failed:

@@ -10,7 +10,6 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -18,10 +17,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
-from cuda_lsp.server.analysis.messages import MEMORY_LIMIT, OUT_OF_MEMORY
+from cuda_lsp.children.confined import STUCK, End, Stillness, Times, end_of, too_large, too_long
+from cuda_lsp.server.analysis.messages import MEMORY_LIMIT
 from cuda_lsp.server.analysis.slate import Slate
 
 DEADLINE = 10.0
@@ -30,11 +30,7 @@ DEADLINE = 10.0
 _PATIENCE = 10.0  # seconds in which a process that neither runs nor waits for its turn must do something
 _STOPPED = 1.0  # … that somebody has stopped
 _START = 120.0  # … that still starts
-_BLINK = 1.0  # … between two looks, after which nothing is known of what was in between
 _ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
-_MUCH = 0.4  # of the memory limit: what ends a process then is the lack of it
-_TICKS = os.sysconf("SC_CLK_TCK")
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -80,7 +76,7 @@ class AnalysisProcess:
         self._watch = _Watch()
         self._killed: Death | None = None
         self._reaping = threading.Lock()
-        self._large = False  # what it had of memory at most
+        self._end: End | None = None
 
     def start(self, heard: Callable[[Any], None], ended: Callable[[], None]) -> None:
         """Have threads write what is sent and read what comes; then, once, ``ended`` is called."""
@@ -122,16 +118,8 @@ class AnalysisProcess:
 
     def death(self) -> Death:
         """How it ended; once it did."""
-        status = self._reaped()
-        if self._killed:
-            return self._killed
-        text = self._slate.text
-        if -status in _FROM_OUTSIDE:
-            return Death(text, f"was ended ({signal.Signals(-status).name})", blamed=False)
-        if status == OUT_OF_MEMORY or self._large:
-            return Death(text, _MEMORY, blamed=True)
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
-        return Death(text, f"crashed, most likely in clang ({how})", blamed=True)
+        end = self._reaped()
+        return self._killed or Death(self._slate.text, end.reason, end.blamed)
 
     @property
     def busy(self) -> bool:
@@ -161,21 +149,14 @@ class AnalysisProcess:
             self._out.put(None)
             ended()
 
-    def _reaped(self) -> int:
-        """Wait for its end. The exit status, negative for a signal."""
+    def _reaped(self) -> End:
+        """Wait for its end."""
         with self._reaping:
-            if self._popen.returncode is None:
+            if self._end is None:
                 _, status, used = os.wait4(self._popen.pid, 0)
-                self._large = used.ru_maxrss * _RSS_UNIT > _MUCH * MEMORY_LIMIT
+                self._end = end_of(status, used, MEMORY_LIMIT)
                 self._popen.returncode = os.waitstatus_to_exitcode(status)
-            return self._popen.returncode
-
-
-# Sent by who is short of memory, or wants us to end.
-_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
-_MEMORY = f"takes more than {MEMORY_LIMIT >> 30} GB"
-_TOO_LONG = f"takes more than {DEADLINE:.0f} s"
-_STUCK = "does not come to an end"
+            return self._end
 
 
 @define
@@ -184,49 +165,29 @@ class _Watch:
 
     turn: int = -1
     began: tuple[float, float] = (0.0, 0.0)  # processor time of the thread, time of day
-    moved: tuple[float, float] = (0.0, 0.0)  # processor time of the process, time of day
     last: int = -1
-    looked: float = 0.0
+    stillness: Stillness = field(factory=Stillness)
 
     def look(self, process: int, slate: Slate, sent: int) -> Death | None:
         """Why it should be killed, or None."""
         now, text, turn, last = time.monotonic(), slate.text, slate.turn, slate.last
-        thread = _Times.of(f"/proc/{process}/task/{slate.thread}/stat")
-        whole = _Times.of(f"/proc/{process}/stat")
-        watched, self.looked = now - self.looked < _BLINK, now
+        thread = Times.of(f"/proc/{process}/task/{slate.thread}/stat")
+        whole = Times.of(f"/proc/{process}/stat")
         if turn != self.turn:
             self.turn, self.began = turn, (thread.used, now)
         idle = text == 0 and last >= sent
-        if idle or not watched or last != self.last or whole.used != self.moved[0] or whole.state in "RD":
-            self.last, self.moved = last, (whole.used, now)
+        still = self.stillness.seconds(whole, now, otherwise_busy=idle or last != self.last)
+        self.last = last
         taken = thread.used - self.began[0] if thread.known else (now - self.began[1]) * DEADLINE / _ANYHOW
         if text and taken > DEADLINE:
-            return Death(text, _TOO_LONG, blamed=True)
+            return Death(text, too_long(DEADLINE), blamed=True)
         if _resident(process) > MEMORY_LIMIT:
-            return Death(text, _MEMORY, blamed=True)
-        still = now - self.moved[1]
+            return Death(text, too_large(MEMORY_LIMIT), blamed=True)
         if whole.state in "Tt" and still > _STOPPED:
             return Death(text, "was stopped", blamed=False)
         if still > (_START if not last else _PATIENCE if whole.known else _ANYHOW):
-            return Death(text, _STUCK, blamed=text != 0)
+            return Death(text, STUCK, blamed=text != 0)
         return None
-
-
-@frozen
-class _Times:
-    """Processor time used, seconds, and state of a thread or process; not ``known`` without ``/proc``."""
-
-    used: float = 0.0
-    state: str = "?"
-    known: bool = False
-
-    @staticmethod
-    def of(place: str) -> _Times:
-        try:
-            fields = Path(place).read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            return _Times()
-        return _Times((int(fields[11]) + int(fields[12])) / _TICKS, fields[0], known=True)
 
 
 def _resident(process: int) -> int:

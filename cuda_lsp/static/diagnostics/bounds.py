@@ -91,7 +91,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
             for i in range(a.size):
                 inside = start + i
                 known[inside[(inside >= 0) & (inside < len(known))]] = True
-        elif a.site.range not in found:
+        elif a.site.range not in found and len(known):
             active = a.must[..., lanes] & (offset >= 0) & (offset + a.size <= len(known))
             fresh = active & ~known[np.where(active, offset, 0)]
             if fresh.any():

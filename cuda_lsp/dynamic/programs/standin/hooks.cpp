@@ -2,11 +2,12 @@
 //
 // The program is a shared object in a process of ours (`gpu_process.py`). Each launch asks a callback first,
 // which runs the instrumented kernel in its place and answers 1, or answers 0: then the launch goes on as it
-// is. Allocations are remembered, so that the detector knows which memory there is.
+// is. Allocations are remembered, so that the detector knows which memory there is, and refused beyond a limit.
 
 #include <cuda_runtime_api.h>
 #include <string.h>
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,6 +18,7 @@
 namespace {
 
 typedef int (*Callback)(const char* name, const unsigned* shape, void** arguments);
+typedef void (*Refusal)(int pinned);
 
 struct Variable {
     std::string name;
@@ -35,9 +37,32 @@ std::vector<Variable>& variables() {
     static std::vector<Variable> all;
     return all;
 }
-std::map<char*, size_t>& allocations() {
-    static std::map<char*, size_t> all;
-    return all;
+// Memory of one kind that the program holds: the GPU's own, arrays of it, or the host's that is pinned.
+enum Kind { DEVICE, ARRAYS, PINNED, KINDS };
+struct Held {
+    std::map<char*, size_t> all;
+    size_t sum = 0;
+
+    void drop(char* p) {
+        auto found = all.find(p);
+        if (found == all.end()) return;
+        sum -= found->second;
+        all.erase(found);
+    }
+};
+Held& held(Kind kind) {
+    static Held kinds[KINDS];
+    return kinds[kind];
+}
+size_t limits[KINDS] = {~(size_t)0, ~(size_t)0, ~(size_t)0};  // of arrays: they share the device's
+Refusal refusal = nullptr;
+
+bool granted(Kind kind, size_t size) {
+    size_t used = kind == PINNED ? held(PINNED).sum : held(DEVICE).sum + held(ARRAYS).sum;
+    size_t limit = limits[kind == PINNED ? PINNED : DEVICE];
+    if (size <= limit && used <= limit - size) return true;
+    if (refusal) refusal(kind == PINNED);
+    return false;
 }
 
 bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
@@ -50,26 +75,42 @@ bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t
     return callback(found->second.c_str(), shape, arguments);
 }
 
-cudaError_t remembered(cudaError_t error, void** p, size_t size) {
+cudaError_t refused();
+
+// What `allocate` gives, unless it is beyond the limit: then the error of a device that has no more.
+cudaError_t within(Kind kind, size_t size, void** p, const std::function<cudaError_t()>& allocate) {
     std::lock_guard<std::recursive_mutex> guard(turn);
-    if (error == cudaSuccess && *p) allocations()[(char*)*p] = size;
+    if (!granted(kind, size)) return refused();
+    cudaError_t error = allocate();
+    if (error == cudaSuccess && *p) {
+        held(kind).drop((char*)*p);
+        held(kind).all[(char*)*p] = size;
+        held(kind).sum += size;
+    }
     return error;
 }
 
-void* forgotten(void* p) {
+void* forgotten(Kind kind, void* p) {
     std::lock_guard<std::recursive_mutex> guard(turn);
-    allocations().erase((char*)p);
+    held(kind).drop((char*)p);
     return p;
 }
+
+size_t pitched(size_t width) { return (width + 511) / 512 * 512; }
+size_t some(size_t extent) { return extent ? extent : 1; }
+size_t bytes_of(const cudaChannelFormatDesc* format) { return (format->x + format->y + format->z + format->w + 7) / 8; }
 
 }  // namespace
 
 // ---------------------------------------------------------------------------- what our process asks
 
 API void clsp_attach(Callback f) { callback = f; }
+API void clsp_limit(unsigned long long device, unsigned long long pinned, Refusal f) {
+    limits[DEVICE] = device, limits[PINNED] = pinned, refusal = f;
+}
 API int clsp_allocation(int number, unsigned long long* start, unsigned long long* size) {
     std::lock_guard<std::recursive_mutex> guard(turn);
-    for (auto& one : allocations())
+    for (auto& one : held(DEVICE).all)
         if (number-- == 0) {
             *start = (unsigned long long)one.first, *size = one.second;
             return 1;
@@ -140,16 +181,57 @@ WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const 
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 #endif
-WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) { return remembered(__real_cudaMalloc(p, size), p, size); }
+WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) {
+    return within(DEVICE, size, p, [=] { return __real_cudaMalloc(p, size); });
+}
 WRAP(cudaError_t, cudaMallocManaged, (void** p, size_t size, unsigned flags)) {
-    return remembered(__real_cudaMallocManaged(p, size, flags), p, size);
+    return within(DEVICE, size, p, [=] { return __real_cudaMallocManaged(p, size, flags); });
 }
 WRAP(cudaError_t, cudaMallocAsync, (void** p, size_t size, cudaStream_t stream)) {
-    return remembered(__real_cudaMallocAsync(p, size, stream), p, size);
+    return within(DEVICE, size, p, [=] { return __real_cudaMallocAsync(p, size, stream); });
+}
+WRAP(cudaError_t, cudaMallocFromPoolAsync, (void** p, size_t size, cudaMemPool_t pool, cudaStream_t stream)) {
+    return within(DEVICE, size, p, [=] { return __real_cudaMallocFromPoolAsync(p, size, pool, stream); });
 }
 WRAP(cudaError_t, cudaMallocPitch, (void** p, size_t* pitch, size_t width, size_t height)) {
-    cudaError_t error = __real_cudaMallocPitch(p, pitch, width, height);
-    return remembered(error, p, *pitch * height);
+    return within(DEVICE, pitched(width) * height, p, [=] { return __real_cudaMallocPitch(p, pitch, width, height); });
 }
-WRAP(cudaError_t, cudaFree, (void* p)) { return __real_cudaFree(forgotten(p)); }
-WRAP(cudaError_t, cudaFreeAsync, (void* p, cudaStream_t stream)) { return __real_cudaFreeAsync(forgotten(p), stream); }
+WRAP(cudaError_t, cudaMalloc3D, (cudaPitchedPtr* p, cudaExtent e)) {
+    size_t size = pitched(e.width) * some(e.height) * some(e.depth);
+    return within(DEVICE, size, &p->ptr, [=] { return __real_cudaMalloc3D(p, e); });
+}
+WRAP(cudaError_t, cudaMallocArray,
+     (cudaArray_t * p, const cudaChannelFormatDesc* format, size_t width, size_t height, unsigned flags)) {
+    return within(ARRAYS, bytes_of(format) * width * some(height), (void**)p,
+                  [=] { return __real_cudaMallocArray(p, format, width, height, flags); });
+}
+WRAP(cudaError_t, cudaMalloc3DArray,
+     (cudaArray_t * p, const cudaChannelFormatDesc* format, cudaExtent e, unsigned flags)) {
+    return within(ARRAYS, bytes_of(format) * e.width * some(e.height) * some(e.depth), (void**)p,
+                  [=] { return __real_cudaMalloc3DArray(p, format, e, flags); });
+}
+WRAP(cudaError_t, cudaMallocHost, (void** p, size_t size)) {
+    return within(PINNED, size, p, [=] { return __real_cudaMallocHost(p, size); });
+}
+WRAP(cudaError_t, cudaHostAlloc, (void** p, size_t size, unsigned flags)) {
+    return within(PINNED, size, p, [=] { return __real_cudaHostAlloc(p, size, flags); });
+}
+WRAP(cudaError_t, cudaDeviceSetLimit, (cudaLimit which, size_t value)) {
+    if (which == cudaLimitMallocHeapSize && !granted(DEVICE, value)) return refused();
+    return __real_cudaDeviceSetLimit(which, value);
+}
+WRAP(cudaError_t, cudaFree, (void* p)) { return __real_cudaFree(forgotten(DEVICE, p)); }
+WRAP(cudaError_t, cudaFreeAsync, (void* p, cudaStream_t stream)) {
+    return __real_cudaFreeAsync(forgotten(DEVICE, p), stream);
+}
+WRAP(cudaError_t, cudaFreeArray, (cudaArray_t p)) {
+    return __real_cudaFreeArray((cudaArray_t)forgotten(ARRAYS, (void*)p));
+}
+WRAP(cudaError_t, cudaFreeHost, (void* p)) { return __real_cudaFreeHost(forgotten(PINNED, p)); }
+
+namespace {
+cudaError_t refused() {
+    void* nowhere = nullptr;  // the runtime itself says it, so that it is also the last error
+    return __real_cudaMalloc(&nowhere, (size_t)1 << 62);
+}
+}  // namespace

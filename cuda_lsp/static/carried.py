@@ -1,0 +1,147 @@
+"""Findings outlive an edit until the new text's analysis has decided anew: nothing flickers while one types.
+
+A keystroke is answered by executing the kernel for a few milliseconds; what only the solver, or a longer
+execution, had found of the text before is not looked for in that time. Such findings stay where their code
+went, marked as of the earlier text, until the kernel's analysis has finished. What executing had found and
+does not find now is gone at once, and so is a finding whose own code was edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import evolve, frozen
+
+from cuda_lsp.model import Finding, KernelReport, Position, SourceRange, Status
+
+_SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
+
+
+@frozen
+class Edit:
+    """The one stretch in which two texts differ: where it begins, and where it ends in either of them."""
+
+    begin: Position
+    before: Position
+    after: Position
+
+    @classmethod
+    def between(cls, old: str, new: str) -> Edit:
+        """The shortest one."""
+        shorter = min(len(old), len(new))
+        start = _common(old, new, shorter)
+        same = _common(old[::-1], new[::-1], shorter - start)
+        return cls(_position(old, start), _position(old, len(old) - same), _position(new, len(new) - same))
+
+    def moved(self, stretch: SourceRange) -> SourceRange | None:
+        """Where a stretch of the old text is now; None: it was edited."""
+        if stretch.end <= self.begin:
+            return stretch
+        if stretch.start < self.before:
+            return None
+        return SourceRange(stretch.path, self._behind(stretch.start), self._behind(stretch.end))
+
+    def _behind(self, place: Position) -> Position:
+        columns = self.after.column - self.before.column if place.line == self.before.line else 0
+        return Position(place.line + self.after.line - self.before.line, place.column + columns)
+
+    def finding(self, finding: Finding) -> Finding | None:
+        """A finding of the old text in the new one; None: code that it speaks of was edited."""
+        site = self.moved(finding.site.range)
+        related = [(r, self.moved(r.site.range)) for r in finding.related]
+        if site is None or any(place is None for _, place in related):
+            return None
+        moved = tuple(evolve(r, site=evolve(r.site, range=place)) for r, place in related if place)
+        return evolve(finding, site=evolve(finding.site, range=site), related=moved)
+
+
+def _common(old: str, new: str, limit: int) -> int:
+    """Letters of the common beginning, up to ``limit``."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
+    return low
+
+
+def _position(text: str, offset: int) -> Position:
+    return Position(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+
+
+@frozen
+class _Told:
+    """What was last told of a kernel of ``text``: found ``quick``, by executing it, or ``slow``."""
+
+    text: str
+    quick: tuple[Finding, ...] = ()
+    slow: tuple[Finding, ...] = ()
+
+    def now(self, text: str) -> _Told:
+        """The same at its places in a newer text."""
+        edit = Edit.between(self.text, text)
+        return _Told(text, _moved(self.quick, edit), _moved(self.slow, edit))
+
+
+@frozen
+class _Decided:
+    """An analysis of ``text`` that has finished. ``first``: what executing told, ``lines`` further up."""
+
+    text: str
+    report: KernelReport
+    first: KernelReport
+    lines: int
+
+    def now(self, text: str) -> _Told:
+        """What was told of it, at its places in a newer text."""
+        executed = {_key(finding) for finding in self.first.moved(self.lines).findings}
+        parts = ([f for f in self.report.findings if (_key(f) in executed) is seen] for seen in (True, False))
+        return _Told(self.text, *map(tuple[Finding, ...], parts)).now(text)
+
+
+class Carried:
+    """What the kernels of one document were last known to have."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, _Told | _Decided] = {}
+
+    def shown(
+        self, kernel: str, text: str, report: KernelReport, first: KernelReport, lines: int, cut: bool
+    ) -> KernelReport:
+        """``report`` of a kernel (whose name stays) of the newest ``text``, with what is open still.
+
+        ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed.
+        """
+        if report.refined:
+            self._known[kernel] = _Decided(text, report, first, lines)
+            return report
+        known = self._known.get(kernel, _Told(text)).now(text)
+        quick = known.quick if cut else first.moved(lines).findings
+        self._known[kernel] = _Told(text, quick, known.slow)
+        return _with(report, (*known.quick, *known.slow) if cut else known.slow)
+
+
+def _moved(findings: Iterable[Finding], edit: Edit) -> tuple[Finding, ...]:
+    moved = map(edit.finding, findings)
+    return tuple(finding for finding in moved if finding is not None)
+
+
+def _with(report: KernelReport, earlier: Iterable[Finding]) -> KernelReport:
+    """``report`` with findings of an earlier text, but for those that it tells as surely itself."""
+    known = {_key(finding): finding for finding in report.findings}
+    added = {
+        key: evolve(finding, earlier=True)
+        for finding in earlier
+        if (key := _key(finding)) not in known or _rank(known[key]) > _rank(finding)
+    }
+    if not added:
+        return report
+    findings = sorted((known | added).values(), key=lambda f: (f.site.range, f.code.value))
+    return evolve(report, findings=tuple(findings))
+
+
+def _rank(finding: Finding) -> int:
+    return _SUREST_FIRST.index(finding.status)
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    return (finding.code, finding.site.range, *(r.site.range for r in finding.related))

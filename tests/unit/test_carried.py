@@ -1,0 +1,125 @@
+"""While a text is proved again, findings of the text before stay where their code went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import FileReport, Finding, Position, SourceRange, Status
+from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.carried import Edit
+
+PATH = Path("k.cu")
+TEXT = """// rows of a matrix
+__global__ void rows(float* out, const float* in, int n, int pitch) {
+    __shared__ float s[256];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    out[blockIdx.x * pitch + t % (n * 64)] = s[t];
+}
+__global__ void other(float* out) {
+    out[threadIdx.x / 2] = threadIdx.x;
+}
+int main() { rows<<<4, 256>>>(a, b, c, d); other<<<1, 64>>>(a); }
+"""
+
+
+@pytest.fixture
+def analyzer() -> Iterator[Analyzer]:
+    """Of an editor, with the text and all that the solver says of it."""
+    made = Analyzer(quick=True)
+    made.update(PATH, TEXT)
+    made.settle(PATH)
+    yield made
+    made.shutdown()
+
+
+def findings(report: FileReport, name: str) -> list[Finding]:
+    (kernel,) = (k for k in report.kernels if k.name == name)
+    return [f for f in kernel.findings if f.status is Status.CONDITIONAL]
+
+
+def test_the_solver_alone_finds_it(analyzer: Analyzer) -> None:
+    fresh = Analyzer(quick=True)
+    first = fresh.update(PATH, TEXT)
+    fresh.shutdown()
+    assert not findings(first, "rows") and not first.kernels[0].refined
+    (found,) = findings(analyzer.update(PATH, TEXT), "rows")
+    assert not found.earlier and found.site.range.start.line == 6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("s[t] = in[t];", "s[t] = in[t] * 2;", 6),
+        ("s[t] = in[t];", "s[t] = in[t];\n", 7),
+        ("    int t", "\n\n    int t", 8),
+        ("] = s[t];", "] = s[t] + n;", 6),
+    ],
+)
+def test_a_finding_goes_with_its_code_until_the_solver_has_answered(
+    analyzer: Analyzer, old: str, new: str, line: int
+) -> None:
+    edited = analyzer.update(PATH, TEXT.replace(old, new))
+    (found,) = findings(edited, "rows")
+    assert found.earlier and found.site.range.start.line == line
+    (again,) = findings(analyzer.settle(PATH), "rows")
+    assert not again.earlier and again.site.range == found.site.range
+
+
+def test_many_edits_in_a_row_are_followed(analyzer: Analyzer) -> None:
+    text = TEXT
+    for old, new in [
+        ("int t", "int  t"),
+        ("// rows", "\n// rows"),
+        ("in[t];", "in[t] + 1;"),
+        ("a, b", "a,b"),
+    ]:
+        text = text.replace(old, new)
+        (found,) = findings(analyzer.update(PATH, text), "rows")
+        assert text.splitlines()[found.site.range.start.line - 1].endswith("= s[t];")
+
+
+def test_a_finding_whose_code_was_edited_is_gone(analyzer: Analyzer) -> None:
+    assert not findings(analyzer.update(PATH, TEXT.replace("* pitch + t", "* pitch+ t")), "rows")
+
+
+def test_what_executing_decides_anew_is_gone_at_once(analyzer: Analyzer) -> None:
+    edited = analyzer.update(PATH, TEXT.replace("threadIdx.x / 2", "threadIdx.x"))
+    assert edited.kernels[1].findings == ()
+
+
+def test_an_answer_that_finds_nothing_ends_it(analyzer: Analyzer) -> None:
+    mended = TEXT.replace("int t = threadIdx.x;", "int t = threadIdx.x; n = 4;")
+    analyzer.update(PATH, mended)
+    assert findings(analyzer.settle(PATH), "rows") == []
+    assert findings(analyzer.update(PATH, mended + "\n"), "rows") == []
+
+
+def test_an_ignored_line_stays_silent(analyzer: Analyzer) -> None:
+    ignored = TEXT.replace("= s[t];", "= s[t];  // cuda-lsp: ignore[global-race]")
+    assert findings(analyzer.update(PATH, ignored), "rows") == []
+
+
+def stretch(line: int, column: int, length: int) -> SourceRange:
+    return SourceRange(PATH, Position(line, column), Position(line, column + length))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before", "after"),
+    [
+        ("ab", "xab", (1, 1, 2), (1, 2, 2)),
+        ("ab", "ab\n", (1, 1, 2), (1, 1, 2)),
+        ("ab", "\nab", (1, 1, 2), (2, 1, 2)),
+        ("a\nb c", "a b c", (2, 3, 1), (1, 5, 1)),
+        ("a\nb", "a\nxb", (1, 1, 1), (1, 1, 1)),
+        ("abc", "abxc", (1, 1, 3), None),
+        ("abc", "ab", (1, 3, 1), None),
+    ],
+)
+def test_a_stretch_moves_with_an_edit(
+    old: str, new: str, before: tuple[int, int, int], after: tuple[int, int, int] | None
+) -> None:
+    assert Edit.between(old, new).moved(stretch(*before)) == (stretch(*after) if after else None)
