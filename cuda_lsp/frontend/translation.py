@@ -38,6 +38,7 @@ from cuda_lsp.frontend.host.launch_facts import (
     common_facts,
     directive_launch,
     launch_bounds,
+    launched_extents,
     launches_for,
     launches_outside,
     shared_arguments,
@@ -424,14 +425,16 @@ class Translation:
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
         grid, arguments = common_facts(source, sites)
+        launches = launches_for(source, self.launch_sites, directive)
+        launches = launches or launches_outside(source, outside, directive)
+        in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=launches_for(source, self.launch_sites, directive)
-            or launches_outside(source, outside, directive),
+            launches=launches,
             grid=grid,
-            required={**kernel.required, **block_of_template(source)},
+            required={**kernel.required, **block_of_template(source), **in_part},
             arguments={**arguments, **(directive.arguments if directive else {})},
             extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),

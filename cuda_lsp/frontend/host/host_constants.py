@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from attrs import evolve, frozen
@@ -21,9 +21,14 @@ from cuda_lsp.model import Dim3, Extents
 
 # White space is one character at most in host text (see there), and no stretch of a pattern is unbounded in
 # which the pattern may begin anew: each takes time in proportion to the text.
-_INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
+_INTEGER_TYPES = (
+    r"unsigned|int|size_t|long|short|uint|auto|bool|char|ptrdiff_t|uchar|ushort|ulong|u?int(?:8|16|32|64)_t"
+)
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(\w+)\s?([=({{])\s?([^;,{{}}]{{1,200}}?)\s?[)}}]?\s?[;,]")
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?=\w+\s?[=({{])")
+_DECLARATOR = re.compile(r"\s?(\w+)\s?([=({])")
+_BRACKET_OR_END = re.compile(r"[][(){},;]")
+_LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
 _PARAMETER = re.compile(
     r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
@@ -118,13 +123,13 @@ class HostConstants:
 
     def _read_integers(self, found: dict[str, list[_Definition]]) -> None:
         for match in _INTEGER.finditer(self._plain):
-            position, writes = match.start(), int(match[2] == "=")
+            position = match.start()
             outer = _unqualified(self._plain[max(0, position - 60) : position])[-1:]
-            if outer in ("(", ","):  # a parameter with a default, or a loop's counter
-                definition = _Definition(position, self._braces.parameter_end(position), None, writes)
-            else:
-                definition = _Definition(position, self._braces.end(position), match[3], writes)
-            found.setdefault(match[1], []).append(definition)
+            inner = outer in ("(", ",")  # a parameter with a default, or a loop's counter
+            end = self._braces.parameter_end(position) if inner else self._braces.end(position)
+            for name, at, text, writes in _declarators(self._plain, match.end()):
+                where = position if at == match.end() else at
+                found.setdefault(name, []).append(_Definition(where, end, None if inner else text, writes))
         for match in _ENUMERATOR.finditer(self._plain):
             definition = _Definition(match.start(), len(self._plain), match[2], writes=1)
             found.setdefault(match[1], []).append(definition)
@@ -306,6 +311,37 @@ class HostConstants:
             return None
         x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
         return (x, y, z)
+
+
+def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str, int]]:
+    """``a = 4, b(8), c{2};``: names, where they stand, their initialisers, and how many ``=`` write them."""
+    while (match := _DECLARATOR.match(plain, at)) is not None:
+        begin = match.end()
+        end = _initialiser_end(plain, begin, closed=match[2] != "=")
+        behind = end + 1 if match[2] != "=" else end
+        behind += plain[behind : behind + 1].isspace()
+        if end < 0 or plain[behind : behind + 1] not in (",", ";", ")") or not plain[begin:end].strip():
+            return
+        yield match[1], match.start(1), plain[begin:end].strip(), int(match[2] == "=")
+        if plain[behind] != ",":
+            return
+        at = behind + 1
+
+
+def _initialiser_end(plain: str, begin: int, *, closed: bool) -> int:
+    """Where an initialiser ends: at a comma or semicolon, or (``closed``) at its bracket; -1: nowhere near."""
+    depth = 0
+    for match in _BRACKET_OR_END.finditer(plain, begin, begin + _LONGEST_INITIALISER):
+        bracket = match[0]
+        if bracket in "([{":
+            depth += 1
+        elif bracket in ")]}":
+            if not depth:
+                return match.start()
+            depth -= 1
+        elif bracket == ";" or (not depth and not closed):
+            return -1 if closed else match.start()
+    return -1
 
 
 def _by_name(

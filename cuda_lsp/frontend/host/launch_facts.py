@@ -87,6 +87,14 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
     }
 
 
+def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
+    """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    known = zip(*(s.block_axes for s in own), strict=True)
+    agreed = zip("xyz", known, strict=False)
+    return {f"launched_{axis}": n[0] for axis, n in agreed if n[0] is not None and len(set(n)) == 1}
+
+
 def block_of_template(kernel: KernelSource) -> dict[str, int]:
     """``{"block": threads}`` when a template argument like ``BLOCK_SIZE`` or ``nThreads`` names them."""
     for name, value in zip(kernel.template_parameters, kernel.template_arguments, strict=False):

@@ -62,6 +62,7 @@ class LaunchSite:
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
     shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
+    block_axes: Extents = (None, None, None)
     left_out: bool = False
 
     def configuration(
@@ -169,6 +170,7 @@ class _Reader:
             site=self._site(begin, end),
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
+            block_axes=constants.known_extents(block, at) if block is not None else (None, None, None),
             shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
         )
 
