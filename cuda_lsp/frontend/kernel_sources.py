@@ -267,6 +267,19 @@ def callable_on_device(ast: Ast, function: RawCursor, text: bytes) -> bool:
     return b"constexpr" in text.partition(b"{")[0]
 
 
+def text_outside(sources: KernelSources, source: SourceText) -> tuple[int, int]:
+    """Changes whenever text outside kernels, or the line of any of it, may have changed."""
+    data = source.data
+    pieces: list[bytes] = []
+    position = 0
+    for start, end in sorted({k.offsets for k in sources.kernels}):
+        pieces.append(data[position:start])
+        pieces.append(b"%d" % data.count(b"\n", start, end))
+        position = max(position, end)
+    pieces.append(data[position:])
+    return hash(b"\0".join(pieces)), len(pieces)
+
+
 def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) -> list[tuple[int, int]]:
     """Byte stretches of the kernel and of functions of the file that it may reach, by name."""
     found = [kernel.offsets]

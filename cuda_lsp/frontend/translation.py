@@ -10,7 +10,6 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
-from cuda_lsp.frontend.assumptions import parse_assumptions
+from cuda_lsp.frontend.around import Around
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
@@ -31,17 +30,16 @@ from cuda_lsp.frontend.focused_reading import (
     moved_sources,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
     common_facts,
-    directive_launch,
     launch_bounds,
     launched_extents,
     launches_for,
     launches_outside,
     shared_arguments,
+    stated_by,
 )
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
@@ -51,6 +49,7 @@ from cuda_lsp.frontend.kernel_sources import (
     KernelSources,
     environment_of,
     find_kernels,
+    text_outside,
     with_digests,
 )
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
@@ -62,13 +61,10 @@ from cuda_lsp.frontend.parse_problems import (
     read_problems,
 )
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.frontend.surroundings import nearby_headers, units
-from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
-from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
-from cuda_lsp.frontend.surroundings.units import kernel_headers, on_the_way, unit_at
+from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor, resolved_name
+from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
@@ -87,40 +83,41 @@ class Translation:
     ) -> None:
         """``unit``: the file in which this one is read; None: itself, or one that is looked for."""
         self.path = path
-        self._given = options or FrontendOptions()
-        self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
-        self._take_options()
+        self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
-        self._included: tuple[object, Inclusions] | None = None  # for what of the text and its surroundings
-        self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
-        """Launch sites of other files by kernel name, for kernels that this file does not launch."""
-        self._host: tuple[Inclusions, HostCode] | None = None  # … of which inclusions
         self._read(text)
         guess(self, text)
 
-    def _take_options(self) -> None:
-        """The flags of the unit."""
-        self.options, self._option_errors = options_for(self._unit_path, self._given)
-        self._flags = (*self.options.file_flags(self._unit_path), *toolchain.shim_flags(self.options))
+    @property
+    def options(self) -> FrontendOptions:
+        """With what the build says of the file."""
+        return self._around.options
 
     @property
-    def _unit_path(self) -> Path:
-        """The file that clang begins with."""
-        return self.guessed.unit.path if self.guessed.unit is not None else self.path
+    def guessed(self) -> Guessed:
+        """What is guessed of what is around the file."""
+        return self._around.guessed
+
+    @property
+    def outside(self) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Launch sites of other files by kernel name, for kernels that this file does not launch."""
+        return self._around.outside
+
+    @outside.setter
+    def outside(self, sites: Mapping[str, tuple[LaunchSite, ...]]) -> None:
+        self._around.outside = sites
+        self._elsewhere = None
 
     # ------------------------------------------------------------------------ guesses of what is around
 
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
-        if guessed.unit != self.guessed.unit:
-            self.guessed = guessed
-            self._take_options()
-        self.guessed = guessed
+        self._around.take(guessed)
         self._unit = None
         self._guesses.clear()
         self._headers = (b"", b"")
@@ -147,9 +144,6 @@ class Translation:
     def kernel_headers(self) -> tuple[Path, ...]:
         """Files of the project with kernels that the text includes, directly or through others."""
         return self._inclusions().with_kernels
-
-    def _include_path(self) -> tuple[str, ...]:
-        return (*self.options.include_dirs, *self.guessed.folders)
 
     # --------------------------------------------------------------------------------- the text
 
@@ -179,11 +173,8 @@ class Translation:
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
-        self._headers, self._included = (b"", b""), None
-        nearby_headers.forget()
-        units.forget()
-        if self.guessed.unit is not None:
-            self.guessed = evolve(self.guessed, unit=unit_at(self.guessed.unit.path) or self.guessed.unit)
+        self._headers = (b"", b"")
+        self._around.refresh()
         self._read(self._source.text)
 
     def rest(self) -> None:
@@ -208,6 +199,7 @@ class Translation:
         self._directives: FileDirectives | None = None
         self._surroundings: Surroundings | None = None
         self._environment: Environment | None = None
+        self._elsewhere: Mapping[str, tuple[LaunchSite, ...]] | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
 
@@ -242,9 +234,11 @@ class Translation:
         if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
+        elsewhere, mentions = self.sites_elsewhere, self._mentions()
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._elsewhere, self._mentioned = elsewhere, mentions  # no directive has changed
         if not focus.name:  # a host function: every kernel is what it was
             self._sources, self._problems = (
                 moved_sources(sources, focus),
@@ -259,7 +253,7 @@ class Translation:
         else:
             self._digest(focus.offsets, environment)
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
-        self._host_key = self._host_text()
+        self._host_key = text_outside(self._sources, self._source)
         return True
 
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
@@ -277,9 +271,8 @@ class Translation:
 
     def _parse(self, focus: Focus | None = None) -> bool:
         text = (self._source.data if focus is None else focus.text).decode("utf-8", "replace")
-        buffers = [
-            (str(self._unit_path), (unit.text if (unit := self.guessed.unit) else text) + self._guesses.text)
-        ]
+        unit = self.guessed.unit
+        buffers = [(str(self._around.main), (unit.text if unit else text) + self._guesses.text)]
         buffers += [(str(self.path), text)] if unit else []
         buffers += self.guessed.buffers(self.path)
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
@@ -289,8 +282,8 @@ class Translation:
         try:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
-                    str(self._unit_path),
-                    args=[*self._flags, *self.guessed.flags(self.path)],
+                    str(self._around.main),
+                    args=[*self._around.flags, *self.guessed.flags(self.path)],
                     unsaved_files=buffers,
                     options=parsing,
                 )
@@ -302,8 +295,8 @@ class Translation:
             reparsed, self._unit = self._unit, None
             if reparsed is not None and isinstance(error, toolchain.LoadError):
                 return self._parse(focus)  # what failed may be what the unit keeps of older texts
-            if "-include-pch" in self._flags:
-                self._flags = toolchain.without_damaged_shim(self._flags)
+            if "-include-pch" in self._around.flags:
+                self._around.flags = toolchain.without_damaged_shim(self._around.flags)
                 return self._parse(focus)
             self._failure = ToolError(
                 f"libclang gave up on this text ({error}); the file has no analysis until it changes"
@@ -323,7 +316,7 @@ class Translation:
 
     def _shim_is_damaged(self) -> bool:
         """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
-        if "-include-pch" not in self._flags:
+        if "-include-pch" not in self._around.flags:
             return False
         return any(d.severity == 4 and d.location.file is None for d in self._unit.diagnostics)
 
@@ -349,9 +342,9 @@ class Translation:
     def launch_sites(self) -> tuple[LaunchSite, ...]:
         """The launches of the current text."""
         if self._launch_sites is None:
-            key = self._host_text()
+            key = text_outside(self._sources, self._source)
             if key != self._host_key:
-                self._host_sites = self._host_code().launches(self._source.text)
+                self._host_sites = self._around.launches(self._source.text, self._mentions())
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
@@ -359,48 +352,16 @@ class Translation:
     @property
     def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
         """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
-        found: dict[str, tuple[LaunchSite, ...]] = {}
-        for site in self._host_code().launches_around(self._source.text):
-            found[site.kernel] = (*found.get(site.kernel, ()), site)
-        read = {site.site.range.path for sites in found.values() for site in sites if site.site}
-        for kernel, sites in self.outside.items():
-            others = tuple(s for s in sites if s.site and resolved_name(str(s.site.range.path)) not in read)
-            found[kernel] = (*found.get(kernel, ()), *others)
-        return found
-
-    def _host_code(self) -> HostCode:
-        """Of the unit, with headers as they were when the ``#include`` lines last changed."""
-        included = self._inclusions()
-        if self._host is None or self._host[0] is not included:
-            options, unit = self.options, self.guessed.unit
-            code = HostCode(
-                self.path,
-                self._include_path(),
-                (*options.defines, *(f"{name}=1" for name in self.guessed.switches)),
-                options.undefines(),
-                (unit.path, unit.text) if unit is not None else None,
-            )
-            self._host = (included, code)
-        return self._host[1]
-
-    def _host_text(self) -> tuple[int, int]:
-        """Changes whenever text outside kernels, or the line of any of it, may have changed."""
-        data = self._source.data
-        pieces: list[bytes] = []
-        position = 0
-        for start, end in sorted({k.offsets for k in self._sources.kernels}):
-            pieces.append(data[position:start])
-            pieces.append(b"%d" % data.count(b"\n", start, end))
-            position = max(position, end)
-        pieces.append(data[position:])
-        return hash(b"\0".join(pieces)), len(pieces)
+        if self._elsewhere is None:
+            self._elsewhere = self._around.launches_elsewhere(self._source.text, self._mentions())
+        return self._elsewhere
 
     @property
     def diagnostics(self) -> tuple[ToolError, ...]:
         """What the user should know about how the text was read."""
         if self._failure:
-            return (self._failure, *self._option_errors, *self.directives.errors)
-        errors = [*self._option_errors]
+            return (self._failure, *self._around.option_errors, *self.directives.errors)
+        errors = [*self._around.option_errors]
         own = self.guessed.unit is None  # what a unit lacks is told of the unit
         errors += missing_headers([m for m in self._problems.missing if own or m[1]], self._source)
         errors += self._inclusions().told(self._source)
@@ -462,18 +423,9 @@ class Translation:
     def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
         if directive is None:
             return kernel.directives
-        conditions, misread = parse_assumptions(directive.assumptions, kernel.params)
-        for line, problem in misread.items():
-            start = self._source.line_starts[line - 1]
-            stretch = self._source.range(start, start + len(self._source.line(line)))
-            self._bad_assumptions[line] = ToolError(problem, stretch)
-        launch = directive_launch(directive)
-        return Directives(
-            launch,
-            conditions,
-            arguments=directive.arguments,
-            warp_synchronous=directive.warp_synchronous,
-        )
+        stated, misread = stated_by(directive, kernel, self._source)
+        self._bad_assumptions |= misread
+        return stated
 
     # ------------------------------------------------------------------------------------- digests
 
@@ -484,30 +436,15 @@ class Translation:
             self._headers = (includes, self._header_digest())
         return self._headers[1]
 
-    def _inclusions(self) -> Inclusions:
-        """What the text includes, or its unit does; of the disk as it was when that changed."""
+    def _mentions(self) -> tuple[str, ...]:
         if self._mentioned is None:
             self._mentioned = mentioned(self._source.text)
-        key = (self._mentioned, self.guessed)
-        if self._included is None or self._included[0] != key:
-            main = self._unit_path
-            roots = [(self.path, self._source.text), (main, self.options.forced_headers())]
-            unit = self.guessed.unit
-            if unit is not None:
-                roots.insert(0, (main, unit.text))
-            found = inclusions(roots, self._include_path())
-            if unit is None:
-                found = evolve(found, with_kernels=kernel_headers(self.path, found.texts))
-            else:
-                leading = {resolved_name(str(main)): unit.text, **found.texts}
-                found = evolve(found, around=on_the_way(resolved_name(str(self.path)), leading))
-            self._included = (key, found)
-        return self._included[1]
+        return self._mentioned
+
+    def _inclusions(self) -> Inclusions:
+        return self._around.inclusions(self._source.text, self._mentions())
 
     def _header_digest(self) -> bytes:
-        told: set[Path] = set()
-        if self._unit is not None and (self.guessed.unit or _INCLUDE.search(self._source.data)):
-            told = {Path(os.path.realpath(found.include.name)) for found in self._unit.get_includes()}
-            told |= self._inclusions().texts.keys()
-            told.discard(resolved_name(str(self.path)))
-        return contents_digest(told, repr((self._flags, self.guessed)).encode())
+        reads = self._unit is not None and (self.guessed.unit or _INCLUDE.search(self._source.data))
+        read = (found.include.name for found in self._unit.get_includes()) if reads else ()
+        return self._around.digest(self._source.text, read)

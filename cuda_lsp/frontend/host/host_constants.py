@@ -329,7 +329,7 @@ def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str, int]]:
 
 
 def _initialiser_end(plain: str, begin: int, *, closed: bool) -> int:
-    """Where an initialiser ends: at a comma or semicolon, or (``closed``) at its bracket; -1: nowhere near."""
+    """Where an initialiser ends: at a comma or semicolon, or (``closed``) at its bracket; -1: nowhere."""
     depth = 0
     for match in _BRACKET_OR_END.finditer(plain, begin, begin + _LONGEST_INITIALISER):
         bracket = match[0]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
+from cuda_lsp.frontend.assumptions import parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
@@ -18,8 +19,8 @@ from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.ir.program import LaunchBounds
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
+from cuda_lsp.ir.program import Directives, Kernel, LaunchBounds
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, ToolError
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
@@ -118,6 +119,24 @@ def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
     return LaunchConfig(
         directive.block, directive.grid, directive.dynamic_shared, LaunchSource.DIRECTIVE, directive.arguments
     )
+
+
+def stated_by(
+    directive: KernelDirective, kernel: Kernel, source: SourceText
+) -> tuple[Directives, dict[int, ToolError]]:
+    """What a directive says of a kernel, and by line what of it cannot be understood."""
+    conditions, problems = parse_assumptions(directive.assumptions, kernel.params)
+    misread: dict[int, ToolError] = {}
+    for line, problem in problems.items():
+        start = source.line_starts[line - 1]
+        misread[line] = ToolError(problem, source.range(start, start + len(source.line(line))))
+    stated = Directives(
+        directive_launch(directive),
+        conditions,
+        arguments=directive.arguments,
+        warp_synchronous=directive.warp_synchronous,
+    )
+    return stated, misread
 
 
 def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | None:
