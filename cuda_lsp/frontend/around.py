@@ -116,7 +116,7 @@ class Around:
             code = HostCode(
                 self.path,
                 self.folders,
-                (*options.defines, *(f"{name}=1" for name in self.guessed.switches)),
+                (*options.defines, *self.guessed.definitions),
                 options.undefines(),
                 (unit.path, unit.text) if unit is not None else None,
             )

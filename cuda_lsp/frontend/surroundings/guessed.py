@@ -6,6 +6,7 @@ where more of the kernels is understood; what is kept is told. Made when a file 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +14,7 @@ from typing import Protocol
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
     NO_CONVENTIONS,
     Conventions,
@@ -23,12 +25,14 @@ from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
+_MACRO = re.compile(r"\b[A-Za-z_]\w+\b")
 _NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile_commands.json"
 
 
 @frozen
 class Guessed:
-    """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for.
+    """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for
+    (``NAME``, ``NAME=VALUE``).
 
     ``unit``: the file that includes this one, in which it is read; None: it is read alone.
     """
@@ -43,9 +47,14 @@ class Guessed:
         forced = ("-include", self.conventions.header(path)) if self.conventions.text else ()
         return (
             *(f"-I{folder}" for folder in self.folders),
-            *(f"-D{name}=1" for name in self.switches),
+            *(f"-D{definition}" for definition in self.definitions),
             *forced,
         )
+
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """The switches as ``NAME=VALUE``."""
+        return tuple(name if "=" in name else f"{name}=1" for name in self.switches)
 
     def buffers(self, path: Path) -> list[tuple[str, str]]:
         """(name, text) of the header that ``flags`` names and no folder holds."""
@@ -126,6 +135,8 @@ def guess(reading: Reading, text: str) -> None:
     if reading.understanding().broken:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
+        _define_as_the_build_does(reading)
+    if reading.understanding().broken:
         _turn_switches_on(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
         _read_in_a_unit(reading, always=False)
@@ -161,12 +172,23 @@ def _take_by_convention(reading: Reading, text: str) -> None:
         _keep_if_better(reading, before, first)
 
 
+def _define_as_the_build_does(reading: Reading) -> None:
+    """Macros of the project's build files that some text names."""
+    first, before = reading.guessed, reading.understanding()
+    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
+    macros = build_macros(reading.path, names)
+    if macros:
+        reading.read_with(evolve(first, switches=macros))
+        _keep_if_better(reading, before, first)
+
+
 def _turn_switches_on(reading: Reading) -> None:
     """Macros under which projects keep their device code."""
     first, before = reading.guessed, reading.understanding()
-    switches = switches_of(reading.texts())
+    known = {switch.partition("=")[0] for switch in first.switches}
+    switches = tuple(name for name in switches_of(reading.texts()) if name not in known)
     if switches:
-        reading.read_with(evolve(first, switches=switches))
+        reading.read_with(evolve(first, switches=(*first.switches, *switches)))
         _keep_if_better(reading, before, first)
 
 
