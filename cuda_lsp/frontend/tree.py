@@ -400,10 +400,10 @@ class Ast:
 
     def named(self, name: str) -> Path:
         """The file that clang calls so."""
-        given = self._looked_at
-        if given is not None and name and resolved_name(name) == resolved_name(str(given)):
+        given, path = self._looked_at, Path(name)
+        if given is not None and path.name == given.name and resolved_name(name) == resolved_name(str(given)):
             return given
-        return resolved_name(name) if ".." in name else Path(name)
+        return resolved_name(name) if ".." in name else path
 
     def contents(self, file: int) -> bytes:
         """A file's bytes as clang read them."""

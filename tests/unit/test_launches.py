@@ -195,6 +195,8 @@ def test_a_directive_that_no_target_accepts_is_told_and_never_executed():
     [
         ("const int TILE = 32, ROWS = 8;\nvoid f() { k<<<1, dim3(TILE, ROWS)>>>(); }", (32, 8, 1)),
         ("void f() { int a = 4, b(8), c{2}; k<<<1, dim3(a, b, c)>>>(); }", (4, 8, 2)),
+        ("int const N = sizeof(unsigned long long int) * 8;\nvoid f() { k<<<1, N>>>(); }", (64, 1, 1)),
+        ("short constexpr N = sizeof(short int) * 8;\nvoid f() { k<<<1, N>>>(); }", (16, 1, 1)),
         ("void f() { const int n = 512; size_t w = n / 2; k<<<1, w>>>(); }", (256, 1, 1)),
         ("void f() { const std::size_t w = 64; uint8_t h = 4; k<<<1, dim3(w, h)>>>(); }", (64, 4, 1)),
         ("void f() { int w = 64; dim3 b; b.x = w; b.y = 1; k<<<1, b>>>(); }", (64, 1, 1)),

@@ -177,7 +177,10 @@ class _Parser:
         self._expect(")")
         if "*" in words:
             return 8
-        sizes = [_SIZES[word] for word in words if word in _SIZES]
+        wide = next((word for word in words if word in ("long", "short")), None)
+        sizes = [
+            _SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in _SIZES
+        ]
         if not sizes:
             raise NotConstant(self.text)
         return sizes[-1]

@@ -25,8 +25,8 @@ _INTEGER_TYPES = (
     r"unsigned|int|size_t|long|short|uint|auto|bool|char|ptrdiff_t|uchar|ushort|ulong|u?int(?:8|16|32|64)_t"
 )
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?=\w+\s?[=({{])")
-_DECLARATOR = re.compile(r"\s?(\w+)\s?([=({])")
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?:const\s|constexpr\s)?(?=\w+\s?[=({{])")
+_DECLARATOR = re.compile(r"\s?\b(\w+)\s?([=({])")
 _BRACKET_OR_END = re.compile(r"[][(){},;]")
 _LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
