@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -111,7 +110,7 @@ def find_settings_file(folder: Path) -> Path | None:
     """``cuda-lsp.toml``, or a ``pyproject.toml`` with our table, in ``folder`` or the nearest parent."""
     for parent in (folder, *folder.parents):
         own = parent / FILE_NAME
-        if os.path.lexists(own):  # also what cannot be read: that is told
+        if files.is_there(own):  # also what cannot be read: that is told
             return own
         shared = parent / "pyproject.toml"
         if files.is_regular(shared) and _has_table(shared):

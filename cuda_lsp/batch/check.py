@@ -7,9 +7,12 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from cuda_lsp.batch.asked import Asked
+from attrs import evolve
+
+from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Say
+from cuda_lsp.batch.results import Results
 from cuda_lsp.model import FileReport
 from cuda_lsp.readings import Reading, Readings
 
@@ -22,22 +25,31 @@ def cores() -> int:
 
 @contextmanager
 def checking(
-    paths: Sequence[Path], asked: Asked, jobs: int | None = None, limits: FileLimits | None = None
+    paths: Sequence[Path],
+    asked: Asked,
+    jobs: int | None = None,
+    limits: FileLimits | None = None,
+    *,
+    cache: bool = True,
 ) -> Generator[Iterator[FileReport]]:
     """While files are analysed: their reports, each told as soon as those before it are.
 
     Behind them come the headers with kernels that they include, and those of the files that others include.
-    ``jobs`` files at once; None: as many as there are processors. All ends at once with the context.
+    ``jobs`` files at once; None: as many as there are processors. ``cache``: what earlier runs have found
+    is believed where nothing has changed. All processes end with the context.
     """
+    limits = limits or FileLimits()
+    results = Results.of(asked, limits) if cache else None
+    asked = evolve(asked, noting=results is not None)
 
-    def work(reading: Reading, say: Say) -> FileReport:
+    def work(reading: Reading, say: Say) -> Analysed:
         from cuda_lsp.batch.analysis import analysed
 
         return analysed(reading, asked, say)
 
     readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
-    with Pool(readings.wave(), work, jobs or cores(), limits or FileLimits()) as pool:
-        yield _in_order(readings, pool)
+    with Pool(_unknown(readings, results), work, jobs or cores(), limits) as pool:
+        yield _in_order(readings, pool, results)
 
 
 def _parts(paths: Sequence[Path]) -> list[Path]:
@@ -47,16 +59,36 @@ def _parts(paths: Sequence[Path]) -> list[Path]:
     return [*(path for path in paths if is_header(path)), *included_sources(paths)]
 
 
-def _in_order(readings: Readings, pool: Pool) -> Iterator[FileReport]:
+def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
+    """What is to be read next and was not read before; nothing when all is read."""
+    while wave := readings.wave():
+        unknown: list[Reading] = []
+        for reading in wave:
+            report = results.known(reading) if results else None
+            if report is None:
+                unknown.append(reading)
+            else:
+                readings.take(reading, report)
+        if unknown:
+            return unknown
+    return []
+
+
+def _in_order(readings: Readings, pool: Pool, results: Results | None) -> Iterator[FileReport]:
+    """Reports in the order of ``readings``; those that are found are kept."""
     told = 0
-    while True:
-        for reading, report in pool.reports():
-            readings.take(reading, report)
+    more = True
+    while more:
+        for reading, found in pool.reports():
+            readings.take(reading, found.report)
+            if results:
+                results.keep(reading, found)
             whole = readings.whole()
             yield from whole[told:]
             told = len(whole)
-        more = readings.wave()
-        if not more:
-            yield from readings.reports()[told:]
-            return
-        pool.add(more)
+        unknown = _unknown(readings, results)
+        pool.add(unknown)
+        more = bool(unknown)
+    yield from readings.reports()[told:]
+    if results:
+        results.close()

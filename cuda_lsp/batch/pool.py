@@ -24,6 +24,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
+from cuda_lsp.batch.asked import Analysed
 from cuda_lsp.batch.limits import LOOK_S, MOST_REFUSALS, STILL_S, FileLimits
 from cuda_lsp.children.confined import (
     OUT_OF_MEMORY,
@@ -38,7 +39,7 @@ from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdic
 from cuda_lsp.readings import Reading
 
 Say = Callable[[FileReport], None]
-Work = Callable[[Reading, Say], FileReport]
+Work = Callable[[Reading, Say], Analysed]
 """Analyses one file; a report that is not the last yet is said."""
 
 _ANALYSIS = "cuda_lsp.batch.analysis"
@@ -81,7 +82,7 @@ class Pool:
             _prepare()
             self._prepared = True
 
-    def reports(self) -> Iterator[tuple[Reading, FileReport]]:
+    def reports(self) -> Iterator[tuple[Reading, Analysed]]:
         """Each file with its report, in the order in which they come.
 
         Raises BrokenPipeError when nobody reads the standard output any more.
@@ -102,7 +103,8 @@ class Pool:
             self._fill()
             if not self._running and self._refused[0] > MOST_REFUSALS:
                 reading = self._waiting.pop()
-                yield reading, _lost(reading.path, None, f"could not be started: {self._refused[1]}")
+                reason = f"could not be started: {self._refused[1]}"
+                yield reading, Analysed(_lost(reading.path, None, reason))
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
@@ -180,16 +182,16 @@ class _Worker:
             self.killed = STUCK
             self._kill()
 
-    def buried(self) -> FileReport:
+    def buried(self) -> Analysed:
         """Its report, once it has ended; what ended it, if it is not whole."""
         os.close(self.pipe)
         _, status, used = os.wait4(self.process, 0)
-        reports = _reports_in(self.heard)
-        if status == 0 and reports:
-            return reports[-1]
-        known = reports[-1] if reports else None
+        said = _said_in(self.heard)
+        if status == 0 and said:
+            return said[-1]
+        known = said[-1].report if said else None
         lost = _lost(self.reading.path, known, self._reason(status, used, known))
-        return evolve(lost, seconds=time.perf_counter() - self.began)
+        return Analysed(evolve(lost, seconds=time.perf_counter() - self.began))
 
     def abandon(self) -> None:
         """End it at once; nobody asks for its file any more."""
@@ -208,14 +210,14 @@ class _Worker:
         return end_of(status, used, self.limits.memory).reason
 
 
-def _reports_in(heard: bytearray) -> list[FileReport]:
-    """The reports that came whole."""
+def _said_in(heard: bytearray) -> list[Analysed]:
+    """What came whole."""
     stream = io.BytesIO(heard)
-    reports: list[FileReport] = []
-    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of one
+    said: list[Analysed] = []
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):  # killed in the middle of it
         while True:
-            reports.append(pickle.load(stream))
-    return reports
+            said.append(pickle.load(stream))
+    return said
 
 
 def _lost(path: Path, known: FileReport | None, reason: str) -> FileReport:
@@ -252,7 +254,7 @@ def _be_the_worker(reading: Reading, work: Work, limits: FileLimits, pipe: int, 
         _allow(limits.reading)
 
         def say(report: FileReport) -> None:
-            _tell(pipe, report)
+            _tell(pipe, Analysed(report))
             _allow(limits.seconds)
 
         _tell(pipe, work(reading, say))
@@ -262,7 +264,7 @@ def _be_the_worker(reading: Reading, work: Work, limits: FileLimits, pipe: int, 
     except BaseException as error:  # noqa: BLE001 - a bug of ours costs one file, and is told
         said = f"internal error {type(error).__name__}: {error}"[:300]
         failure = ToolError(f"not analysed: {said}; please report this file", severity=Severity.ERROR)
-        _tell(pipe, FileReport(reading.path, errors=(failure,)))
+        _tell(pipe, Analysed(FileReport(reading.path, errors=(failure,))))
         status = 0
     finally:
         os._exit(status)
@@ -288,7 +290,7 @@ def _whole(seconds: float) -> int:
     return max(1, round(seconds))
 
 
-def _tell(pipe: int, report: FileReport) -> None:
-    left = memoryview(pickle.dumps(report, 5))
+def _tell(pipe: int, said: Analysed) -> None:
+    left = memoryview(pickle.dumps(said, 5))
     while left:
         left = left[os.write(pipe, left) :]

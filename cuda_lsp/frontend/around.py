@@ -5,12 +5,12 @@ All of it is of the disk as it was when the text's ``#include`` lines, or what i
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from attrs import evolve
 
+from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launches import LaunchSite
@@ -84,7 +84,7 @@ class Around:
 
     def digest(self, text: str, read: Iterable[str]) -> bytes:
         """Changes with the flags and the contents of the headers; ``read``: those that clang read."""
-        told = {Path(os.path.realpath(name)) for name in read}
+        told = {Path(files.target(name)) for name in read}
         if told or self.guessed.unit is not None:
             told |= self.inclusions(text).texts.keys()
         told.discard(resolved_name(str(self.path)))

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
-import platformdirs
 from attrs import frozen
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import architecture_number
 
@@ -198,11 +198,6 @@ def _compile_shim(flags: Sequence[str], scratch: Path, target: Path) -> Path | N
             scratch.unlink()
         return None
     return target
-
-
-def cache_folder() -> Path:
-    """Where the precompiled header is kept (``CUDA_LSP_CACHE`` overrides)."""
-    return Path(os.environ.get("CUDA_LSP_CACHE") or platformdirs.user_cache_dir("cuda-lsp"))
 
 
 def _digest(flags: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ times as much and do not expose operators.  Nothing here knows CUDA's meaning.
 from __future__ import annotations
 
 import ctypes
-import os
 from ctypes import (
     POINTER,
     byref,
@@ -26,6 +25,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cuda_lsp import files
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -156,7 +156,7 @@ def library() -> Any:
 @lru_cache(maxsize=8192)
 def resolved_name(name: str) -> Path:
     """The path behind a file's name, links followed; asked of the disk once."""
-    return Path(os.path.realpath(name))
+    return Path(files.target(name))
 
 
 def raw_cursor(cursor: Any) -> RawCursor:

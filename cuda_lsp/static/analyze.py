@@ -332,13 +332,16 @@ class Analyzer:
     def _vanished(self, document: _Document, text: str) -> list[tuple[str, int]]:
         """Kernels that broken text hides from clang: their last good findings, moved with their name."""
         kept: list[tuple[str, int]] = []
+        lines = text.count("\n") + 1
         for name in document.translation.unreadable:
             good = document.last_good.get(name)
             known = self._reports.get(good[0]) if good else None
             place = re.search(rf"\b{name}\s*\(", text)
             if good and known and place and known.kernel.name_range:
-                line = text.count("\n", 0, place.start()) + 1
-                kept.append((good[0], known.line + line - known.kernel.name_range.start.line))
+                named = text.count("\n", 0, place.start()) + 1
+                first = known.line + named - known.kernel.name_range.start.line
+                if first >= 1 and first + known.report.range.end.line - known.line <= lines:
+                    kept.append((good[0], first))
         return kept
 
     def _analyse(

@@ -1,20 +1,22 @@
 """A client that does anything, with a model of its texts: the server answers, and ends as a fresh one would.
 
-    python tests/fuzz/conversations.py --messages 10000 [--seed 1]
+    python tests/fuzz/conversations.py --messages 10000 [--seed 1] [--jobs 2] [--seconds 60]
 
 Opens, edits (whole texts, ranges, several at once, nonsense), saves, closes, asks, cancels, in one talk.
 Every request is answered, no traceback is written, and after each stretch the diagnostics of every open
-file equal those of a server that is only told its last text. Prints counts; raises at the first failure, with
-the seed and the number of the message.
+file equal those of a server that is only told its last text. Each conversation has a seed, and ends at its
+first failure. Prints those, and counts; exits with 1 if there are any.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from mutation import WORDS, originals, text_of
 
 _FILES = 4
 _STRETCH = 200  # messages between comparisons
+_TALK = 2_000  # messages of one conversation
 _ASKED = ("hover", "codeLens", "inlayHint", "codeAction", "diagnostic")
 
 
@@ -152,26 +155,48 @@ def converse(folder: Path, seed: int, messages: int) -> int:
                 fresh.open(name, text)
                 fresh.settled(name, 1, 240)
                 same = last_published(fresh, name, 1)
+                kept = found[name]
+                if any("clang cannot make it out" in message for _, message in same):
+                    kept = [told for told in kept if told in same]  # hidden kernels keep what they had
                 where = f"seed {seed}, after message {talk.sent}, {name}"
-                assert same == found[name], f"{where}:\n{found[name]}\ninstead of\n{same}"
+                assert same == kept, f"{where}:\n{found[name]}\ninstead of\n{same}"
             fresh.process.kill()
         return sum(map(len, found.values()))
     finally:
         talk.client.process.kill()
 
 
+def _conversation(seed: int, until: float) -> tuple[int, str]:
+    """How many messages there were, and what went wrong with them."""
+    if time.time() > until:
+        return 0, ""
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            converse(Path(folder), seed, _TALK)
+    except Exception as error:  # noqa: BLE001 - that is what is looked for
+        return _TALK, f"{type(error).__name__}: {error}"
+    return _TALK, ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--messages", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the first conversation")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no conversation after so many")
     arguments = parser.parse_args()
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        found = converse(Path(folder), arguments.seed, arguments.messages)
-    seconds = time.monotonic() - started
-    print(
-        f"{arguments.messages} messages, seed {arguments.seed}: {found} findings at the end, {seconds:.0f} s"
-    )
+    started = time.time()
+    seeds = range(arguments.seed, arguments.seed + -(-arguments.messages // _TALK))
+    done = failed = 0
+    with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as pool:
+        talks = {pool.submit(_conversation, seed, started + arguments.seconds): seed for seed in seeds}
+        for talk in as_completed(talks):
+            messages, problem = talk.result()
+            done, failed = done + messages, failed + bool(problem)
+            if problem:
+                print(f"seed {talks[talk]}: {problem}", flush=True)
+    print(f"{done} messages from seed {arguments.seed}, {failed} failed, {time.time() - started:.0f} s")
+    sys.exit(bool(failed))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Texts that nobody should write, through the first tier: nothing crashes, raises, hangs or swells.
 
-    python tests/fuzz/sources.py --count 10000 [--first 0] [--jobs 2] [--only NUMBER] [--save FOLDER]
+    python tests/fuzz/sources.py --count 10000 [--first 0] [--jobs 2] [--seconds 60] [--save FOLDER]
+    python tests/fuzz/sources.py --only NUMBER
 
 Each text has a number (``mutation.text_of``). They run in processes of their own, several texts a process, so
 that a crash costs one text. A failure is a death, an exception, an "internal error" in the report, more than
@@ -116,10 +117,20 @@ def failures(numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
     child.end()
 
 
-def _part(first: int, count: int, step: int, told: Any) -> None:
-    for failure in failures(range(first, first + count, step)):
+def _part(first: int, count: int, step: int, until: float, told: Any) -> None:
+    done = 0
+
+    def numbers() -> Iterator[int]:
+        nonlocal done
+        for done, number in enumerate(range(first, first + count, step), 1):
+            if time.monotonic() > until:
+                done -= 1
+                return
+            yield number
+
+    for failure in failures(numbers()):
         told.put(failure)
-    told.put(None)
+    told.put(done)
 
 
 def main() -> None:
@@ -127,6 +138,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many")
     parser.add_argument("--only", type=int, help="one text, printed")
     parser.add_argument("--save", type=Path, help="where failing texts are written")
     arguments = parser.parse_args()
@@ -138,18 +150,21 @@ def main() -> None:
     context = multiprocessing.get_context("spawn")
     told = context.Queue()
     started = time.monotonic()
+    until = started + arguments.seconds
     jobs = [
-        context.Process(target=_part, args=(arguments.first + i, arguments.count - i, arguments.jobs, told))
+        context.Process(
+            target=_part, args=(arguments.first + i, arguments.count - i, arguments.jobs, until, told)
+        )
         for i in range(arguments.jobs)
     ]
     for job in jobs:
         job.start()
     failed: list[int] = []
-    running = len(jobs)
+    running, done = len(jobs), 0
     while running:
         failure = told.get()
-        if failure is None:
-            running -= 1
+        if isinstance(failure, int):
+            running, done = running - 1, done + failure
             continue
         failed.append(failure[0])
         print(f"{failure[0]}: {failure[1]}", flush=True)
@@ -159,7 +174,7 @@ def main() -> None:
                 text_of(failure[0]).encode("utf-8", "surrogatepass")
             )
     seconds = time.monotonic() - started
-    print(f"{arguments.count} texts from {arguments.first}, {len(failed)} failed, {seconds:.0f} s")
+    print(f"{done} texts from {arguments.first}, {len(failed)} failed, {seconds:.0f} s")
     sys.exit(bool(failed))
 
 

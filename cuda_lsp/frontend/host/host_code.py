@@ -69,7 +69,7 @@ class HostCode:
         return self._walked, lines
 
     def _walked_anew(self, lines: tuple[Directive, ...]) -> _Walked:
-        real = Path(self._path).resolve()
+        real = Path(files.target(self._path))
 
         def included(where: Path, name: str) -> tuple[Path, Sequence[Directive]] | None:
             found = self._files.included(where, name)

@@ -8,7 +8,6 @@ an editor asks from a background thread. Unsaved launches in other editor buffer
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections import deque
@@ -73,7 +72,7 @@ class Workspace:
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
-                text = files.read_text(file) if status.st_size <= _MOST_BYTES else ""
+                text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
                 known = self._files[file] = _scan(file, text, stamp)
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
@@ -98,7 +97,9 @@ def _rings(path: Path) -> Iterator[list[Path]]:
     folder = path.parent
     yield list(_files(folder, folders=1))
     around = [folder, *folder.parents][: _MOST_PARENTS + 1]
-    project = next((i for i, f in enumerate(around) if any((f / mark).exists() for mark in _ROOT_MARKS)), 0)
+    project = next(
+        (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS)), 0
+    )
     for ring in around[: project + 1]:
         yield list(_files(ring, folders=_MOST_FOLDERS))
 
@@ -110,14 +111,13 @@ def _files(folder: Path, *, folders: int) -> Iterator[Path]:
     while pending and seen < folders and count < _MOST_FILES:
         seen += 1
         try:
-            with os.scandir(pending.popleft()) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if not entry.name.startswith("."):
-                        pending.append(Path(entry.path))
-                elif os.path.splitext(entry.name)[1] in _SUFFIXES:
+            inside = pending.popleft()
+            for name, is_folder in files.names(inside, _SUFFIXES):
+                if is_folder:
+                    if not name.startswith("."):
+                        pending.append(inside / name)
+                else:
                     count += 1
-                    yield Path(entry.path)
+                    yield inside / name
         except OSError:  # a folder that is not ours to read
             continue

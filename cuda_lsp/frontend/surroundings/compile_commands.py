@@ -9,7 +9,6 @@ folder, else of the first file at all. Files are read when a file is opened, nev
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from attrs import evolve, frozen
 
 from cuda_lsp import files
 from cuda_lsp.config import NO_DATABASE
+from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.model import ToolError
 
@@ -141,7 +141,7 @@ def _entries(database: Path, modified: int) -> tuple[_Entry, ...]:
 
 
 def _entry_for(path: Path, entries: Sequence[_Entry]) -> _Entry | None:
-    resolved = Path(os.path.realpath(path))
+    resolved = Path(files.target(path))
     exact = next((e for e in entries if e[0] == resolved), None)
     if exact:
         return exact
@@ -151,7 +151,7 @@ def _entry_for(path: Path, entries: Sequence[_Entry]) -> _Entry | None:
 
 def _absolute(name: str, folder: Path) -> Path:
     """Links followed, those that go round left as they are."""
-    return Path(os.path.realpath(folder / name))
+    return Path(files.target(folder / name))
 
 
 def translate(words: Sequence[str], folder: Path) -> CompileFlags:
@@ -173,13 +173,20 @@ def translate(words: Sequence[str], folder: Path) -> CompileFlags:
         include_dirs=tuple(dict.fromkeys(str(_absolute(d, folder)) for d in folders)),
         defines=tuple(value for value in macros.values() if value is not None),
         undefines=tuple(name for name, value in macros.items() if value is None),
-        headers=tuple(
-            str(_absolute(h, folder)) if files.is_regular(folder / h) else h for h in values.get("header", ())
-        ),
+        headers=tuple(_forced(h, folder) for h in values.get("header", ())),
         std=standards[-1] if standards else None,
         arch=f"sm_{max(architectures)}" if architectures else None,
         device=tuple(dict.fromkeys(values.get("device", ()))),
     )
+
+
+def _forced(header: str, folder: Path) -> str:
+    if files.is_regular(folder / header):
+        found = str(_absolute(header, folder))
+        note_forced(found)
+        return found
+    files.doubt(f"clang looks for {header} in this process's folder too")
+    return header
 
 
 def _is_usable(text: str) -> bool:

@@ -21,6 +21,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
     conventions_of,
     switches_of,
 )
+from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
 
@@ -45,6 +46,8 @@ class Guessed:
     def flags(self, path: Path) -> tuple[str, ...]:
         """The compiler's flags behind those of the file ``path``."""
         forced = ("-include", self.conventions.header(path)) if self.conventions.text else ()
+        if forced:
+            note_forced(self.conventions.header(path))
         return (
             *(f"-I{folder}" for folder in self.folders),
             *(f"-D{definition}" for definition in self.definitions),

@@ -89,8 +89,6 @@ def kernel_files(folder: Path) -> list[Path]:
 
 
 def _holds_kernels(path: Path) -> bool:
-    if path.suffix not in _COMPILED and not is_header(path):
-        return False
     try:
         return holds_kernels(files.read_text(path))
     except OSError:  # too large, or not ours to read
@@ -160,15 +158,15 @@ def _files(project: Path | None, folder: Path) -> list[Path]:
     else:
         tree = list(islice(_walk(folder, 1), _MAX_FOLDERS))
         tree += [entry for above in folder.parents[:_MAX_ABOVE] for entry in _walk(above, 0)]
-    sources = (Path(where, name) for where, names in tree for name in names)
-    return list(islice((p for p in sources if p.suffix in _COMPILED or is_header(p)), _MAX_FILES))
+    return list(islice((Path(where, name) for where, names in tree for name in names), _MAX_FILES))
 
 
 def _walk(top: Path, depth: int = 100) -> Iterator[tuple[str, list[str]]]:
-    for where, below, names in os.walk(top):
+    """Folders with the names of their sources and headers, ``depth`` levels down."""
+    for where, below, names in files.walk(top, _COMPILED | _INCLUDED):
         level = len(Path(where).parts) - len(top.parts)
-        below[:] = sorted(n for n in below if not n.startswith(".")) if level < depth else []
-        yield where, sorted(names)
+        below[:] = [name for name in below if not name.startswith(".")] if level < depth else []
+        yield where, names
 
 
 def _includes(includer: Path, written: Iterable[str], target: Path) -> bool:
@@ -192,4 +190,4 @@ def _distance(one: Path, other: Path) -> int:
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+    return Path(files.target(path))
