@@ -146,7 +146,7 @@ def check(
     dynamic: str,
     **given: Any,
 ) -> None:
-    """Check files (or the .cu and .cuh files of folders).
+    """Check files (of folders all that hold kernels), and headers with kernels that they include.
 
     Each file is analysed in a process of its own: what crashes or hangs there costs that file, and is told.
 

@@ -136,6 +136,7 @@ class LaunchSource(enum.Enum):
     DIRECTIVE = "directive"
     FILE = "launch in this file"
     WORKSPACE = "launch in the workspace"
+    LEFT_OUT = "launch that the preprocessor leaves out"
     BOUNDS = "hint in the kernel"  # __launch_bounds__, tiled_partition, static array extents
     DEFAULT = "default"
 
@@ -174,7 +175,7 @@ class LaunchConfig:
 
     @property
     def assumed(self) -> bool:
-        return self.source in (LaunchSource.BOUNDS, LaunchSource.DEFAULT)
+        return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 
 
 # -------------------------------------------------------------------------------------- findings
@@ -261,12 +262,9 @@ CODES: Mapping[Code, CodeInfo] = {
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
-    """The default severity of a finding: its status, capped by its code.
-
-    ``same_value``: one step lower, never below a hint.
-    """
+    """The default severity of a finding: its status, capped by its code; ``same_value``: by information."""
     severity = max(STATUS_SEVERITY[status], CODES[code].worst)
-    return Severity(min(severity + 1, Severity.HINT)) if same_value else severity
+    return max(severity, Severity.INFORMATION) if same_value else severity
 
 
 class RaceKind(enum.Enum):
@@ -353,7 +351,8 @@ class Finding:
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
     it was found under. ``missed``: a run saw it
     and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
-    text before an edit, and is being looked for again.
+    text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
+    accesses of the same defect, where these are told together (``report.defects``).
     """
 
     code: Code
@@ -373,6 +372,8 @@ class Finding:
     severity: Severity | None = None  # None: by severity_of; settings may override
     missed: bool = False
     earlier: bool = False
+    array: str | None = None
+    also: tuple[Finding, ...] = ()
 
     @property
     def effective_severity(self) -> Severity:
@@ -430,16 +431,23 @@ class KernelReport:
 
 @frozen
 class ToolError:
-    """The tool could not do something: one clear message with the next step."""
+    """The tool could not do something: one clear message with the next step.
+
+    ``kernel``: its base name where it is one kernel that could not be made out.
+    """
 
     message: str
     range: SourceRange | None = None
     severity: Severity = Severity.INFORMATION
+    kernel: str = ""
 
 
 @frozen
 class FileReport:
-    """All that is known of one file at one version. ``seconds``: wall time of the analysis."""
+    """All that is known of one file at one version. ``seconds``: wall time of the analysis.
+
+    ``kernel_headers``: files of the project with kernels that it includes, each of which has its own report.
+    """
 
     path: Path
     kernels: tuple[KernelReport, ...] = ()
@@ -447,6 +455,7 @@ class FileReport:
     file_findings: tuple[Finding, ...] = ()  # not of one kernel: launch limits, directives
     seconds: float = 0.0
     version: int | None = None
+    kernel_headers: tuple[Path, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

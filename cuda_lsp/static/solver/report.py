@@ -166,6 +166,7 @@ def _diagnosis(
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
         remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+        swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
 
