@@ -1,94 +1,184 @@
-"""Resident memory with 20 open files, through a real client over stdio: the server and its solver processes.
+"""Resident memory of the server and of all its children, through a real client over stdio (Linux).
 
-    .venv/bin/python benchmarks/memory.py FOLDER [--files 20]
+    .venv/bin/python benchmarks/memory.py [FOLDER …] [--edits 3000] [--files 50]
 
-Opens the largest files with kernels of the folder, types in each, waits until the solver has finished with
-them, and reads ``/proc`` (Linux). Prints the peak and the final sum of resident megabytes.
+Three questions, of the fixtures and of the files with kernels below the folders. **Soak**: edits over several
+files, statements typed and taken back, barriers removed and put back, with the solver at work; the sum after
+the first thousand edits and at the end. **Open**: the sum with many open files, at its peak and at rest.
+**Closed**: the sum when they are closed again, and before the first was open. Prints a table and writes
+``memory.json`` beside it. Sums are proportional set sizes: pages that processes share count once.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import os
 import re
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
 
 from client import Client  # noqa: E402
-from corpora import sources  # noqa: E402
+from resident import family, megabytes  # noqa: E402
+
+KERNEL = re.compile(r"__global__[^;{]*\{", re.S)
+FIRST = 1000  # edits after which memory may not grow
+_SOAKED = 6  # files
+REST = 3.0  # seconds of silence: longer than the pause after which the server collects
 
 
-def family(process: int) -> list[int]:
-    """A process and its descendants."""
-    found = [process]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            found += [int(child) for child in children.read_text().split()]
-    return found
-
-
-def resident(process: int) -> float:
-    """Megabytes; shared pages count once, split among those that share them; 0 when it is gone."""
-    try:
-        text = Path(f"/proc/{process}/smaps_rollup").read_text()
-    except OSError:
-        return 0.0
-    match = re.search(r"^Pss:\s+(\d+) kB", text, re.M)
-    return int(match[1]) / 1024 if match else 0.0
-
-
-class Peak(threading.Thread):
-    """Watches the family's memory twice a second."""
+class Watch(threading.Thread):
+    """The family's memory, four times a second."""
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
-        self.process, self.peak, self.last = process, 0.0, 0.0
-        self.parts, self.at_peak = [0.0], [0.0]
+        self.process, self.peak = process, 0.0
 
     def run(self) -> None:
         while True:
-            self.look()
-            time.sleep(0.5)
+            self.peak = max(self.peak, sum(megabytes(p) for p in family(self.process)))
+            time.sleep(0.25)
 
-    def look(self) -> None:
-        try:
-            self.parts = [resident(p) for p in family(self.process)]
-        except OSError:  # a process ended while we looked
-            return
-        self.last = sum(self.parts)
-        if self.last > self.peak:
-            self.peak, self.at_peak = self.last, self.parts
+
+class Session:
+    """A server, its client, and its memory."""
+
+    def __init__(self, root: Path) -> None:
+        self.client = Client(root)
+        self.watch = Watch(self.client.process.pid)
+        self.watch.start()
+
+    def at_rest(self) -> tuple[float, list[int]]:
+        """The sum, and the parts, when nothing has happened for a while."""
+        self.client.quiet(REST)
+        self.client.notifications.clear()
+        gc.collect()
+        parts = [megabytes(p) for p in family(self.client.process.pid)]
+        return sum(parts), [round(part) for part in parts]
+
+    def close(self, name: str) -> None:
+        self.client.notify("textDocument/didClose", {"textDocument": {"uri": self.client.uri(name)}})
+
+
+def sources(folders: list[Path], count: int) -> list[tuple[str, str]]:
+    """The fixtures and as many files with kernels of the folders as are missing, spread evenly."""
+    own = sorted((ROOT / "fixtures").glob("*.cu"))
+    others = [p for folder in folders for p in sorted(folder.rglob("*.cu"))]
+    others = [p for p in others if KERNEL.search(p.read_text("utf-8", "replace"))]
+    wanted = max(0, count - len(own))
+    step = max(1, len(others) // wanted) if wanted else 1
+    chosen = [*own, *(others[::step][:wanted])][:count]
+    return [(f"{n}-{p.name}", p.read_text("utf-8", "replace")) for n, p in enumerate(chosen)]
+
+
+def opened_and_closed(files: list[tuple[str, str]]) -> dict[str, Any]:
+    """Memory before, with all files open, and with none again, twice over."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(Path(folder))
+        session.client.open("first.cu", "__global__ void k(int *a) { a[threadIdx.x] = 1; }\n")
+        session.client.settled("first.cu", 1)
+        before, parts = session.at_rest()
+        rows: dict[str, Any] = {"files": len(files), "before": before, "parts before": parts}
+        for turn in ("", " again"):
+            for name, text in files:
+                session.client.open(name, text)
+                session.client.settled(name, 1, 120)
+                session.client.notifications.clear()
+            rows[f"open{turn}"], rows[f"parts open{turn}"] = session.at_rest()
+            for name, _ in files:
+                session.close(name)
+            rows[f"closed{turn}"], rows[f"parts closed{turn}"] = session.at_rest()
+        rows["peak"] = session.watch.peak
+        session.client.close()
+    return rows
+
+
+def soaked(files: list[tuple[str, str]], count: int) -> dict[str, Any]:
+    """Memory after each tenth of so many edits of the files in turn."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = Session(Path(folder))
+        for name, text in files:
+            session.client.open(name, text)
+            session.client.settled(name, 1, 120)
+        marks: list[tuple[int, float]] = []
+        done = 0
+        stride = max(FIRST, count // 10)
+        started = time.monotonic()
+        while done < count:
+            for name, text in files:
+                done += _edited(session.client, name, text, done)
+                session.client.notifications.clear()
+            if done >= (stride * len(marks) if marks else FIRST) + (FIRST if marks else 0) or done >= count:
+                marks.append((done, session.at_rest()[0]))
+                print(f"{done} edits, {time.monotonic() - started:.0f} s: {marks[-1][1]:.0f} MB", flush=True)
+        _, parts = session.at_rest()
+        session.client.close()
+    later = max(size for _, size in marks[1:]) if len(marks) > 1 else marks[0][1]
+    return {
+        "edits": done,
+        "sums": [[n, round(size)] for n, size in marks],
+        "growth": later / marks[0][1] - 1,
+        "peak": session.watch.peak,
+        "parts": parts,
+    }
+
+
+def _edited(client: Client, name: str, text: str, seed: int) -> int:
+    """A statement typed into a kernel and taken back, a barrier removed and put back; how many edits."""
+    lines = text.splitlines()
+    starts = [text.count("\n", 0, match.end()) for match in KERNEL.finditer(text)]
+    line = starts[seed // 7 % len(starts)]
+    column = len(lines[line])
+    typed = f"  int q{seed} = {seed};"  # a text that there was not before
+    for i, letter in enumerate(typed):
+        client.published(name, client.edit(name, (line, column + i), (line, column + i), letter))
+    version = client.edit(name, (line, column), (line, column + len(typed)), "")
+    barriers = [n for n, content in enumerate(lines) if "__syncthreads();" in content]
+    done = len(typed) + 1
+    if barriers:
+        number = barriers[seed // 7 % len(barriers)]
+        at = lines[number].index("__syncthreads();")
+        version = client.edit(name, (number, at), (number, at + 16), f"/* {seed} */")
+        client.settled(name, version, 120)
+        version = client.edit(name, (number, at), (number, at + len(f"/* {seed} */")), "__syncthreads();")
+        done += 2
+    client.settled(name, version, 120)
+    return done
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--files", type=int, default=20)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--edits", type=int, default=3000)
+    parser.add_argument("--files", type=int, default=50)
     arguments = parser.parse_args()
-    root = arguments.folder.resolve()
-    files = [path for path in sources(root) if path.suffix == ".cu"]
-    chosen = sorted(files, key=lambda path: path.stat().st_size, reverse=True)[: arguments.files]
-    client = Client(root)
-    watch = Peak(client.process.pid)
-    watch.start()
-    names = [str(path.relative_to(root)) for path in chosen]
-    started = time.monotonic()
-    for name, path in zip(names, chosen, strict=True):
-        text = path.read_text("utf-8", "replace")
-        client.open(name, text)
-        for letter in "// typed":
-            client.edit(name, (0, 0), (0, 0), letter)
-        client.settled(name, client.versions[name], 120)
-    client.quiet(3)
-    watch.look()
-    peak, rest = (", ".join(f"{part:.0f}" for part in parts) for parts in (watch.at_peak, watch.parts))
-    print(f"{len(names)} files in {time.monotonic() - started:.0f} s")
-    print(f"peak {watch.peak:.0f} MB ({peak}), at rest {watch.last:.0f} MB ({rest})")
-    client.close()
+    folders = [folder.resolve() for folder in arguments.folders]
+    result: dict[str, Any] = {"load": [round(load, 1) for load in os.getloadavg()]}
+    if arguments.files:
+        result["open and closed"] = opened_and_closed(sources(folders, arguments.files))
+    if arguments.edits:
+        result["soak"] = soaked(sources([], _SOAKED), arguments.edits)
+    table = Table(title="resident memory of the server and its children, MB")
+    table.add_column("of")
+    table.add_column("what", justify="right")
+    for part in ("open and closed", "soak"):
+        for key, value in result.get(part, {}).items():
+            table.add_row(f"{part}: {key}", f"{value:.2f}" if isinstance(value, float) else str(value))
+    Console().print(table)
+    target = Path(__file__).with_name("memory.json")
+    known = json.loads(target.read_text()) if target.exists() else {}
+    target.write_text(json.dumps({**known, **result}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from attrs import frozen
 from cuda_lsp.model import SourceRange
 
 _FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
+_REQUESTED = re.compile(r"in instantiation of (?!function|member function)")
 _MISSING = re.compile(r"'([^'\n]+)' file not found")
 
 
@@ -33,6 +34,14 @@ def complaint(message: str) -> Complaint:
     if message.startswith("reference to __global__ function"):
         return Complaint.LAUNCH_ON_DEVICE
     return Complaint.OTHER
+
+
+def requested(note: str) -> bool:
+    """Whether a note below an error tells where text asks for a type or a constant of a template.
+
+    Of a statement that does, clang keeps nothing, and says so nowhere else. (Functions are called as ever.)
+    """
+    return _REQUESTED.match(note) is not None
 
 
 def missing_header(message: str) -> str | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import frozen
 
-from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header
+from cuda_lsp.frontend.compile_errors import CompileError, Complaint, complaint, missing_header, requested
 from cuda_lsp.frontend.header_problems import HeaderFunctions, HeaderProblem
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, called_stretches
 from cuda_lsp.frontend.source_text import SourceText
@@ -60,8 +60,13 @@ class Problems:
         return any(start <= p.offset < end for p in self.main)
 
 
-def read_problems(unit: Any, ast: Ast, path: Path, limit: int) -> Problems:
-    """The errors of a parse; those beyond the first ``limit`` bytes of ``path`` are not the user's."""
+def read_problems(
+    unit: Any, ast: Ast, path: Path, limit: int, reworded: Callable[[str, int, Iterator[str]], str]
+) -> Problems:
+    """The errors of a parse; those beyond the first ``limit`` bytes of ``path`` are not the user's.
+
+    ``reworded``: what to say of an error, by clang's words, its place, and the notes below it.
+    """
     main: list[Problem] = []
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
@@ -74,6 +79,9 @@ def read_problems(unit: Any, ast: Ast, path: Path, limit: int) -> Problems:
         if complaint(message) is Complaint.FORGIVEN:
             continue
         here = name == path
+        notes = (note.spelling for note in diagnostic.children)
+        message = reworded(message, location.offset if here else -1, notes)
+        main += _requests(ast, diagnostic, path, message)
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)
@@ -86,6 +94,14 @@ def read_problems(unit: Any, ast: Ast, path: Path, limit: int) -> Problems:
         elif location.offset < limit:
             main.append(Problem(message, location.offset, location.line))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
+
+
+def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[Problem]:
+    """The same problem of a template where the main file asks for an instance of it."""
+    for note in diagnostic.children:
+        place = note.location
+        if requested(note.spelling) and place.file is not None and ast.named(place.file.name) == path:
+            yield Problem(message, place.offset, place.line)
 
 
 def _in_angle_brackets(ast: Ast, location: Any) -> bool:

@@ -150,6 +150,13 @@ def without_damaged_shim(flags: Sequence[str]) -> tuple[str, ...]:
     return (*flags[:position], "-include", str(SHIM), *flags[position + 2 :])
 
 
+def shim_is_damaged(flags: Sequence[str], unit: Any) -> bool:
+    """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
+    return "-include-pch" in flags and any(
+        d.severity == 4 and d.location.file is None for d in unit.diagnostics
+    )
+
+
 def shim_flags(options: FrontendOptions) -> tuple[str, ...]:
     """Flags that bring the shim in: precompiled where the cache can be written, else as a header."""
     compiled = precompiled_shim(options.language_flags())

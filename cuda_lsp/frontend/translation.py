@@ -21,6 +21,7 @@ from cuda_lsp.frontend import instantiation, toolchain
 from cuda_lsp.frontend.around import Around
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
+from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
 from cuda_lsp.frontend.focus import Focus, Surroundings, focus_on, host_bodies, surroundings
 from cuda_lsp.frontend.focused_reading import (
     merged_problems,
@@ -64,7 +65,7 @@ from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.frontend.tree import Ast, raw_cursor, resolved_name
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
@@ -85,6 +86,7 @@ class Translation:
         self.path = path
         self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
+        self._readable = Readable(b"")
         self._guesses = Guesses()
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
@@ -228,10 +230,12 @@ class Translation:
     def _read_focused(self, text: str) -> bool:
         """Read the one kernel in whose body the text changed. False: the whole text must be read."""
         around, environment, before = self._surroundings, self._environment, self._source
-        if around is None or environment is None or self._wait:
+        if not self._may_focus() or around is None or environment is None:
             return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
         if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
+            return False
+        if not is_readable(focus.text, *focus.offsets):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
         elsewhere, mentions = self.sites_elsewhere, self._mentions()
@@ -256,6 +260,9 @@ class Translation:
         self._host_key = text_outside(self._sources, self._source)
         return True
 
+    def _may_focus(self) -> bool:
+        return self._readable.whole and not self._wait
+
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
         merged = merged_sources(sources, focus, self._sources)
@@ -270,11 +277,14 @@ class Translation:
         return True
 
     def _parse(self, focus: Focus | None = None) -> bool:
-        text = (self._source.data if focus is None else focus.text).decode("utf-8", "replace")
-        unit = self.guessed.unit
-        buffers = [(str(self._around.main), (unit.text if unit else text) + self._guesses.text)]
+        if focus is None and not self._can_be_read():
+            return False
+        text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
+        unit, replaced = self.guessed.unit, dict(self._readable.headers)
+        leading = text if unit is None else replaced.pop(str(unit.path), unit.text)
+        buffers = [(str(self._around.main), leading + self._guesses.text)]
         buffers += [(str(self.path), text)] if unit else []
-        buffers += self.guessed.buffers(self.path)
+        buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
         parsing = toolchain.PARSE_OPTIONS if unit is None else toolchain.PARSE_ALL
@@ -283,13 +293,13 @@ class Translation:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
                     str(self._around.main),
-                    args=[*self._around.flags, *self.guessed.flags(self.path)],
+                    args=[*self._around.flags, *self.guessed.flags(self.path), *self._readable.flags],
                     unsaved_files=buffers,
                     options=parsing,
                 )
             else:
                 self._unit.reparse(buffers, options=parsing)
-            if self._shim_is_damaged():
+            if toolchain.shim_is_damaged(self._around.flags, self._unit):
                 raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
             reparsed, self._unit = self._unit, None
@@ -298,27 +308,32 @@ class Translation:
             if "-include-pch" in self._around.flags:
                 self._around.flags = toolchain.without_damaged_shim(self._around.flags)
                 return self._parse(focus)
-            self._failure = ToolError(
-                f"libclang gave up on this text ({error}); the file has no analysis until it changes"
-            )
+            gave_up = f"libclang gave up on this text ({error})"
+            self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False
         self._ast = Ast(self._unit, self.path)
         only = focus.name if focus else ""
         root, around = raw_cursor(self._unit.cursor), self._inclusions().around
         self._sources = find_kernels(self._ast, root, self._source, around, only)
-        self._problems = read_problems(self._unit, self._ast, self.path, len(self._source.data))
+        size, reworded = len(self._source.data), self._readable.reason
+        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True
+
+    def _can_be_read(self) -> bool:
+        """Whether clang may read the text, and what of it."""
+        unit, own = self.guessed.unit, resolved_name(str(self.path))
+        headers = [(str(unit.path), unit.text)] if unit is not None else []
+        headers += ((str(path), text) for path, text in self._inclusions().texts.items() if path != own)
+        before, self._readable = self._readable.flags, readable(self._source.data, tuple(headers))
+        self._unit = self._unit if self._readable.flags == before else None
+        if refusal := self._readable.refusal:
+            self._failure = ToolError(f"this text is not analysed: {refusal}")
+        return not refusal
 
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
         ast, guesses = self._ast, self._guesses
         return ast is not None and guesses.revise(ast, self._sources, self._problems, self._source)
-
-    def _shim_is_damaged(self) -> bool:
-        """Whether clang refused the precompiled header (a fatal error that is of no source file)."""
-        if "-include-pch" not in self._around.flags:
-            return False
-        return any(d.severity == 4 and d.location.file is None for d in self._unit.diagnostics)
 
     # ------------------------------------------------------------------------------------ results
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_lsp import files
+from cuda_lsp.frontend import budgets
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -129,7 +130,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_equalTypes", c_uint, [RawType, RawType]),
 )
 
-_RECURSE, _CONTINUE = 2, 1
+_RECURSE, _CONTINUE, _BREAK = 2, 1, 0
 _HEADERS = Path(__file__).resolve().parent / "headers"
 
 
@@ -256,9 +257,10 @@ class Ast:
     # ------------------------------------------------------------------------------- structure
 
     def snapshot(self, cursor: RawCursor) -> Node:
-        """The whole subtree of ``cursor``."""
+        """The whole subtree of ``cursor``. Raises TooMuch."""
         root = Node(cursor, _key(cursor))
         stack: list[Node] = [root]
+        left = budgets.MOST_NODES
 
         def visit(cursor: RawCursor, parent: RawCursor, _: Any) -> int:
             key = _key(parent)
@@ -269,9 +271,14 @@ class Ast:
             node = Node(cursor, _key(cursor))
             stack[-1].children.append(node)
             stack.append(node)
-            return _RECURSE
+            nonlocal left
+            left -= 1
+            return _RECURSE if left else _BREAK
 
         self.lib.clang_visitChildren(cursor, Visitor(visit), None)
+        if not left:
+            what = self.spelling(cursor) or "an expression"
+            raise budgets.TooMuch(f"{what} has more than {budgets.MOST_NODES:,} parts")
         return root
 
     def children(self, cursor: RawCursor) -> list[RawCursor]:

@@ -226,6 +226,11 @@ class Analyzer:
         document = self._documents.pop(path, None)
         if document:
             document.translation.close()
+        with self._lock:
+            live = self._live()
+            for key in [k for k, known in self._reports.items() if known.kernel.range.path == path]:
+                if key not in live:
+                    del self._reports[key]
 
     def shutdown(self) -> None:
         """End the solver processes and free libclang's memory."""
@@ -399,8 +404,11 @@ class Analyzer:
         lines = line - known.line
         return document.carried.shown(name, document.text, known.at(line), first.report, lines, first.cut)
 
+    def _live(self) -> set[str]:
+        return {key for document in self._documents.values() for key, _ in document.keys}
+
     def _forget_old(self) -> None:
-        live = {key for document in self._documents.values() for key, _ in document.keys}
+        live = self._live()
         old = [key for key in self._reports if key not in live]
         for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]

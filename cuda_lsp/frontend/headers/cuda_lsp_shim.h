@@ -19,4 +19,16 @@
 #include "libraries.h"
 #include "runtime.h"
 #pragma clang force_cuda_host_device end
+
+// A pack of a hundred million is six gigabytes of clang's.
+template <bool>
+struct __cuda_lsp_sequence_of_at_most_16384_numbers;
+template <>
+struct __cuda_lsp_sequence_of_at_most_16384_numbers<true> {
+  template <template <class T, T...> class S, class T, T N>
+  using of = __make_integer_seq<S, T, N>;
+};
+template <template <class T, T...> class S, class T, T N>
+using __cuda_lsp_integer_seq = typename __cuda_lsp_sequence_of_at_most_16384_numbers<(N <= 16384)>::template of<S, T, N>;
+#define __make_integer_seq __cuda_lsp_integer_seq
 #endif

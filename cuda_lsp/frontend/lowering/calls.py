@@ -6,6 +6,7 @@ fixed depth, then said to be incomplete.
 
 from __future__ import annotations
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering import (
     closures,
     conversions,
@@ -40,10 +41,6 @@ from cuda_lsp.frontend.vocabulary import builtins
 from cuda_lsp.ir.program import AddressOf, Binary, Block, Builtin, Cast, Const, Offset, Var
 from cuda_lsp.ir.types import INT64, Pointer
 
-MAX_RECURSION = 3  # times one function may be inside itself
-MAX_DEPTH = 60  # nested inlined calls
-MAX_STATEMENTS = 60_000  # a kernel larger than this is not analysed further
-
 
 def call_value(low: Lowering, node: Node) -> Value:
     """A call as a value (a returned reference is read)."""
@@ -62,8 +59,6 @@ def call(low: Lowering, node: Node) -> Value | Place:
 
 
 def _call(low: Lowering, node: Node) -> Value | Place:
-    if len(low.out) > MAX_STATEMENTS:
-        raise Untranslatable(low.ast.text(node)[:60], "the kernel is too large after inlining", node)
     declaration = low.ast.referenced(node)
     if declaration is None or (not declaration.name and declaration.kind != K.CONSTRUCTOR):
         declaration = _named_function(low, node)
@@ -273,10 +268,9 @@ def inline(
     """The body of ``function`` in place of the call."""
     key = function.declaration.key
     name = function.declaration.name
-    if low.active.count(key) >= MAX_RECURSION or len(low.active) >= MAX_DEPTH:
-        low.incomplete(
-            name, f"recursion deeper than {MAX_RECURSION} calls is not followed", node, synchronises=True
-        )
+    if low.active.count(key) >= budgets.MOST_RECURSION or len(low.active) >= budgets.MOST_CALLS:
+        reason = f"recursion deeper than {budgets.MOST_RECURSION} calls is not followed"
+        low.incomplete(name, reason, node, synchronises=True)
         return (
             low.unknown_record(function.result, "result of a recursive call")
             if function.result is not VOID

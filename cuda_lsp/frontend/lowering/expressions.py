@@ -39,6 +39,7 @@ from cuda_lsp.model import Space
 
 def value(low: Lowering, node: Node) -> Value:
     """The value of an expression (lvalues are read)."""
+    low.step()
     handler = _HANDLERS.get(node.kind)
     if handler is None:
         raise Untranslatable(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
-from cuda_lsp.frontend.lowering.output import Restart
+from cuda_lsp.frontend.lowering.output import Restart, Steps
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
 from cuda_lsp.frontend.lowering.places import Place, StaticPlace
@@ -36,8 +37,6 @@ from cuda_lsp.ir.types import INT64, Int, Pointer
 from cuda_lsp.ir.walk import written_arrays
 from cuda_lsp.model import Site, SourceRange
 
-MAX_RESTARTS = 64
-
 
 def lower_kernel(
     ast: Ast,
@@ -57,14 +56,16 @@ def lower_kernel(
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    root = ast.body(declaration)
-    home = ast.extent(root)[0]
-    for _ in range(MAX_RESTARTS):
-        low = Lowering(ast, home, memory, assigned)
+    steps = Steps()
+    home = ast.extent(Node(declaration.cursor, (0, 0)))[0]
+    for _ in range(budgets.MOST_ATTEMPTS):
+        low = Lowering(ast, home, memory, assigned, steps)
         low.shared_buffers = shared or {}
         low.errors = sorted(errors, key=lambda error: error.range.start)
         try:
-            return _lower(low, root, name)
+            return _lower(low, ast.body(declaration), name)
+        except budgets.TooMuch as much:
+            return _hopeless(name, home, much.reason)
         except Restart as restart:
             before = len(memory) + len(assigned)
             (memory if restart.memory else assigned).add(restart.key)

@@ -41,6 +41,7 @@ BUILTIN_RECORDS = frozenset({"threadIdx", "blockIdx", "blockDim", "gridDim"})
 
 def place(low: Lowering, node: Node) -> Place:
     """The object that an expression names; a temporary for values."""
+    low.step()
     kind = node.kind
     if kind == K.PAREN and node.children:
         return place(low, node.children[-1])

@@ -1,6 +1,7 @@
 """What lowering one kernel has made so far: statements, variables, arrays, and where it is in the source.
 
-``Untranslatable`` and ``Restart`` are how lowering gives up: a statement, or everything made so far.
+``Untranslatable`` and ``Restart`` are how lowering gives up: a statement, or everything made so far. A kernel
+is given up by ``budgets.TooMuch``.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
 from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
@@ -48,6 +50,13 @@ class Untranslatable(Exception):
         self.construct, self.reason, self.node = construct, reason, node
 
 
+class Steps:
+    """How often anything was looked at for one kernel, over all attempts at it."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+
 class Frame:
     """One function being inlined: where ``return`` goes, what ``this`` is."""
 
@@ -69,8 +78,9 @@ class Frame:
 class Output:
     """The kernel program as far as it is made; ``ast`` is what it is made from."""
 
-    def __init__(self, ast: Ast, home: SourceRange) -> None:
+    def __init__(self, ast: Ast, home: SourceRange, steps: Steps) -> None:
         self.ast = ast
+        self.steps = steps
         self.home = home  # the kernel's extent: where what no expression says happens
         self.out: list[Stmt] = []
         self.arrays: dict[int | str, Array] = {}  # by declaration, or by what they were made for
@@ -83,6 +93,7 @@ class Output:
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self._ids = 0
+        self._statements = 0
 
     # -------------------------------------------------------------------------------- building
 
@@ -97,7 +108,20 @@ class Output:
 
     def emit(self, statement: Stmt) -> None:
         """Append a statement to the innermost list that is open."""
+        self._statements += 1
+        if self._statements > budgets.MOST_STATEMENTS:
+            raise budgets.TooMuch(f"{self._what} more than {budgets.MOST_STATEMENTS:,} statements")
         self.out.append(statement)
+
+    def step(self) -> None:
+        """Count that something is looked at. Raises TooMuch."""
+        self.steps.taken += 1
+        if self.steps.taken > budgets.MOST_STEPS:
+            raise budgets.TooMuch(f"{self._what} more than {budgets.MOST_STEPS:,} steps")
+
+    @property
+    def _what(self) -> str:
+        return "inlining its calls takes" if self.calls else "translating it takes"
 
     @contextmanager
     def nested(self) -> Generator[list[Stmt]]:

@@ -12,7 +12,7 @@ from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
-from cuda_lsp.frontend.lowering.output import Output, Restart, Untranslatable
+from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
 from cuda_lsp.frontend.lowering.parameters import hidden_field
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
@@ -54,8 +54,10 @@ from cuda_lsp.model import Site, SourceRange, Space
 class Lowering(Output):
     """One attempt at a kernel. ``memory``, ``assigned``: declarations (keys) that earlier ones told of."""
 
-    def __init__(self, ast: Ast, home: SourceRange, memory: set[int], assigned: set[int]) -> None:
-        super().__init__(ast, home)
+    def __init__(
+        self, ast: Ast, home: SourceRange, memory: set[int], assigned: set[int], steps: Steps
+    ) -> None:
+        super().__init__(ast, home, steps)
         self.memory = memory
         self.assigned = assigned
         self.env: dict[int, Place] = {}  # by declaration

@@ -43,6 +43,7 @@ from cuda_lsp.model import Site
 
 def statement(low: Lowering, node: Node) -> None:
     """Emit what a statement does; what is not covered becomes an ``Incomplete`` here."""
+    low.step()
     handler = _HANDLERS.get(node.kind)
     temporaries = low.temporaries
     try:

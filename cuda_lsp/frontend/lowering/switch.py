@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import expressions, statements
 from cuda_lsp.frontend.lowering.build import binary, cast
@@ -35,6 +36,8 @@ def switch(low: Lowering, node: Node) -> None:
         low.emit(Assign(held, subject))
         subject = held
     segments = _segments(children[1])
+    if len(segments) > budgets.MOST_CASES:
+        raise budgets.TooMuch(f"a switch has more than {budgets.MOST_CASES:,} cases")
     tests = [_test(low, subject, segment) for segment in segments]
     label = low.fresh()
     low.frame.breaks.append(label)

@@ -12,6 +12,7 @@ from typing import Any
 
 from attrs import define, frozen
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.tree import Ast, Declaration, FieldVisitor, Node, RawCursor, RawType
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
@@ -63,6 +64,7 @@ class TypeInfo:
     union: bool = False
     bases: tuple[tuple[int, TypeInfo], ...] = ()  # (byte offset, class)
     virtual: bool = False
+    leaves: int = 1  # fields that are no records, through the records in it
 
     @property
     def is_float(self) -> bool:
@@ -236,11 +238,15 @@ def _lay_out(ast: Ast, raw: RawType, result: TypeInfo) -> None:
         result.virtual = result.virtual or base.virtual
         offset += 0 if empty else base.size
     result.bases = tuple(bases)
-    fields.extend(_own_fields(ast, raw))
-    result.fields = tuple(fields)
+    own = [d for cursor in _field_cursors(ast, raw) if (d := ast.declaration(cursor)) is not None]
+    result.leaves = sum(field.type.leaves for field in fields)
+    result.leaves += sum(type_of_declaration(ast, field).leaves for field in own)
+    if result.leaves > budgets.MOST_FIELDS:
+        raise budgets.TooMuch(f"{result.name} has more than {budgets.MOST_FIELDS:,} members")
+    result.fields = (*fields, *(_field(ast, declaration) for declaration in own))
 
 
-def _own_fields(ast: Ast, raw: RawType) -> list[Field]:
+def _field_cursors(ast: Ast, raw: RawType) -> list[RawCursor]:
     found: list[RawCursor] = []
 
     def visit(cursor: RawCursor, _: Any) -> int:
@@ -248,18 +254,16 @@ def _own_fields(ast: Ast, raw: RawType) -> list[Field]:
         return 1
 
     ast.lib.clang_Type_visitFields(raw, FieldVisitor(visit), c_void_p())
-    fields: list[Field] = []
-    for cursor in found:
-        declaration = ast.declaration(cursor)
-        if declaration is None:
-            continue
-        type = info(ast, ast.lib.clang_getCursorType(cursor))
-        bits: int = ast.lib.clang_Cursor_getOffsetOfField(cursor)
-        bitfield = bool(ast.lib.clang_Cursor_isBitField(cursor))
-        unit = max(1, type.size) if bitfield else 1
-        offset = max(0, bits) // 8 // unit * unit
-        fields.append(Field(declaration.name, declaration.key, type, offset, bitfield))
-    return fields
+    return found
+
+
+def _field(ast: Ast, declaration: Declaration) -> Field:
+    """A member; libclang looks through all that is in a record to tell where it stands."""
+    type = type_of_declaration(ast, declaration)
+    bits: int = ast.lib.clang_Cursor_getOffsetOfField(declaration.cursor)
+    bitfield = bool(ast.lib.clang_Cursor_isBitField(declaration.cursor))
+    unit = max(1, type.size) if bitfield else 1
+    return Field(declaration.name, declaration.key, type, max(0, bits) // 8 // unit * unit, bitfield)
 
 
 def field_of(type: TypeInfo, key: int) -> Field | None:

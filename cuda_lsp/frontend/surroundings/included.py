@@ -13,12 +13,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.noted import note_all
 from cuda_lsp.model import ToolError
@@ -27,6 +29,9 @@ _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import|define[ \t]+\w+)[ \t]*["<]([^">\n]+)[">]', re.M
 )
 _ASKED_FOR = re.compile(r'__has_include(?:_next)?[ \t]*\([ \t]*["<]([^">\n]+)[">]')
+_GUARDED = re.compile(
+    r"(?:\s+|//[^\n]*|/\*(?:(?!\*/).)*\*/)*#[ \t]*(?:pragma[ \t]+once|ifndef|if[ \t]+!)", re.S
+)
 _MOST_FILES = 2000
 
 
@@ -81,14 +86,17 @@ def inclusions(roots: Iterable[tuple[Path, str]], folders: Sequence[str]) -> Inc
     """What the texts of ``roots`` include; ``folders`` are those of the include path."""
     found: dict[Path, str] = {}
     refused: list[Refusal] = []
+    edges: list[_Edge] = []
     pending = list(roots)
     if files.is_noting():
         note_all(pending, folders, mentioned, _MOST_FILES)
     while pending:
         where, content = pending.pop()
-        for name in dict.fromkeys(mentioned(content)):
+        for name, times in Counter(mentioned(content)).items():
             path = _candidate(where, name, folders)
             header = Path(files.target(path)) if path is not None else None
+            if path is not None and header is not None:
+                edges.append(_Edge(where, header, path, name, times))
             if path is None or header is None or header in found or len(found) >= _MOST_FILES:
                 continue
             try:
@@ -97,7 +105,45 @@ def inclusions(roots: Iterable[tuple[Path, str]], folders: Sequence[str]) -> Inc
                 refused.append(Refusal(name, where, path, error.strerror or "unreadable"))
             else:
                 pending.append((header, found[header]))
-    return Inclusions(found, tuple(refused))
+    return Inclusions(found, (*refused, *_read_too_often(edges, found)))
+
+
+@frozen
+class _Edge:
+    """A file includes another, spelt ``path``, so many ``times``."""
+
+    where: Path
+    header: Path
+    path: str
+    name: str
+    times: int
+
+
+def _read_too_often(edges: Sequence[_Edge], texts: Mapping[Path, str]) -> list[Refusal]:
+    """Headers without guards that are read again wherever they are included, at the first that is too much.
+
+    Circles are clang's affair: it gives up 200 files deep.
+    """
+    if max((edge.times for edge in edges), default=0) < 2:
+        return []
+    into: dict[Path, list[_Edge]] = {}
+    for edge in edges:
+        into.setdefault(edge.header, []).append(edge)
+    known: dict[Path, int] = {}
+
+    def readings(path: Path) -> int:
+        if path not in known:
+            known[path] = 1  # for circles
+            if path in into and not _GUARDED.match(texts.get(path, "")):
+                known[path] = sum(edge.times * readings(edge.where) for edge in into[path])
+        return known[path]
+
+    reason = f"it is included more than {budgets.MOST_INCLUSIONS:,} times"
+    return [
+        Refusal(edge.name, edge.where, edge.path, reason)
+        for edge in edges
+        if readings(edge.header) > budgets.MOST_INCLUSIONS
+    ]
 
 
 def contents_digest(paths: Iterable[Path], seed: bytes) -> bytes:

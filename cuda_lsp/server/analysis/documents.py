@@ -170,6 +170,7 @@ class Documents:
             for uri, path in closing:
                 self.analyzer.close(path)
                 self._listener.closed(uri)
+                changes += 1
             if change:
                 self._analyse(change)
                 changes += 1

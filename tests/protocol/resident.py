@@ -1,0 +1,28 @@
+"""Resident memory of a process and of all that it started (Linux)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+
+def family(process: int) -> list[int]:
+    """A process and its descendants."""
+    found = [process]
+    for parent in found:
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                found += [int(child) for child in children.read_text().split()]
+            except OSError:  # it ended while we looked
+                continue
+    return found
+
+
+def megabytes(process: int) -> float:
+    """Proportional: a page counts once, split among those that share it. 0 when the process is gone."""
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text()
+    except OSError:
+        return 0.0
+    match = re.search(r"^Pss:\s+(\d+) kB", text, re.M)
+    return int(match[1]) / 1024 if match else 0.0

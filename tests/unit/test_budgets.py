@@ -1,0 +1,56 @@
+"""Texts that ask for more than any machine has are undecided early, with the reason, and harm nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FUZZ = Path(__file__).resolve().parents[1] / "fuzz"
+sys.path.insert(0, str(FUZZ))
+
+from bombs import BOMBS  # noqa: E402
+
+from cuda_lsp.static.findings.conditions import Open  # noqa: E402
+
+MOST_SECONDS = 2.5  # of the processor
+MOST_MEGABYTES = 300
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, str(FUZZ / "bombs.py"), "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(FUZZ.parents[1])},
+    )
+    return dict(json.loads(line) for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_asks_for_too_much_costs_little(outcomes: dict[str, Any], name: str):
+    outcome = outcomes[name]
+    assert outcome["status"] == 0
+    assert outcome["seconds"] < MOST_SECONDS
+    assert outcome["megabytes"] < MOST_MEGABYTES
+
+
+@pytest.mark.parametrize("name", [name for name, bomb in BOMBS.items() if bomb.reason])
+def test_its_reason_is_told(outcomes: dict[str, Any], name: str):
+    outcome = outcomes[name]
+    victim = outcome["kernels"].get("victim", ["absent"])
+    assert victim[0] != "RACE_FREE"
+    assert BOMBS[name].reason in "\n".join((*victim, *outcome["errors"]))
+
+
+@pytest.mark.parametrize("name", [name for name, bomb in BOMBS.items() if not bomb.refuses_file])
+def test_other_kernels_of_its_file_are_analysed(outcomes: dict[str, Any], name: str):
+    verdict, *reasons = outcomes[name]["kernels"]["neighbour"]
+    assert verdict == "RACE_FREE" or reasons == [Open.BACKGROUND.value]  # there was no time left
