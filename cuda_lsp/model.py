@@ -262,12 +262,9 @@ CODES: Mapping[Code, CodeInfo] = {
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
-    """The default severity of a finding: its status, capped by its code.
-
-    ``same_value``: one step lower, never below a hint.
-    """
+    """The default severity of a finding: its status, capped by its code; ``same_value``: by information."""
     severity = max(STATUS_SEVERITY[status], CODES[code].worst)
-    return Severity(min(severity + 1, Severity.HINT)) if same_value else severity
+    return max(severity, Severity.INFORMATION) if same_value else severity
 
 
 class RaceKind(enum.Enum):
@@ -354,7 +351,8 @@ class Finding:
     (``n > blockDim.x``); ``reason`` is what a possible finding depends on. ``launch`` is the launch
     it was found under. ``missed``: a run saw it
     and the static analysis had not found it, which is a mistake of ours. ``earlier``: it was found in the
-    text before an edit, and is being looked for again.
+    text before an edit, and is being looked for again. ``array``: that a race is on. ``also``: other pairs of
+    accesses of the same defect, where these are told together (``report.defects``).
     """
 
     code: Code
@@ -374,6 +372,8 @@ class Finding:
     severity: Severity | None = None  # None: by severity_of; settings may override
     missed: bool = False
     earlier: bool = False
+    array: str | None = None
+    also: tuple[Finding, ...] = ()
 
     @property
     def effective_severity(self) -> Severity:

@@ -60,7 +60,7 @@ def seen_by_both(array: Array, same_block: bool) -> bool:
 
 
 def kind(early: Mode, late: Mode) -> RaceKind:
-    """By order of the program text: ``early`` stands first."""
+    """By order of execution: ``early`` comes first."""
     if not early.writes:
         return RaceKind.WAR
     return RaceKind.WAW if late.writes else RaceKind.RAW

@@ -602,6 +602,7 @@ class Kernel:
     extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
+    granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
 
 
 def const(value: int, type: Type = INT32) -> Const:

@@ -20,6 +20,7 @@ from cuda_lsp.model import (
     SourceRange,
     Witness,
 )
+from cuda_lsp.report.defects import defects
 
 Json = dict[str, Any]
 
@@ -38,7 +39,7 @@ def _file(report: FileReport) -> Json:
         "path": str(report.path),
         "seconds": round(report.seconds, 4),
         "kernels": [_kernel(kernel) for kernel in report.kernels],
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding(finding) for finding in defects(report.findings)],
         "errors": [
             {
                 "message": error.message,
@@ -88,6 +89,7 @@ def _finding(finding: Finding) -> Json:
             }
             for related in finding.related
         ],
+        "also": [_finding(other) for other in finding.also],
         "kind": finding.kind.value if finding.kind else None,
         "condition": finding.condition,
         "reason": finding.reason,

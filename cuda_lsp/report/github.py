@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cuda_lsp.model import FileReport, Finding, Severity, ToolError
+from cuda_lsp.report.defects import defects
 
 _COMMAND = {
     Severity.ERROR: "error",
@@ -18,7 +19,9 @@ def workflow_commands(files: Iterable[FileReport]) -> str:
     """One ``::level file=…::message`` line a finding or error."""
     reports = list(files)
     errors = [_error(file, error) for file in reports for error in file.errors]
-    return "\n".join([*errors, *(_annotation(finding) for file in reports for finding in file.findings)])
+    return "\n".join(
+        [*errors, *(_annotation(finding) for file in reports for finding in defects(file.findings))]
+    )
 
 
 def _error(file: FileReport, error: ToolError) -> str:

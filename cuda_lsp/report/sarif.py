@@ -11,6 +11,7 @@ from typing import Any
 
 from cuda_lsp import __version__
 from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
+from cuda_lsp.report.defects import defects
 from cuda_lsp.report.explain import page_url
 
 Json = dict[str, Any]
@@ -40,7 +41,7 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
                         "toolExecutionNotifications": [_notification(path, e, root) for path, e in errors],
                     }
                 ],
-                "results": [_result(finding, root) for file in reports for finding in file.findings],
+                "results": [_result(finding, root) for file in reports for finding in defects(file.findings)],
             }
         ],
     }

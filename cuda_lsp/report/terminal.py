@@ -26,6 +26,7 @@ from cuda_lsp.model import (
     Verdict,
     Witness,
 )
+from cuda_lsp.report.defects import defects
 
 Source = Callable[[Path], Sequence[str]]
 
@@ -68,7 +69,7 @@ def _render_file(console: Console, report: FileReport, source: Source, verbose: 
     for error in report.errors:
         place = (_place(report.path, error.range), "bold")
         console.print(Text.assemble(place, ": ", (error.message, "magenta")), soft_wrap=True)
-    for finding in sorted(report.findings, key=lambda f: (f.site.range, f.effective_severity)):
+    for finding in sorted(defects(report.findings), key=lambda f: (f.site.range, f.effective_severity)):
         console.print(finding_text(finding, source), soft_wrap=True)
     for kernel in report.kernels:
         unremarkable = kernel.verdict is Verdict.RACE_FREE and not (kernel.assumptions or kernel.notes)
@@ -182,7 +183,7 @@ def _trimmed(extents: tuple[int, int, int]) -> tuple[int, ...]:
 def _totals(reports: list[FileReport]) -> Text:
     kernels = [kernel for report in reports for kernel in report.kernels]
     counts = {verdict: sum(k.verdict is verdict for k in kernels) for verdict in Verdict}
-    findings = sum(len(report.findings) for report in reports)
+    findings = sum(len(defects(report.findings)) for report in reports)
     seconds = sum(report.seconds for report in reports)
     text = Text.assemble(
         (f"{_plural(len(kernels), 'kernel')} in {_plural(len(reports), 'file')}: ", "bold"),

@@ -11,6 +11,7 @@ from pygls.workspace import TextDocument
 
 from cuda_lsp.config import SettingsProblem
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError
+from cuda_lsp.report.defects import defects
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.server.positions import path_of, to_client, uri_of
 
@@ -19,7 +20,7 @@ SOURCE = "cuda-lsp"
 
 def diagnostics(report: FileReport, document: TextDocument) -> list[lsp.Diagnostic]:
     """Every finding and error of a report in the client's units."""
-    found = [_diagnostic(finding, document) for finding in report.findings]
+    found = [_diagnostic(finding, document) for finding in defects(report.findings)]
     return found + [_problem(error, document) for error in report.errors]
 
 
@@ -39,7 +40,7 @@ class DiagnosticsJson:
         before = self._made.get(report.path, {})
         made = {
             id(kernel): before.get(id(kernel))
-            or (kernel, self._json(_diagnostic(finding, document) for finding in kernel.findings))
+            or (kernel, self._json(_diagnostic(finding, document) for finding in defects(kernel.findings)))
             for kernel in report.kernels
         }
         self._made[report.path] = made
@@ -93,7 +94,7 @@ def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
     """A mistake in a settings file, as a diagnostic of that file: its whole line."""
     start, end = lsp.Position(problem.line - 1, 0), lsp.Position(problem.line, 0)
     severity = lsp.DiagnosticSeverity.Information if problem.refused else lsp.DiagnosticSeverity.Warning
-    message = f"{problem.key}: {problem.expected}"
+    message = problem.said
     return lsp.Diagnostic(lsp.Range(start, end), message, severity=severity, source=SOURCE)
 
 

@@ -7,15 +7,17 @@ from collections.abc import Sequence, Set
 from attrs import evolve
 
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
+from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.execution.enumerate import execute
-from cuda_lsp.static.findings.conditions import Open
+from cuda_lsp.static.findings.conditions import Open, parameters_of
 from cuda_lsp.static.findings.diagnosis import Key
 from cuda_lsp.static.findings.words import doubt
+from cuda_lsp.static.launches.alternatives import with_sizes_of_blocks
 from cuda_lsp.static.launches.arguments import sample
+from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import accusations, entitled, second_opinion
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
@@ -25,6 +27,8 @@ def refine_with_second_opinion(
 ) -> SolverResult:
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
+    if launches:
+        first = evolve(first, findings=claimed(kernel, launches[0], first.findings))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 
@@ -33,11 +37,13 @@ def refine_with_second_opinion(
         return misuses_arrays(execute(kernel, of, sample(kernel, of) or of.arguments, gpu))
 
     launch = launches[0]
-    others = list(entitled(kernel, launch, misuses))
+    sizes = parameters_of(c for f in first.findings if f.certain for c in f.conditions)
+    others = [*entitled(kernel, launch, misuses), *with_sizes_of_blocks(kernel, launch, sizes)]
     left = max(budgets.SECOND_OPINION_SHARE * budget.kernel, budget.kernel - first.stats.seconds)
     share = evolve(budget, kernel=left / max(1, len(others)))
 
     def shown(other: LaunchConfig, wanted: Set[Key]) -> set[Key]:
+        other = evolve(other, source=LaunchSource.DIRECTIVE)  # what would it show if it were the one?
         pairs = sorted((here, there) for code, here, there in wanted if code is None)
         seconds = max(share.kernel, budgets.SECOND_OPINION_RUNNING_SHARE * budget.kernel)
         found = accusations(races_by_running(kernel, other, gpu, pairs, work.begin(seconds)).values())

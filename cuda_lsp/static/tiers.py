@@ -22,7 +22,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
-from cuda_lsp.static.diagnostics.incomplete import incomplete_findings
+from cuda_lsp.static.diagnostics.incomplete import incomplete_findings, taken_as_meant
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
 from cuda_lsp.static.diagnostics.races import race_findings
@@ -34,6 +34,7 @@ from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
+from cuda_lsp.static.launches.claims import claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
@@ -101,6 +102,7 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         findings=shown(findings.values(), settings),
         refined=decided and not any(look.by_example for look in looks),
         key=kernel.digest,
+        assumptions=taken_as_meant(kernel) if verdict is Verdict.RACE_FREE else (),
     )
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))
     told, cut = tuple(findings.values()), late and not kernel.errors
@@ -135,6 +137,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         others = entitled(kernel, launch, lambda of: misuses_arrays(runs.of(of)))
         found = second_opinion(kernel, launch, found, others, runs.accusations)
         unseen = _unseen(runs, launch)
+    found = claimed(kernel, launch, found)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
     left = [
         f.reason or doubt(Open.ENUMERATION)
@@ -297,7 +300,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
-        if finding.status is not Status.PROVED and better and better.certain:
+        if not finding.for_every_argument and better and better.certain:
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
@@ -319,7 +322,9 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         else (),
         findings=shown(findings.values(), settings),
         refined=True,
-        assumptions=answer.assumptions if verdict is Verdict.RACE_FREE and not first.decided else (),
+        assumptions=(*taken_as_meant(kernel), *(() if first.decided else answer.assumptions))
+        if verdict is Verdict.RACE_FREE
+        else (),
     )
 
 

@@ -29,8 +29,8 @@ def test_a_vector_read_from_padded_rows_is_misaligned() -> None:
     )
     assert finding.status is Status.PROVED
     assert finding.message == (
-        "thread (8,0,0) reads *reinterpret_cast<float4*>(&tile[t / 8][4 * (t % 8)]) 132 bytes behind "
-        "thread (0,0,0): one of the two addresses is no multiple of 16, as float4 needs"
+        "thread 8 reads *reinterpret_cast<float4*>(&tile[t / 8][4 * (t % 8)]) 132 bytes behind "
+        "thread 0: one of the two addresses is no multiple of 16, as float4 needs"
     )
 
 
@@ -72,7 +72,7 @@ def test_rounds_of_a_loop_are_looked_at_together() -> None:
     (finding,) = misaligned(
         "__shared__ float s[64][36]; for (int i = 0; i < 8; i++) *(float2*)&s[t][3 * i] = make_float2(0, 0);"
     )
-    assert "12 bytes behind thread (0,0,0)" in finding.message
+    assert "12 bytes behind thread 0" in finding.message
 
 
 def test_what_all_threads_and_what_all_rounds_share_goes_together() -> None:

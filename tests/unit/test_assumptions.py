@@ -73,3 +73,20 @@ def test_what_is_left_of_a_size_is_taken_for_a_size() -> None:
     kernel = report("unsigned u = i; if (u < n - 1) a[u] = a[u + n];")
     assert kernel.verdict is Verdict.RACE_FREE
     assert "`n - 1` is not negative" in kernel.assumptions
+
+
+def test_active_lanes_are_told_to_be_active_together() -> None:
+    kernel = report(
+        "__shared__ int s[256]; if (threadIdx.x & 16) { s[threadIdx.x] = n; __syncwarp(__activemask()); "
+        "a[i] = s[threadIdx.x ^ 1]; }"
+    )
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == (
+        "all lanes that come to `__syncwarp(__activemask())` (line 2) are active together",
+    )
+
+
+def test_an_exchange_among_active_lanes_alone_takes_nothing_for_granted() -> None:
+    kernel = report("int v = __shfl_sync(__activemask(), n, 0); a[i] = v;")
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ()

@@ -20,7 +20,7 @@ def test_a_barrier_under_a_thread_dependent_condition_diverges() -> None:
     n = Notation()
     (finding,) = barrier_findings(run(n.kernel(n.when(TID < 32, n.sync()))))
     assert finding.status is Status.PROVED
-    assert "thread (0,0,0) reaches it, thread (32,0,0) does not" in finding.message
+    assert "thread 0 reaches it, thread 32 does not" in finding.message
 
 
 def test_a_barrier_after_a_partial_return_diverges() -> None:

@@ -268,10 +268,11 @@ def test_the_oldest_entries_make_room(tmp_path: Path, cache: Path, monkeypatch: 
         assert kept.known(Reading(path)) is None
         kept.keep(Reading(path), Analysed(FileReport(path), {}))
         os.utime(kept._entry(Reading(path)), (1000 + age, 1000 + age))
-    abandoned = entries(cache)[0].with_name("new-abandoned")
+    one = entries(cache)[0]
+    abandoned = one.with_name("new-abandoned")
     abandoned.write_text("half")
     os.utime(abandoned, (0, 0))
-    monkeypatch.setattr(results, "KEPT_RESULTS_BYTES", 3 * entries(cache)[0].stat().st_size)
+    monkeypatch.setattr(results, "KEPT_RESULTS_BYTES", 3 * one.stat().st_size)
     kept.close()
     assert [kept.known(Reading(path)) is not None for path in paths] == [False] * 4 + [True] * 2
     assert not abandoned.exists()

@@ -9,7 +9,7 @@ import pytest
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.model import Verdict
-from cuda_lsp.static.analyze import Analyzer
+from cuda_lsp.static.analyze import Analyzer, check_text
 
 
 def shared(arguments: str) -> dict[int, tuple[object, object]]:
@@ -80,3 +80,70 @@ def test_an_edited_launch_is_seen_by_the_kernel(tmp_path: Path) -> None:
         verdicts.append(analyzer.settle(path).kernels[0].verdict)
     analyzer.shutdown()
     assert verdicts == [Verdict.RACE_FREE, Verdict.RACY, Verdict.RACE_FREE]
+
+
+def held(body: str) -> dict[int, tuple[object, object]]:
+    """What the last launch of a function shares, whose parameters are ``d``, ``e`` and ``n``."""
+    site = find_launches(Path("a.cu"), f"void f(float* d, float* e, int n) {{ {body} }}")[-1]
+    return {position: (s.first, s.offset) for position, s in site.shared.items()}
+
+
+@pytest.mark.parametrize(
+    ("body", "offset"),
+    [
+        ("float* p = d + 1; k<<<1, 32>>>(d, p);", 1),
+        ("float *q, *p; p = &d[2]; k<<<1, 32>>>(d, p);", 2),
+        ("auto p = d; k<<<1, 32>>>(d, p);", 0),
+        ("const float* p(d + 4); k<<<1, 32>>>(d, p + 1);", 5),
+        ("float* p = d + 1; float* q = p + 1; k<<<1, 32>>>(d, q);", 2),
+        ("float* p = d + n; k<<<1, 32>>>(d, p, n);", "#2"),
+        ("float* p = d + 1; float* q = d + 3; k<<<1, 32>>>(p, q);", 2),
+        ("if (n) { float* p = d + 1; k<<<1, 32>>>(d, p); }", 1),
+        ("{ float* p = e; k<<<1, 32>>>(d, p); } { float* p = d + 7; k<<<1, 32>>>(d, p); }", 7),
+        ("A a; a.p = d + 1; k<<<1, 32>>>(d, a.p);", 1),
+        ("float* p = d + n; k<<<1, 32>>>(d, p);", None),
+        ("float* p = d; p += n; k<<<1, 32>>>(d, p);", None),
+        ("float* p = n > 3 ? d : e; k<<<1, 32>>>(d, p);", None),
+        ("float* p; if (n) p = d; else p = e; k<<<1, 32>>>(d, p);", None),
+        ("k<<<1, 32>>>(d, n ? d : e);", None),
+    ],
+)
+def test_variables_of_the_host_stand_for_what_they_hold(body: str, offset: int | None) -> None:
+    assert held(body) == {1: (0, offset)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "float* p = e + 1; k<<<1, 32>>>(d, p);",
+        "float* p = d; cudaMalloc(&p, 64); k<<<1, 32>>>(d, p);",
+        "float* p = d; cudaMalloc((void**)&p, 64); k<<<1, 32>>>(d, p);",
+        "float* p = make(d); k<<<1, 32>>>(d, p);",
+        "{ float* p = d; use(p); } float* p = e; k<<<1, 32>>>(d, p);",
+        "float *p = d, *q = e; for (;;) { k<<<1, 32>>>(p, q); std::swap(p, q); }",
+        "float *p = d, *q = e; for (;;) { k<<<1, 32>>>(p, q); float* t = p; p = q; q = t; }",
+        "float* p; *p = *d; k<<<1, 32>>>(d, p);",
+    ],
+)
+def test_variables_that_hold_something_else_share_nothing(body: str) -> None:
+    assert held(body) == {}
+
+
+def test_a_size_that_changes_before_the_launch_is_another_one() -> None:
+    assert held("float* p = d + n; n = 5; k<<<1, 32>>>(d, p, n);") == {1: (0, None)}
+
+
+def test_products_of_sizes_that_the_host_knows_are_pieces_that_lie_apart() -> None:
+    body = "float *q = d + 0 * B * T, *k = d + 1 * B * T; k<<<1, 32>>>(q, k, n);"
+    (site,) = find_launches(Path("a.cu"), f"void f(float* d, int B, int T, int n) {{ {body} }}")
+    assert site.shared[1] == SharedBuffer(0, None, pieces=True)
+
+
+def test_pieces_are_told_to_be_taken_for_granted(tmp_path: Path) -> None:
+    text = """
+__global__ void k(float* out, const float* in) { out[threadIdx.x] = in[threadIdx.x]; }
+void f(float* d, int h, int w) { float* q = d + h * w; k<<<1, 64>>>(q, d); }
+"""
+    (kernel,) = check_text(tmp_path / "k.cu", text).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert kernel.assumptions == ("`out` and `in` point to pieces of one buffer that do not overlap",)

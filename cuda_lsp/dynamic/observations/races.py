@@ -176,6 +176,7 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
         same_value=seen.same_value and race.kind is RaceKind.WAW,
         launch=launch,
         observation=race.observation,
+        array=array,
     )
 
 

@@ -73,7 +73,7 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
             here = shared.named(names)
             known = found.setdefault(names[position], here)
             if known != here:
-                found[names[position]] = evolve(known, offset=None)
+                found[names[position]] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
     return found
 
 

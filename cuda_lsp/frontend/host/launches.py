@@ -16,6 +16,7 @@ from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
+from cuda_lsp.frontend.host.host_pointers import HostPointers
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.text import HostText
@@ -148,6 +149,7 @@ class _Reader:
         self.host = host
         self._whole = whole
         self._constants = HostConstants(host, headers, read.doubtful)
+        self._pointers = HostPointers(host)
         self._line_ends = [match.start() for match in re.finditer("\n", whole)]
         self._in_template: dict[str, int] | None = None
 
@@ -171,7 +173,11 @@ class _Reader:
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
             block_axes=constants.known_extents(block, at) if block is not None else (None, None, None),
-            shared=shared_buffers(launch.arguments, lambda text: constants.integer(text, at)),
+            shared=shared_buffers(
+                launch.arguments,
+                lambda text: constants.integer(text, at),
+                lambda name: self._pointers.held(name, at),
+            ),
         )
 
     def api_launch(self, match: re.Match[str]) -> LaunchSite | None:

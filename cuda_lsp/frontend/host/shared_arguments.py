@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.host.host_pointers import Held
+
 _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
 _WHOLE = re.compile(rf"\A{_PLACE}\Z")
 _CAST = re.compile(
@@ -21,6 +23,9 @@ _CAST = re.compile(
     rf"|(?:reinterpret|static|const)_cast\s?<[^<>()]*>\s?\(\s?({_PLACE})\s?\))\Z"
 )
 _MOVED = re.compile(rf"\A({_PLACE})\s?([-+])\s?(?![-+>])(.+)\Z", re.S)
+_CHOICE = re.compile(r"\A[^?:]+\?([^?:]+):([^?:]+)\Z", re.S)
+_MOST_STEPS = 8
+"""Variables of the host looked through."""
 _ARROW = re.compile(r"\s?(\.|->)\s?")
 _LONGEST_OFFSET = 400
 """Characters of an offset; what is longer is not understood."""
@@ -35,11 +40,13 @@ Offset = int | str | tuple[str, "Offset", "Offset"]
 class SharedBuffer:
     """A pointer argument that begins ``offset`` elements behind the earlier one at ``first``; None: unknown.
 
+    ``pieces``: unknown, but made of products of sizes, as of arrays that share one allocation.
     In ``LaunchSite``, parameters stand by position (``first``, and ``#2`` in offsets), later by name.
     """
 
     first: int | str
     offset: Offset | None = 0
+    pieces: bool = False
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
@@ -58,25 +65,54 @@ def _named(offset: Offset, names: Sequence[str]) -> Offset | None:
 
 
 def shared_buffers(
-    arguments: Sequence[str], integer: Callable[[str], int | None]
+    arguments: Sequence[str],
+    integer: Callable[[str], int | None],
+    held: Callable[[str], Held | None] = lambda name: None,
 ) -> Mapping[int, SharedBuffer]:
-    """Positions of arguments that point into the buffer of an earlier one. ``integer``: of constant text."""
+    """Positions of arguments that point into the buffer of an earlier one.
+
+    ``integer``: of constant text. ``held``: what a variable of the host may hold.
+    """
     found: dict[int, SharedBuffer] = {}
     begun: dict[str, tuple[int, Polynomial | None]] = {}
+    several: dict[int, list[str]] = {}
     texts = [_plain(a) for a in arguments]
     for position, text in enumerate(texts):
         parts = _parts(text)
         if parts is None:
+            several[position] = _choices(text)
             continue
         base, moved = parts
         offset = _offset(moved, texts, integer)
+        for _ in range(_MOST_STEPS):
+            known = held(base)
+            inner = [_parts(_plain(value)) for value in known.values] if known is not None else []
+            if known is None or len(inner) != 1 or inner[0] is None:
+                texts_of = (choice for value in known.values for choice in _choices(value)) if known else ()
+                several[position] = list(texts_of)
+                break
+            base, step = inner[0]
+            behind = None if known.moved else _offset(step, texts, integer)
+            offset = None if offset is None or behind is None else _sum(offset, behind, 1)
         if base not in begun:
             begun[base] = (position, offset)
             continue
         first, start = begun[base]
         apart = _difference(offset, start) if text != texts[first] else 0
-        found[position] = SharedBuffer(first, apart)
+        found[position] = SharedBuffer(first, apart, apart is None and _are_pieces(offset, start))
+    for position, choices in several.items():
+        # What a variable may be said to hold by chance, as one that changes places with another, is left out.
+        for base in dict.fromkeys(parts[0] for c in choices if (parts := _parts(_plain(c))) is not None):
+            first = begun.get(base, (position,))[0]
+            if first != position and not several.get(first):
+                found.setdefault(max(first, position), SharedBuffer(min(first, position), None))
     return found
+
+
+def _choices(value: str) -> list[str]:
+    """``a`` and ``b`` of ``c ? a : b``; else the value alone."""
+    chosen = _CHOICE.match(value.strip())
+    return [chosen[1], chosen[2]] if chosen is not None else [value]
 
 
 def _plain(argument: str) -> str:
@@ -161,6 +197,11 @@ def _product(left: Polynomial, right: Polynomial) -> Polynomial:
         for other, times in right.items():
             total[tuple(sorted((*one, *other)))] += factor * times
     return {names: factor for names, factor in total.items() if factor}
+
+
+def _are_pieces(offset: Polynomial | None, start: Polynomial | None) -> bool:
+    apart = _sum(offset, start, -1) if offset is not None and start is not None else {}
+    return bool(apart) and all(len(names) > 1 for names in apart)
 
 
 def _difference(offset: Polynomial | None, start: Polynomial | None) -> Offset | None:

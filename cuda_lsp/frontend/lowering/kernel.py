@@ -6,7 +6,7 @@ environment, and the buffers that launches let them share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
@@ -96,6 +96,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         errors=found,
         required=dict(low.required),
         layout=layout,
+        granted=_granted(low),
     )
 
 
@@ -137,7 +138,7 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
     scalars = {v.name: v for v in found if isinstance(v.type, Int)}
     elements = _elements(shared.offset, scalars) if shared.offset is not None else None
     if elements is None or (not size and shared.offset != 0):
-        low.overlapping[name] = str(shared.first)
+        (low.pieces if shared.pieces else low.overlapping)[name] = str(shared.first)
         return place
     low.arrays[f"parameter {name}"] = anchor
     start = offset_by(AddressOf(anchor, info.ir), binary(BinaryOp.MUL, elements, const(max(1, size), INT64)))
@@ -157,14 +158,23 @@ def _elements(offset: Offset, scalars: Mapping[str, Var]) -> Expr | None:
 
 def _say_overlapping(low: Lowering) -> None:
     """Says which parameters may point into one buffer where one of them is written."""
-    written = written_arrays(low.out)
-    for name, first in low.overlapping.items():
-        one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
-        if one is None or other is None or not {one, other, None} & written:
-            continue
-        what = f"`{first}` and `{name}`"
-        reason = "a launch points both into one buffer, and how far apart they are is not known"
+    reason = "a launch points both into one buffer, and how far apart they are is not known"
+    for what in _written_pairs(low, low.overlapping):
         low.emit(Incomplete(what, reason, Site(low.home)))
+
+
+def _granted(low: Lowering) -> tuple[str, ...]:
+    return tuple(f"{what} point to pieces of one buffer that do not overlap"
+                 for what in _written_pairs(low, low.pieces))  # fmt: skip
+
+
+def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:
+    """Those pairs of parameters of which one is written, for people."""
+    written = written_arrays(low.out)
+    for name, first in pairs.items():
+        one, other = (low.arrays.get(f"parameter {p}") for p in (first, name))
+        if one is not None and other is not None and {one, other, None} & written:
+            yield f"`{first}` and `{name}`"
 
 
 def _owned_copy(low: Lowering, declaration: Declaration, info: TypeInfo, place: Place) -> Place:

@@ -64,6 +64,7 @@ class Lowering(Output):
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
         self.overlapping: dict[str, str] = {}  # … how far behind is not known
+        self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined
         self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining
         self.closures: dict[int, object] = {}

@@ -212,6 +212,12 @@ def _barrier(call: Call, group: Group, implied: bool, phase: BarrierPhase = Barr
         low.incomplete("thread_group.sync", "the group's size is not known", call.node, synchronises=True)
     elif group.scope is BarrierScope.TILE and group.size == 1:
         return
+    elif group.scope is BarrierScope.COALESCED:
+        if group.mask is None:
+            low.incomplete("coalesced_group.sync", "which lanes are in the group is not known", call.node,
+                           synchronises=True)  # fmt: skip
+        else:
+            low.emit(Barrier(BarrierScope.WARP, site, phase, mask=group.mask, implied=implied))
     else:
         low.emit(Barrier(group.scope, site, phase, size=group.size, implied=implied))
 

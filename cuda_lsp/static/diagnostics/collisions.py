@@ -14,6 +14,7 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
+from cuda_lsp.model import Mode
 from cuda_lsp.static.diagnostics.footprints import (
     ATOMIC_EFFECTS,
     Group,
@@ -26,7 +27,7 @@ from cuda_lsp.static.diagnostics.footprints import (
 )
 from cuda_lsp.static.execution import barrier_replay, critical_steps
 from cuda_lsp.static.execution.trace import Access, spread_out
-from cuda_lsp.static.execution.values import Flags, distinct
+from cuda_lsp.static.execution.values import Data, Flags, Spread, distinct
 
 Ints = NDArray[np.int64]
 _FIRST_PAIRS, _PAIRS, _MAX_PAIRS = 4_000, 100_000, 400_000
@@ -63,6 +64,10 @@ class Collision:
     sure: bool
     same_warp: bool  # every colliding pair of these two sites is of one warp
     same_instruction: bool
+    rounds: tuple[
+        int, int
+    ]  # of vectorised loops, in which each is executed; 0 where they are in none together
+    same_value: bool  # both store, and no two that collide here store what may differ
 
 
 def collide(group: Group, compatible: Callable[[Access, Access], bool]) -> list[Collision]:
@@ -148,9 +153,10 @@ def _join(
         part = slice(first.start + begin, first.start + stop)
         stretch = slice(begin, stop)
         found = _best(group, rows, part, second, start[stretch], count[stretch], unit_bytes, compatible)
-        if found is not None and (best is None or (best.same_warp and not found.same_warp)):
+        if found is not None and (best is None or _tells_more(found, best)):
             best = found
-        if best is not None and not best.same_warp and best.sure:
+        looked_on = not best.same_value or done >= _PAIRS if best is not None else False
+        if best is not None and not best.same_warp and best.sure and looked_on:
             return best
         done = int(edges[stop - 1])
     if best is None and done < total:
@@ -199,12 +205,48 @@ def _best(
         return None
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
     sure = rows.sure[i] & rows.sure[j]
-    rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, ~sure))[0]
+    same = _same_value(group, rows, i, j)
+    rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, same, ~sure))[0]
     a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
     byte = int(rows.unit[i[rank]]) * unit_bytes
-    return Collision(a, b, lanes, byte, bool(sure[rank]), every, bool(same_instruction[rank]))
+    instruction, alike = bool(same_instruction[rank]), a.may.shape == b.may.shape
+    rounds = (int(rows.instance[i[rank]]), int(rows.instance[j[rank]])) if alike else (0, 0)
+    return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, rounds, bool(same.all()))
+
+
+def _tells_more(found: Collision, than: Collision) -> bool:
+    """Threads of two warps rather than one; of these, threads that store different values."""
+    return (found.same_warp, found.same_value) < (than.same_warp, than.same_value)
+
+
+def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:
+    """Which pairs store one value for certain."""
+    same = np.zeros(len(i), bool)
+    if any(group.accesses[int(rows.access[k[0]])].mode is not Mode.WRITE for k in (i, j)):
+        return same  # all rows are of two sites
+    code = rows.access[i] * len(group.accesses) + rows.access[j]
+    for pair in distinct(code):
+        a, b = (group.accesses[n] for n in divmod(int(pair), len(group.accesses)))
+        mine = code == pair
+        if isinstance(a.stored, Data):
+            alike = Spread.GRID if group.between_blocks else Spread.BLOCK
+            same[mine] = a.stored is b.stored and a.stored.spread >= alike
+        else:
+            one, other = (_values(group, rows, x, k[mine]) for x, k in ((a, i), (b, j)))
+            same[mine] = False if one is None or other is None else one == other
+    return same & (rows.unit[i] == rows.unit[j])
+
+
+def _values(group: Group, rows: Entries, access: Access, at: Ints) -> Ints | None:
+    """What the access stores in these rows; None: that is not known."""
+    if not isinstance(access.stored, (int, np.ndarray)):
+        return None
+    stored = spread_out(access.stored, access.may.shape)[..., group.lanes]
+    if stored.ndim > access.may.ndim:
+        return None  # of more rounds than the access has
+    return np.reshape(stored, -1)[rows.instance[at] * stored.shape[-1] + rows.lane[at]]
 
 
 def _share_out(group: Group, rows: Entries, i: Ints, j: Ints, good: Flags) -> None:

@@ -1,11 +1,14 @@
-"""Constructs that the front end did not translate, as findings and as reasons against a verdict."""
+"""Constructs that the front end did not translate, as findings and as reasons against a verdict.
+
+And those that it translated as their authors mean them, which the language does not promise.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cuda_lsp.ir.program import Incomplete, Kernel
-from cuda_lsp.ir.walk import walk
+from cuda_lsp.ir.program import Assign, Barrier, Incomplete, Intrinsic, Kernel, Var
+from cuda_lsp.ir.walk import subexpressions, walk
 from cuda_lsp.model import Code, LaunchConfig, Status
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
@@ -35,3 +38,23 @@ def reasons(kernel: Kernel) -> tuple[str, ...]:
     named = (f"{s.construct} is not analysed ({s.reason})" for s in _incomplete(kernel))
     errors = ("the kernel has compile errors",) if kernel.errors else ()
     return tuple(dict.fromkeys((*named, *errors)))
+
+
+def taken_as_meant(kernel: Kernel) -> tuple[str, ...]:
+    """What was translated in good faith.
+
+    Pieces of one buffer lie apart; lanes that come to a barrier of the active ones come together.
+    """
+    active: set[Var] = set()
+    lines: dict[int, str] = {}
+    for s in walk(kernel.body):
+        told = s.value if isinstance(s, Assign) else s.mask if isinstance(s, Barrier) else None
+        parts = () if told is None else subexpressions((told,))
+        if not any(p in active or (isinstance(p, Intrinsic) and p.name == "__activemask") for p in parts):
+            continue
+        if isinstance(s, Assign):
+            active.add(s.var)
+        elif isinstance(s, Barrier) and not s.implied:
+            lines.setdefault(s.site.range.start.line, s.site.text)
+    text = "all lanes that come to `{}` (line {}) are active together"
+    return (*kernel.granted, *(text.format(barrier, line) for line, barrier in lines.items()))

@@ -97,7 +97,8 @@ def _unmodelled_between(path: Path, race: Race) -> str | None:
 
 def _rank(race: Race) -> tuple[object, ...]:
     early, late = _in_text_order(race)
-    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(early.mode, late.mode)]
+    modes = (late.mode, early.mode) if _swapped(race) else (early.mode, late.mode)
+    kind = {RaceKind.RAW: 1, RaceKind.WAR: 2, RaceKind.WAW: 0}[conflicts.kind(*modes)]
     a, b = sorted((race.first.sequence, race.second.sequence))
     return (race.status is not Status.PROVED, race.between_blocks, kind, b, a)
 
@@ -297,6 +298,16 @@ def _in_text_order(race: Race) -> tuple[Access, Access]:
     return (other, one) if swapped else (one, other)
 
 
+def _swapped(race: Race) -> bool:
+    """Whether what stands later in the text is executed first. Blocks are in no order."""
+    c = race.collision
+    if race.between_blocks or c is None:
+        return False
+    rounds = dict(zip((id(c.first), id(c.second)), c.rounds, strict=True))
+    early, late = ((rounds[id(a)], a.sequence) for a in _in_text_order(race))
+    return late < early
+
+
 def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Diagnosis, ...]:
     """All races: the squiggle is on the later access in the text, the other is related.
 
@@ -334,10 +345,9 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)
     if critical_steps.without_fence(early, late):
         remedy = words.UNFENCED
-    same = early.mode.writes and late.mode.writes and _same_value(early, late, a, b)
     return race_between(
         trace.kernel.name, trace.launch, early.array, early, late, witness, race.status, doubt=doubt,
-        remedy=remedy, warp=warp, same_value=same, told_same=same,
+        remedy=remedy, warp=warp, same_value=c.same_value, told_same=c.same_value, swapped=_swapped(race),
     )  # fmt: skip
 
 
@@ -373,12 +383,3 @@ def _values(a: Access, lane: int) -> dict[str, int]:
             lanes = np.reshape(spread_out(value, a.may.shape), (-1, a.may.shape[-1]))
             result[name] = int(lanes[min(int(rounds[0]), len(lanes) - 1), lane])
     return result
-
-
-def _same_value(a: Access, b: Access, lane_a: int, lane_b: int) -> bool:
-    if a.stored is None or b.stored is None:
-        return False
-    if isinstance(a.stored, (int, np.ndarray)) and isinstance(b.stored, (int, np.ndarray)):
-        one, other = spread_out(a.stored, a.may.shape), spread_out(b.stored, b.may.shape)
-        return one.ndim == other.ndim == 1 and bool(one[lane_a] == other[lane_b])
-    return a.stored is b.stored and isinstance(a.stored, Data) and a.stored.spread.value >= 1

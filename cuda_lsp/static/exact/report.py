@@ -118,8 +118,13 @@ def _diagnosis(search: Search, shown: Shown) -> Diagnosis:
         search.kernel.name, search.launch, early.array, early.touch, late.touch, witness,
         Status.CONDITIONAL if conditions else Status.PROVED, conditions, warp=warp,
         remedy=words.remedy(not shown.same_block, warp, same, loop_carried=False),
-        same_value=_same_value(early, late),
+        same_value=_same_value(early, late), swapped=_swapped(shown, early, late),
     )  # fmt: skip
+
+
+def _swapped(shown: Shown, early: Pending, late: Pending) -> bool:
+    """Whether what stands later in the text is executed first: behind a barrier, rounds are in step."""
+    return shown.same_block and late.passed > 0 and late.number < early.number
 
 
 def _place_in_text(p: Pending) -> tuple[object, ...]:

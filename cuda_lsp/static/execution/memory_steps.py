@@ -12,9 +12,9 @@ import numpy as np
 from attrs import evolve
 
 from cuda_lsp.ir.atomics import AtomicOp
-from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store, Var
+from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store
 from cuda_lsp.ir.types import Int, Pointer
-from cuda_lsp.ir.walk import stripped
+from cuda_lsp.ir.walk import variables
 from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution import tickets
@@ -201,10 +201,8 @@ def _stored(machine: Execution, e: Expr, array: Array) -> Value | None:
     """The stored value where it matters: modelled contents, or whether two stores agree."""
     if array.id in machine.facts.modelled or isinstance(e, Const):
         return machine.eval.value(e)
-    inner = stripped(e)
-    if isinstance(inner, Var) and inner.id in machine.eval.env:
-        return machine.eval.value(e)
-    return machine.eval.value(inner) if isinstance(inner, Const) else None
+    known = all(var.id in machine.eval.env for var in variables(e))
+    return machine.eval.value(e) if known and array.space is not Space.LOCAL else None
 
 
 def _remember_store(machine: Execution, s: Store, address: Address, stored: Value | None, mask: Mask) -> None:

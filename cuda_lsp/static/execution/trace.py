@@ -101,7 +101,8 @@ class Access:
         offset = self.offset if isinstance(self.offset, int) else id(self.offset)
         where = (id(self.site), self.array.id, offset, id(self.must), id(self.may))
         held = tuple((h.array.id, h.offset if isinstance(h.offset, int) else id(h.offset)) for h in self.held)
-        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn), held)
+        stored = self.stored if isinstance(self.stored, int) else id(self.stored)
+        return (*where, self.mode, self.size, self.guards, id(self.warp), id(self.drawn), held, stored)
 
 
 @frozen(eq=False)

@@ -72,6 +72,8 @@ class Needs(enum.Enum):
     """Conditions that speak of nothing else, with their words."""
 
     BLOCKS = "the grid has more than one block"
+    LAUNCH = "blocks are of a usual size"
+    TEMPLATE = "the template arguments are as guessed"
     DISAGREEMENT = "the condition differs between threads"
 
 

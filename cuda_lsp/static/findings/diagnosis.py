@@ -28,7 +28,7 @@ from cuda_lsp.model import (
     severity_of,
 )
 from cuda_lsp.static.findings import words
-from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, parameters_of
+from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Needs, parameters_of
 
 RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
@@ -57,6 +57,7 @@ class Diagnosis:
     same_value: bool = False
     told_same: bool = False
     launch: LaunchConfig | None = None
+    array: str | None = None
 
     @property
     def certain(self) -> bool:
@@ -76,7 +77,8 @@ class Diagnosis:
     def message(self) -> str:
         race, met = self.kind is not None, self.witness is not None
         ending = words.ending(self.conditions, self.doubt, race=race, met=met, same=self.told_same)
-        return self.story + ending
+        texts = (self.site.text, *(r.site.text for r in self.related[:1]))
+        return words.fitted(self.story + ending, texts)
 
     @property
     def condition(self) -> str | None:
@@ -87,6 +89,13 @@ class Diagnosis:
     def reason(self) -> str | None:
         """What it depends on, in words."""
         return None if self.doubt is None else words.doubt(self.doubt)
+
+    @property
+    def for_every_argument(self) -> bool:
+        """Nothing but a launch, or template arguments, like those assumed is needed."""
+        return self.status is Status.PROVED or (
+            self.certain and set(self.conditions) <= {Needs.LAUNCH, Needs.TEMPLATE}
+        )
 
     def needing(self, *conditions: Condition) -> Diagnosis:
         """The same, conditional."""
@@ -101,7 +110,7 @@ class Diagnosis:
         return Finding(
             self.code, self.status, self.message, self.kernel, self.site, self.related, self.kind,
             self.witness, self.bank, self.condition, self.reason, self.same_value, self.launch,
-            severity=severity,
+            severity=severity, array=self.array,
         )  # fmt: skip
 
 
@@ -117,14 +126,16 @@ class Deed(Protocol):
 def race_between(
     kernel: str, launch: LaunchConfig | None, array: Array, early: Deed, late: Deed, seen: Witness | None,
     status: Status, conditions: Conditions = (), doubt: Doubt | None = None, *, remedy: str = "",
-    warp: bool = False, same_value: bool = False, told_same: bool = False,
+    warp: bool = False, same_value: bool = False, told_same: bool = False, swapped: bool = False,
 ) -> Diagnosis:  # fmt: skip
     """The race of two accesses in the order of the text: the squiggle is on the later one.
+
+    ``swapped``: the later one is executed first, as in a loop's next round.
 
     ``seen``: two threads that meet, the earlier access's first, with its loops' counters; None: it only says
     what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet.
     """
-    kind = conflicts.kind(early.mode, late.mode)
+    kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
     story = words.suspicion(kind, array.name, actions)
     if seen is not None:
@@ -137,5 +148,5 @@ def race_between(
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
         Code.WARP_RACE if warp else code, status, story, kernel, late.site, (other,), kind, seen, None,
-        conditions, doubt, same_value, told_same, launch,
+        conditions, doubt, same_value, told_same, launch, array.name,
     )  # fmt: skip

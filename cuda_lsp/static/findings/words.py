@@ -5,7 +5,8 @@ Nothing decides by reading them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int
@@ -13,6 +14,10 @@ from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Open
 
+LONGEST = 159
+"""Characters of a message."""
+_WIDTHS = (48, 32, 20, 12)  # of the source's expressions in messages that are too long
+_SINGULAR = re.compile(r"\b(read|write|update|execute)s\b")
 _SHOWN = 3  # cells named in a condition
 _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically updates",
          Mode.ATOMIC_READ: "atomically reads"}  # fmt: skip
@@ -58,8 +63,14 @@ def _cell(array: Array, byte: int, value: int) -> str:
 
 
 def thread(index: Dim3, block: Dim3 | None = None) -> str:
-    text = f"thread ({index[0]},{index[1]},{index[2]})"
-    return text if block is None else f"{text} of block ({block[0]},{block[1]},{block[2]})"
+    text = f"thread {_coordinates(index)}"
+    return text if block is None else f"{text} of block {_coordinates(block)}"
+
+
+def _coordinates(index: Dim3) -> str:
+    """``3`` of a row, ``(3,1)`` of a plane."""
+    x, y, z = index
+    return f"({x},{y},{z})" if z else f"({x},{y})" if y else str(x)
 
 
 def doing(mode: Mode, site: Site) -> str:
@@ -72,9 +83,13 @@ def race(
     kind: RaceKind, where: str, threads: tuple[str, str], actions: tuple[str, str], values: Mapping[str, int],
     remedy: str,
 ) -> str:  # fmt: skip
-    """``RAW race on s[1]: thread (0,0,0) reads s[(id + 1) % nt] while thread (1,0,0) writes s[id]; …``."""
+    """``RAW race on s[1]: thread 0 reads s[(id + 1) % nt] while thread 1 writes s[id]; …``."""
     when = f" ({', '.join(f'{n} = {v}' for n, v in values.items())})" if values else ""
-    story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
+    if actions[0] == actions[1]:
+        together = _SINGULAR.sub(r"\1", actions[0], count=1)
+        story = f"{threads[0]} and {threads[1]} both {together}{when}"
+    else:
+        story = f"{threads[0]} {actions[0]} while {threads[1]} {actions[1]}{when}"
     return f"{kind.value} race on {where}: {story}; {remedy}"
 
 
@@ -83,10 +98,24 @@ def suspicion(kind: RaceKind, array: str, actions: tuple[str, str]) -> str:
     return f"possible {kind.value} race on {array}: one thread {actions[0]} while another {actions[1]}"
 
 
+def fitted(message: str, expressions: Iterable[str]) -> str:
+    """The message within its length, for which the source's expressions are shortened in their middle."""
+    shortened = message
+    for width in _WIDTHS:
+        if len(shortened) <= LONGEST:
+            break
+        shortened = message
+        for text in sorted(set(expressions), key=len, reverse=True):
+            if len(text) > width:
+                half = (width - 1) // 2
+                shortened = shortened.replace(text, f"{text[: width - 1 - half]}…{text[len(text) - half :]}")
+    return shortened if len(shortened) <= LONGEST else f"{shortened[: LONGEST - 1]}…"
+
+
 def remedy(between_blocks: bool, warp: bool, same_instruction: bool, loop_carried: bool) -> str:
     """What is missing between the two accesses."""
     if between_blocks:
-        return "nothing orders threads of different blocks"
+        return "nothing orders blocks"
     if same_instruction:
         return "they execute the same statement at the same time"
     if warp:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
 from cuda_lsp.ir.program import Axis, Kernel
 from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, LaunchConfig
 from cuda_lsp.static.launches import blocks
+from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.asserted import asserted_extents, with_extents
 from cuda_lsp.static.launches.candidates import passing_extents
 from cuda_lsp.static.launches.coordinates import THREAD_AXES, axes_of, rows_are_warps
 from cuda_lsp.static.launches.strides import block_strides
 
-_FLAT: tuple[Dim3, ...] = ((64, 1, 1), (512, 1, 1))
-_TILES: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (32, 32, 1))
-_ROWS_OF_WARPS: tuple[Dim3, ...] = ((32, 4, 1), (32, 8, 1), (32, 32, 1))
+_FLAT: tuple[Dim3, ...] = ((64, 1, 1), (32, 1, 1), (128, 1, 1), (256, 1, 1), (512, 1, 1))
+_TILES: tuple[Dim3, ...] = ((8, 8, 1), (32, 8, 1), (256, 1, 1), (64, 2, 1), (128, 4, 1), (32, 32, 1))
+_ROWS_OF_WARPS: tuple[Dim3, ...] = ((32, 4, 1), (32, 8, 1), (32, 1, 1), (32, 2, 1), (32, 32, 1))
 
 
 def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
@@ -30,6 +31,18 @@ def alternatives(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ..
         fitting = (with_extents(block, asserted, axes_of(kernel)) for block in others)
         others = [b for b in fitting if b != launch.block and math.prod(b) <= MAX_BLOCK_THREADS]
     return _launched(kernel, launch, others)
+
+
+def with_sizes_of_blocks(
+    kernel: Kernel, launch: LaunchConfig, sizes: Iterable[str]
+) -> tuple[LaunchConfig, ...]:
+    """The launch with each of these sizes as if its block were made for it: a thread an element, or two."""
+    names = [name for name in sorted(sizes) if name in free_scalars(kernel, launch)]
+    return tuple(
+        evolve(launch, arguments={**launch.arguments, name: elements * launch.block[0]})
+        for name in names
+        for elements in (1, 2)
+    )
 
 
 def smaller(kernel: Kernel, launch: LaunchConfig) -> tuple[LaunchConfig, ...]:
@@ -64,4 +77,6 @@ def _others(kernel: Kernel, block: Dim3) -> Sequence[Dim3]:
     if z > 1:
         return [(x, y, depth) for depth in (z // 2, 2 * z) if 1 < depth <= MAX_BLOCK_THREADS // (x * y)]
     usual = _FLAT if y == 1 else _ROWS_OF_WARPS if rows_are_warps(kernel) else _TILES
-    return (blocks.capped(block, block_strides(kernel)), *usual)
+    extents = [half for n in blocks.lengths(kernel) for half in (n, n // 2)] if y == 1 else []
+    buffers = ((n, 1, 1) for n in extents if WARP_SIZE <= n <= MAX_BLOCK_THREADS)
+    return (blocks.capped(block, block_strides(kernel)), *usual, *buffers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cuda_lsp.ir.program import Axis, Kernel
 from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, Dim3, Space
@@ -28,15 +28,23 @@ def of_shared_arrays(kernel: Kernel) -> Dim3 | None:
 
     A column of padding is taken off (17 → 16, 33 → 32).
     """
-    static = (a for a in kernel.arrays if a.space is Space.SHARED and not a.dynamic)
-    shapes = [tuple(n or 0 for n in array.shape) for array in static]
+    shapes = _shapes(kernel)
     if Axis.TID_Y in axes_of(kernel):
         tiles = [(_side(shape[1]), _side(shape[0])) for shape in shapes if len(shape) == 2]
         fitting = [(x, y, 1) for x, y in tiles if x > 1 and y > 1 and x * y <= MAX_BLOCK_THREADS]
         return min(fitting, key=lambda block: block[0] * block[1], default=None)
-    rows = (shape[0] for shape in shapes if len(shape) == 1)
-    lengths = [n for n in rows if 2 * WARP_SIZE <= n <= MAX_BLOCK_THREADS and n % WARP_SIZE == 0]
-    return (max(lengths), 1, 1) if lengths else None
+    rows = [n for n in lengths(kernel) if 2 * WARP_SIZE <= n <= MAX_BLOCK_THREADS and n % WARP_SIZE == 0]
+    return (max(rows), 1, 1) if rows else None
+
+
+def lengths(kernel: Kernel) -> Sequence[int]:
+    """The extents of static shared arrays of one dimension."""
+    return [shape[0] for shape in _shapes(kernel) if len(shape) == 1]
+
+
+def _shapes(kernel: Kernel) -> Sequence[tuple[int, ...]]:
+    static = (a for a in kernel.arrays if a.space is Space.SHARED and not a.dynamic)
+    return [tuple(n or 0 for n in array.shape) for array in static]
 
 
 def capped(block: Dim3, strides: Mapping[Axis, int]) -> Dim3:

@@ -103,13 +103,17 @@ def with_critical_sections(kernel: ir.Kernel) -> ir.Kernel:
 
 @define(eq=False)
 class _Rewriter:
-    """``free``: what each lock's memory holds when nobody has it; ``known``: statements that keep to that."""
+    """``free``: what each lock's memory holds when nobody has it; ``known``: statements that keep to that.
+
+    ``held``: statements between taking and giving back.
+    """
 
     facts: Slice
     given_up: frozenset[Array]
     free: dict[Array, Expr | None] = field(factory=dict["Array", "Expr | None"])
     counters: dict[Array, Array] = field(factory=dict["Array", "Array"])
     known: set[int] = field(factory=set[int])
+    held: set[int] = field(factory=set[int])
     labels: Iterator[int] = field(init=False)
     once: Mapping[Var, Expr] = field(init=False)
 
@@ -155,6 +159,7 @@ class _Rewriter:
             self.counters[taking.array] = next(iter(self.facts.roots(taking.turn.pointer)))
             self.known.add(id(taking.turn))
         self.known |= {id(taking.atomic), id(held[-1])}
+        self.held |= {id(s) for s in walk(held)}
         got: list[Stmt] = [evolve(taking.atomic, var=None)]
         if taking.atomic.var is not None:
             got.append(ir.Assign(taking.atomic.var, taking.free))
@@ -291,8 +296,10 @@ class _Rewriter:
             written = [self.facts.roots(p) for p in destinations(s)]
             if id(s) in self.known or not any(not roots or roots & guarded for roots in written):
                 continue
-            # A plain store of FREE is initialisation: beside a holder's atomics it is a race by itself.
-            if not (isinstance(s, ir.Store) and free is not None and s.value == free):
+            # A plain store of FREE is initialisation: beside a holder's atomics it races by itself. Unless
+            # its thread holds the lock: it then gives it back before its time.
+            initial = isinstance(s, ir.Store) and free is not None and s.value == free
+            if not initial or id(s) in self.held:
                 return False
         return True
 

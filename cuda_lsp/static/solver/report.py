@@ -154,6 +154,7 @@ def _diagnosis(
         if doubt is None:
             conditions = (*needed, *(data or ()))
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
+            query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array
@@ -166,6 +167,7 @@ def _diagnosis(
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
         remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+        swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
 

@@ -127,15 +127,18 @@ def _not_separated(
         return t.and_(t.not_(g1), t.not_(g2))
     if s.mask is None:
         return t.not_(t.and_(g1, g2))
-    covered = t.and_(g1, g2)
-    for copy, memo in ((1, one), (2, two)):
-        lane = copy_of(axes[Axis.LANE], copy, shared, memo)
-        mask = copy_of(s.mask, copy, shared, memo)
-        if not mask.is_const:
-            continue  # a mask computed at run time: the lanes that pass it
-        inside = t.or_(*(t.eq(lane, t.const(i)) for i in range(warp_size) if mask.value >> i & 1))
-        covered = t.and_(covered, inside)
-    return t.not_(covered)
+    m1, m2 = copy_of(s.mask, 1, shared, one), copy_of(s.mask, 2, shared, two)
+    if s.labels:
+        return t.not_(t.and_(g1, g2, t.eq(m1, m2)))
+    lanes = copy_of(axes[Axis.LANE], 1, shared, one), copy_of(axes[Axis.LANE], 2, shared, two)
+    return t.not_(t.and_(g1, g2, *(_inside(lane, m, warp_size) for lane in lanes for m in {m1, m2})))
+
+
+def _inside(lane: Term, mask: Term, warp_size: int) -> Term:
+    """The mask has the lane's bit."""
+    if mask.is_const:
+        return t.or_(*(t.eq(lane, t.const(i)) for i in range(warp_size) if mask.value >> i & 1))
+    return t.eq(t.bit_and(t.shift_right(mask, lane), t.ONE), t.ONE)
 
 
 def linear_thread(axes: Mapping[Axis, Term]) -> Term:

@@ -66,6 +66,7 @@ class CopyEvent:
 class BarrierEvent:
     """A barrier that the generic thread passes when ``guard``. ``mask``: lane mask, None: all lanes.
 
+    ``labels``: the mask is no word of bits but a number: one for the lanes that wait for one another.
     ``assured``: False where it may be none; it separates nothing then.
     """
 
@@ -79,6 +80,7 @@ class BarrierEvent:
     everyone: bool = True  # NAMED: no count given
     assured: bool = True
     completes: bool = False  # the copies that are bound to it
+    labels: bool = False
 
 
 @frozen(eq=False)

@@ -52,11 +52,13 @@ class Separator:
 
     ``both``: it orders the threads only if both pass it (warp level, with ``mask``); otherwise
     one suffices (the other has exited, or the barrier diverges, which is a finding of its own).
+    ``labels`` as in ``BarrierEvent``.
     """
 
     guard: Term
     both: bool
     mask: Term | None = None
+    labels: bool = False
 
 
 @frozen(eq=False)
@@ -275,7 +277,7 @@ class _Pairing:
             return [evolve(e, arrived=e.groups is None or (done and e.bound)) for e in opened]
         mask = barrier.mask and t.substitute(barrier.mask, mapping)
         both = group_size(barrier, self.warp_size) > 0
-        separator = Separator(guard, both, mask)
+        separator = Separator(guard, both, mask, barrier.labels)
         kept: list[_Open] = []
         for entry in opened:
             early = barrier.phase is BarrierPhase.WAIT and not entry.arrived

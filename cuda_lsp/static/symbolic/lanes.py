@@ -70,8 +70,23 @@ def _vote(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:
     name = f"vote{scene.number()}"
     scene.unknowns[name] = f"the result of `{e.name}`"
     word = t.apply(name, level, operands, *type_range(e.type))
-    scene.votes[name] = Vote(word, voter)
+    label = None
+    if e.name == "__match_any_sync":
+        label = (operand(1) if _among_all(scene, _part(operand)) else None) or word
+    scene.votes[name] = Vote(word, voter, label)
     return word
+
+
+def _among_all(scene: Scene, part: tuple[Term, ...] | None) -> bool:
+    """All lanes that come by take part."""
+    vote = members(scene, part[0]) if part else None
+    return part == () or (vote is not None and vote[1] is None)
+
+
+def members(scene: Scene, mask: Term) -> tuple[Term, Term | None] | None:
+    """Of a vote that is a mask: whether the generic thread is in it, and its label; None: it is no vote."""
+    vote = scene.votes.get(mask.args[0]) if mask.op is Op.APPLY else None
+    return (vote.voter, vote.label) if vote is not None and vote.word is mask else None
 
 
 def _place(scene: Scene, e: Intrinsic, operand: _Operand) -> Value | None:

@@ -16,6 +16,7 @@ from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, copy_of, linea
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Target, Value, type_range
+from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS
 
 _ONE = ir.Const(1, ir.Builtin(Axis.GDIM_X).type)
 
@@ -86,7 +87,7 @@ def _grid_axis(
     else:
         most = gpu.max_grid_dim[i]
         axes[GDIM[i]] = t.symbol(GDIM[i].value, Level.GRID, 1, most)
-        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, most - 1)
+        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, UNTOLD_BLOCKS)
         bounds.append(t.lt(axes[BID[i]], axes[GDIM[i]]))
 
 

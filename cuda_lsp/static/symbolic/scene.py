@@ -25,10 +25,14 @@ class TooLarge(Exception):
 
 @frozen(eq=False)
 class Vote:
-    """``word``: the vote as a term. ``voter``: whether the generic thread is in it."""
+    """``word``: the vote as a term. ``voter``: whether the generic thread is in it.
+
+    ``label``: what lanes have in common whose word it is; None: all that come by have one.
+    """
 
     word: Term
     voter: Term
+    label: Term | None = None
 
 
 @frozen(eq=False)

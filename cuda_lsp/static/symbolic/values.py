@@ -22,7 +22,7 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-from cuda_lsp.static.symbolic.wraps import PLAUSIBLE
+from cuda_lsp.static.symbolic.wraps import LEAST, PLAUSIBLE, is_told
 
 
 @frozen(eq=False)
@@ -85,32 +85,45 @@ def type_range(type: Type) -> tuple[float, float]:
 # ------------------------------------------------------------------------------------- wraparound
 
 
-def _plausible(term: Term, *, unsigned: bool = False) -> Term:
+def _plausibly_fits(term: Term, type: Int, *, unsigned: bool = False) -> bool:
+    """Whether plausible sizes keep the term within the type; grids that the source tells count whole."""
+    for told in (False, True):
+        narrow = _plausible(term, unsigned=unsigned, told=told)
+        if not (type.minimum <= narrow.lo and narrow.hi <= type.maximum):
+            return False
+    return True
+
+
+def _plausible(term: Term, *, unsigned: bool, told: bool) -> Term:
     """The term with wide free symbols cut to plausible sizes; only its interval is of interest.
 
     ``unsigned``: parameters that end up in unsigned arithmetic are sizes, not negative numbers.
+    ``told``: with every block of a grid that the source fixes, and the least of everything else.
     """
+    most = LEAST if told else PLAUSIBLE
 
     def cut(part: Term) -> Term | None:
-        if part.op is Op.POWER and part.args[3] and part.hi > PLAUSIBLE:
+        if part.op is Op.POWER and part.args[3] and part.hi > most:
             # a doubled loop variable: its loop ends before it overflows
-            return t.symbol(f"{part.order}~", Level.GRID, max(part.lo, 0), PLAUSIBLE)
+            return t.symbol(f"{part.order}~", Level.GRID, max(part.lo, 0), max(part.lo, most))
         if part.op not in (Op.SYMBOL, Op.APPLY):
             return None
-        lo, hi = max(part.lo, -PLAUSIBLE), min(part.hi, PLAUSIBLE)
+        lo, hi = max(part.lo, -most), min(part.hi, most)
         if unsigned and part.op is Op.SYMBOL and part.args[1] is Level.GRID:
             lo = max(lo, 0)
-        if part.hi - part.lo <= 4 * PLAUSIBLE or lo > hi:
+        if part.hi - part.lo <= 4 * PLAUSIBLE or lo > hi or (told and is_told(part)):
             return t.symbol(f"{part.order}~", Level.GRID, part.lo, part.hi)
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
 
-    memo = _plausible_terms[unsigned]
+    memo = _plausible_terms[unsigned, told]
     if len(memo) > budgets.KEPT_TERMS:
         memo.clear()
     return t.replace(term, cut, memo)
 
 
-_plausible_terms: dict[bool, dict[Term, Term]] = {False: {}, True: {}}
+_plausible_terms: dict[tuple[bool, bool], dict[Term, Term]] = {
+    (unsigned, told): {} for unsigned in (False, True) for told in (False, True)
+}
 
 
 def forget() -> None:
@@ -130,8 +143,7 @@ def settle(raw: Term, type: Type) -> Term:
     if type.signed and type.bits >= 32:
         return raw
     raw = t.recombined(raw)
-    narrow = _plausible(raw, unsigned=not type.signed)
-    if type.minimum <= narrow.lo and narrow.hi <= type.maximum:
+    if _plausibly_fits(raw, type, unsigned=not type.signed):
         return raw
     return t.wrap(raw, type.bits, type.signed)
 
@@ -156,7 +168,4 @@ def rest_of_size(settled: Term, type: Type) -> Term | None:
 
 def into_signed(raw: Term, type: Int) -> Term:
     """An unsigned or wider value cast to a signed type: wraps unless it plausibly fits."""
-    narrow = _plausible(raw)
-    if type.minimum <= narrow.lo and narrow.hi <= type.maximum:
-        return raw
-    return t.wrap(raw, type.bits, True)
+    return raw if _plausibly_fits(raw, type) else t.wrap(raw, type.bits, True)

@@ -17,6 +17,7 @@ from cuda_lsp.ir.types import INT64
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.symbolic import cells as memory_cells
+from cuda_lsp.static.symbolic import lanes
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import BarrierEvent, CopyEvent, Held
 from cuda_lsp.static.symbolic.memory import Memory
@@ -210,13 +211,17 @@ class Walker(Memory):
                 mask = None if mask.is_const else mask
             elif mask.is_const:
                 mask = t.const(mask.value % (1 << 32))
+        guard, labels, full = self.guard, False, mask is None
+        vote = lanes.members(self, mask) if mask is not None else None
+        if vote is not None:
+            guard, mask, labels = t.and_(guard, vote[0]), vote[1], vote[1] is not None
         key = self.evaluator().integer(s.id) if s.id is not None else None
         everyone = not self.arrives and (s.count is None or self._whole_block(s.count))
         if s.scope is ir.BarrierScope.NAMED and (s.phase is not BarrierPhase.SYNC or not everyone):
             self.locks = self.locks or "a barrier of some threads, which the solver does not follow"
         self.events.append(
             BarrierEvent(
-                s.scope, s.phase, self.guard, s.site, mask, s.size, key, everyone, s.assured, completes
+                s.scope, s.phase, guard, s.site, mask, s.size, key, everyone, s.assured, completes, labels
             )
         )
         wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
@@ -230,7 +235,7 @@ class Walker(Memory):
                 if level is not Level.THREAD:
                     memory_cells.barrier(self, array, cells)
                 else:
-                    whole = s.scope is BarrierScope.WARP and mask is None and s.assured
+                    whole = s.scope is BarrierScope.WARP and full and s.assured
                     memory_cells.warp_barrier(self, array, cells, whole)
 
 

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from cuda_lsp.static.symbolic.core import Monomial, Op, Term, monomials, range_times, scale, sub
+from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_times, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
 
 PLAUSIBLE = 1024
 """Parameters up to this size must not make unsigned arithmetic wrap."""
+
+LEAST = 1
+"""What everything else is, where a grid that the source tells wraps by itself."""
+
+UNTOLD_BLOCKS = 1 << 31
+"""The upper limit of a block's index where nothing tells the grid: more than any grid has."""
 
 _EXACT = 1 << 52
 """Integers up to it are exact as floats."""
@@ -39,7 +45,7 @@ def unwrapped(term: Term, guard: Term) -> Term:
         low, high = _interval(monomials(inner), known)
         if part.lo <= low and high <= part.hi:
             return inner
-        sized = part.lo == 0 and _plausible_high(inner, known) <= part.hi
+        sized = part.lo == 0 and all(_plausible_high(inner, known, told) <= part.hi for told in (False, True))
         return inner if sized and _stays_above_zero(inner, conditions, known) else None
 
     return replace(term, leaf, {})
@@ -84,10 +90,16 @@ def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> 
     return low, high
 
 
-def _plausible_high(term: Term, known: Mapping[Term, _Interval]) -> float:
-    """How large the term gets for plausible sizes."""
-    atoms = {atom for m in monomials(term) for atom in m}
-    cut = {atom: (max(0, low), min(high, PLAUSIBLE)) for atom in atoms
+def is_told(part: Term) -> bool:
+    """An index of blocks in a grid that the source fixes."""
+    return part.op is Op.SYMBOL and part.args[1] is Level.BLOCK and part.hi < UNTOLD_BLOCKS
+
+
+def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> float:
+    """How large the term gets for plausible sizes; ``told`` as in ``values``."""
+    most = LEAST if told else PLAUSIBLE
+    atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
+    cut = {atom: (max(0, low), max(low, min(high, most))) for atom in atoms
            for low, high in [known.get(atom, (atom.lo, atom.hi))] if high > 4 * PLAUSIBLE}  # fmt: skip
     return _interval(monomials(term), {**known, **cut})[1]
 

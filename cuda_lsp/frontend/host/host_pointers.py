@@ -1,0 +1,118 @@
+"""Pointer variables of host code that hold a place in another buffer: ``float* p = d + 1; k<<<…>>>(d, p);``.
+
+Read from text, as constants are. A variable stands for its value where the declaration that is visible at the
+launch, and the assignments in its scope, give it one. Of one that gets several nobody knows which it has.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_constants import split_arguments
+from cuda_lsp.frontend.host.text import HostText
+
+_NAME = r"[A-Za-z_]\w*"
+_DECLARED = re.compile(
+    rf"(?<=[;{{}}])\s?(?:(?:const|static|unsigned|struct)\s)*(?!(?:return|delete|throw|else|case)\b){_NAME}"
+    rf"(?:::\w+)*(?:\sconst)?\s?(\*[^;{{}}]{{1,400}});|\bauto\s?(\*?\s?{_NAME}\s?=\s?[^;{{}}]{{1,200}});"
+)
+_DECLARATOR = re.compile(
+    rf"\A[*\s]*(?:const\s|__restrict__\s|__restrict\s)?({_NAME})\s?(?:\Z|=\s?(.+)\Z|\((.+)\)\Z)", re.S
+)
+_ASSIGNED = re.compile(
+    rf"(?<![\w.>*&])({_NAME}(?:\s?(?:\.|->)\s?\w+|\[\w+\]){{0,6}})\s?=(?!=)\s?([^;{{}}]{{1,200}});"
+)
+_MOVED = re.compile(rf"(?<![\w.>])({_NAME})\s?(?:[-+]=|\+\+|--)|(?:\+\+|--)\s?({_NAME})\b")
+_LENT = re.compile(rf"[(,=]\s?&\s?({_NAME})\b(?!\s?[\[.]|\s?->)|[(,]\s?\([^()]*\*\s?\*\s?\)\s?&\s?({_NAME})")
+_WORD = re.compile(_NAME)
+_SWAPPED = re.compile(rf"\bswap\s?\(\s?({_NAME})\s?,\s?({_NAME})\s?\)")
+
+
+@frozen
+class Held:
+    """What a pointer variable may hold, as text of the host.
+
+    ``moved``: it, or what its value is made of, has changed since.
+    """
+
+    values: tuple[str, ...]
+    moved: bool = False
+
+
+class HostPointers:
+    """The pointer variables of one file."""
+
+    def __init__(self, text: HostText) -> None:
+        self._braces = text.braces
+        self._plain = plain = text.plain
+        declared: dict[str, list[tuple[int, int]]] = {}
+        values: dict[str, list[tuple[int, str]]] = {}
+        spans: list[tuple[int, int]] = []
+        for match in _DECLARED.finditer(plain):
+            spans.append((match.start(), match.end()))
+            for name, value in _declarators(match[1] or match[2]):
+                declared.setdefault(name, []).append((match.end(), text.braces.end(match.end())))
+                if value is not None:
+                    values.setdefault(name, []).append((match.end(), value))
+        begins = [begin for begin, _ in spans]
+        for match in _ASSIGNED.finditer(plain):
+            inside = bisect_right(begins, match.start()) - 1
+            if inside < 0 or spans[inside][1] <= match.start():
+                values.setdefault(match[1].replace(" ", ""), []).append((match.end(), match[2]))
+        self._declared = declared
+        self._values = {name: sorted(found) for name, found in values.items()}
+        self._moved = _places(_MOVED, plain)
+        self._lent = _places(_LENT, plain)
+        self._swapped = _places(_SWAPPED, plain)
+
+    def held(self, name: str, at: int) -> Held | None:
+        """What the variable may hold at a place; None: nothing is known of it."""
+        scope = self._scope(name, at)
+        found = {value: p for p, value in self._values.get(name, ()) if scope[0] <= p <= scope[1]}
+        root = re.split(r"[.\-\[]", name, maxsplit=1)[0]
+        if not found or _within(self._lent.get(root), scope):
+            return None
+        several = (*found, "") if _within(self._swapped.get(name), scope) else tuple(found)
+        stale = any(self._written(word, p, at) for value, p in found.items() for word in _WORD.findall(value))
+        return Held(several, stale or _within(self._moved.get(name), scope))
+
+    def _written(self, name: str, begin: int, end: int) -> bool:
+        """Whether the variable may change between two places."""
+        stores = [place for place, _ in self._values.get(name, ())]
+        lists = (stores, self._moved.get(name), self._lent.get(name))
+        return any(_within(places, (begin + 1, end - 1)) for places in lists)
+
+    def _scope(self, name: str, at: int) -> tuple[int, int]:
+        """Where the visible declaration holds; of other names the whole function."""
+        for begin, end in reversed(self._declared.get(name, ())):
+            if begin <= at <= end:
+                return begin, end
+        body = brace = self._braces.begin(at)
+        while brace >= 0:  # the outermost block that parameters, or a condition, stand before
+            if self._plain[max(0, brace - 2) : brace].rstrip()[-1:] == ")":
+                body = brace
+            brace = self._braces.begin(brace - 1)
+        return body, self._braces.closing.get(body, at)
+
+
+def _declarators(text: str) -> Iterator[tuple[str, str | None]]:
+    for part in split_arguments(text):
+        match = _DECLARATOR.match(part.strip())
+        if match is not None:
+            yield match[1], match[2] or match[3]
+
+
+def _places(pattern: re.Pattern[str], plain: str) -> Mapping[str, Sequence[int]]:
+    found: dict[str, list[int]] = {}
+    for match in pattern.finditer(plain):
+        for name in filter(None, match.groups()):
+            found.setdefault(name, []).append(match.start())
+    return found
+
+
+def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:
+    return bool(places) and bisect_left(places, scope[0]) < bisect_right(places, scope[1])

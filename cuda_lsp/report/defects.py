@@ -1,0 +1,66 @@
+"""One defect, one finding: pairs of accesses that one missing barrier leaves open are told together.
+
+A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
+defects: the pairs of one array that are linked by accesses which they share, within a block or between
+blocks. The worst of them leads; the places of the others are related to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from attrs import evolve
+
+from cuda_lsp.model import Finding, Related, SourceRange, Status
+
+_SUREST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE, Status.NOT_OBSERVED)
+
+
+def defects(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings with races of one defect in one, where its worst stood; ``also`` has the others."""
+    found: list[list[Finding]] = []
+    for finding in findings:
+        linked = [group for group in found if _linked(group, finding)]
+        for group in linked:
+            found.remove(group)
+        found.append([other for group in linked for other in group] + [finding])
+    leaders = (_led(group) for group in found)
+    return tuple(sorted(leaders, key=lambda f: (f.site.range, f.code.value)))
+
+
+def _linked(group: Sequence[Finding], finding: Finding) -> bool:
+    return any(_alike(finding, other) and places_of(finding) & places_of(other) for other in group)
+
+
+def _alike(a: Finding, b: Finding) -> bool:
+    """Races on one array, both within a block or both between blocks as far as that is known."""
+    if a.kind is None or b.kind is None or a.array is None or (a.kernel, a.array) != (b.kernel, b.array):
+        return False
+    return len({_between(a), _between(b)} - {None}) < 2
+
+
+def places_of(finding: Finding) -> frozenset[SourceRange]:
+    """Where the accesses of a race stand."""
+    return frozenset({finding.site.range, *(related.site.range for related in finding.related[:1])})
+
+
+def _between(finding: Finding) -> bool | None:
+    if finding.witness is None:
+        return None
+    blocks = finding.witness.blocks
+    return blocks is not None and blocks[0] != blocks[1]
+
+
+def _led(group: Sequence[Finding]) -> Finding:
+    """The worst of a group, and what the others add."""
+    ranked = sorted(group, key=lambda f: (f.effective_severity, _SUREST.index(f.status), f.site.range))
+    leader, others = ranked[0], tuple(ranked[1:])
+    told = set(places_of(leader))
+    related: list[Related] = []
+    for other in others:
+        also = f"also {other.kind.value if other.kind else ''}: {other.status.value}"
+        for place in (Related(other.site, also), *other.related[:1]):
+            if place.site.range not in told:
+                told.add(place.site.range)
+                related.append(place)
+    return evolve(leader, related=(*leader.related, *related), also=others) if others else leader

@@ -1,0 +1,26 @@
+"""What may be claimed of a kernel that nothing in the source launches or instantiates: nothing is proved.
+
+Who assumes a launch, or guesses template arguments, has no program of which anything could be an error. What
+every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import LaunchConfig, Status
+from cuda_lsp.static.findings.conditions import Needs
+from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.launches.second_opinion import ADVICE
+
+
+def claimed(kernel: Kernel, launch: LaunchConfig, findings: Iterable[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """The findings under a launch; what is proved under assumptions is conditional on them."""
+    needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else None
+    return tuple(
+        finding.needing(needs)
+        if needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
+        else finding
+        for finding in findings
+    )

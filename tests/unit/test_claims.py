@@ -1,0 +1,111 @@
+"""What is claimed under a launch or template arguments that nobody told, and of stores of one value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import Finding, Severity, Status, Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def races(text: str) -> list[Finding]:
+    report = check_text(Path("k.cu"), text)
+    assert not report.errors
+    return [f for f in report.findings if f.kind]
+
+
+def one_race(text: str) -> Finding:
+    (found,) = races(text)
+    return found
+
+
+NEIGHBOUR = "__shared__ int s[256]; s[threadIdx.x] = threadIdx.x; out[threadIdx.x] = s[threadIdx.x ^ 1];"
+
+
+def test_a_race_that_every_plausible_launch_shows_is_conditional_and_no_error() -> None:
+    found = one_race(f"__global__ void k(int* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }}")
+    assert (found.status, found.effective_severity) == (Status.CONDITIONAL, Severity.WARNING)
+    assert found.condition == "blocks are of a usual size"
+
+
+def test_the_same_race_under_a_told_launch_is_an_error() -> None:
+    found = one_race(f"__global__ void k(int* out) {{ {NEIGHBOUR} }} void f(int* o) {{ k<<<1, 256>>>(o); }}")
+    assert (found.status, found.effective_severity) == (Status.PROVED, Severity.ERROR)
+
+
+def test_guessed_template_arguments_prove_nothing() -> None:
+    found = one_race(
+        f"template <class T> __global__ void k(T* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }}"
+    )
+    assert found.status is Status.CONDITIONAL
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (blockIdx.x == 0) a[threadIdx.x % 32] = threadIdx.x;",  # a block of one warp
+        "if (blockIdx.x == 0 && threadIdx.x >= 128) a[0] = threadIdx.x;",  # a block of four warps
+        "a[threadIdx.x] = blockIdx.x;",  # one block
+        "if (blockIdx.x == 0) a[threadIdx.x] = threadIdx.y;",  # a row of threads
+        "a[blockIdx.x * n + threadIdx.x] = 1; a[blockIdx.x * n + threadIdx.x + n / 2] = 2;",  # n / 2 threads
+    ],
+)
+def test_a_race_that_a_plausible_launch_does_not_show_is_possible(body: str) -> None:
+    for found in races(f"__global__ void k(int* a, int n) {{ {body} }}"):
+        assert found.status is Status.POSSIBLE, found.message
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "a[0] = 7;",
+        "a[threadIdx.x / 2] = n;",
+        "a[threadIdx.x % 8] = threadIdx.x % 8 * 3;",
+        "for (int i = threadIdx.x / 2; i < 100; i += 32) a[i] = i;",
+    ],
+)
+def test_stores_of_one_value_are_information(store: str) -> None:
+    found = one_race(
+        f"__global__ void k(int* a, int n) {{ {store} }} void f(int* a) {{ k<<<1, 64>>>(a, 3); }}"
+    )
+    assert (found.same_value, found.effective_severity) == (True, Severity.INFORMATION)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        "a[threadIdx.x % 8] = threadIdx.x / 32;",  # lanes of one warp agree, warps do not
+        "a[0] = threadIdx.x == 40;",
+        "for (int i = 0; i < 3; ++i) a[0] = i;",
+        "for (int i = threadIdx.x / 2; i < 100; i += 32) a[i] = threadIdx.x;",
+    ],
+)
+def test_where_two_threads_store_different_values_these_are_the_witness(store: str) -> None:
+    found = one_race(
+        f"__global__ void k(int* a, int n) {{ {store} }} void f(int* a) {{ k<<<1, 64>>>(a, 3); }}"
+    )
+    assert (found.same_value, found.effective_severity) == (False, Severity.ERROR)
+
+
+def test_a_race_of_one_value_still_makes_a_kernel_racy() -> None:
+    text = "__global__ void k(int* a) { a[0] = 7; } void f(int* a) { k<<<1, 64>>>(a); }"
+    assert check_text(Path("k.cu"), text).kernels[0].verdict is Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("body", "condition"),
+    [
+        ("if (t < n) s[t] = t; if (t >= 2 && t < n) a[t] = s[t - 2];", "for example `n` == 3"),
+        ("if (n == 1) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 1"),
+        ("for (int k = 0; k < n; ++k) { s[t] = k; __syncthreads(); a[k * 64 + t] = s[t ^ 1]; }", "`n` > 1"),
+        ("if (n > 7) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 8"),
+        ("a[t] = a[t + n] + 1;", "for example `n` == 1"),
+    ],
+)
+def test_a_condition_is_enough_or_an_example(body: str, condition: str) -> None:
+    shared = "__shared__ int s[64]; int t = threadIdx.x;"
+    host = "void f(int* a, int m) { k<<<1, 64>>>(a, m); }"
+    text = f"__global__ void k(int* a, int n) {{ {shared} {body} }} {host}"
+    assert one_race(text).condition == condition

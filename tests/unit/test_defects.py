@@ -1,0 +1,83 @@
+"""Races of one defect are told as one finding, and messages stay short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import FileReport, Status
+from cuda_lsp.report.defects import defects
+from cuda_lsp.report.document import document
+from cuda_lsp.static.analyze import check_text
+from cuda_lsp.static.findings import words
+
+
+def report(body: str) -> FileReport:
+    text = f"__global__ void k(int* out, int n) {{\n{body}\n}}\nvoid f(int* o) {{ k<<<2, 256>>>(o, 9); }}\n"
+    return check_text(Path("k.cu"), text)
+
+
+MISSING_BARRIER = """
+    __shared__ int s[258];
+    int t = threadIdx.x;
+    s[t] = t;
+    if (t < 2) s[256 + t] = n;
+    out[blockIdx.x * 256 + t] = s[t + 1] - s[t + 2];
+"""
+
+
+def test_one_missing_barrier_is_one_finding_with_every_place_related() -> None:
+    found = report(MISSING_BARRIER)
+    assert len(found.findings) > 2
+    (leader,) = defects(found.findings)
+    assert len(leader.also) == len(found.findings) - 1
+    lines = {leader.site.range.start.line, *(r.site.range.start.line for r in leader.related)}
+    assert lines == {5, 6, 7}
+
+
+def test_the_worst_pair_leads() -> None:
+    found = report("int i = threadIdx.x; out[0] = 1; if (i) out[0] = i;")
+    (leader,) = defects(found.findings)
+    assert leader.status is Status.PROVED and not leader.same_value
+    assert any(other.same_value for other in leader.also)
+
+
+def test_two_barriers_missing_at_different_places_are_two_findings() -> None:
+    found = report(
+        "__shared__ int s[256]; int t = threadIdx.x; s[t] = t; int a = s[t ^ 1]; __syncthreads();\n"
+        "s[t] = a; int b = s[t ^ 2]; out[blockIdx.x * 256 + t] = b;"
+    )
+    assert len(defects(found.findings)) == 2
+
+
+def test_arrays_and_blocks_are_kept_apart() -> None:
+    found = report(
+        "__shared__ int s[256]; int t = threadIdx.x; s[t] = t; out[0] = t; out[1] = s[t ^ 1] + blockIdx.x;"
+    )
+    assert {f.array for f in defects(found.findings)} == {"s", "out"}
+
+
+def test_every_pair_is_in_the_document() -> None:
+    found = report(MISSING_BARRIER)
+    (written,) = document([found])["files"][0]["findings"]
+    assert len(written["also"]) == len(found.findings) - 1
+    assert all(other["kind"] and other["related"] for other in written["also"])
+
+
+def test_what_two_threads_both_do_is_quoted_once() -> None:
+    (found,) = report("out[threadIdx.x / 2] = threadIdx.x + blockIdx.x;").findings
+    assert found.message.count("out[threadIdx.x / 2]") == 1
+
+
+@pytest.mark.parametrize("factor", [1, 4, 12])
+def test_messages_are_short_whatever_they_quote(factor: int) -> None:
+    index = " + ".join(["threadIdx.x / 2 * blockDim.y"] * factor)
+    for found in report(f"out[{index}] = threadIdx.x; n = out[{index} + 1]; out[n] = 3;").findings:
+        assert len(found.message) < 160
+
+
+def test_expressions_are_shortened_in_their_middle() -> None:
+    text = "table[" + "x" * 200 + "]"
+    fitted = words.fitted(f"race: thread 0 writes {text}; no barrier orders them", [text])
+    assert len(fitted) < 160 and "table[x" in fitted and "x]; no barrier orders them" in fitted
