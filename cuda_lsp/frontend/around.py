@@ -14,13 +14,13 @@ from cuda_lsp import files
 from cuda_lsp.frontend import toolchain
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.frontend.surroundings import nearby_headers, units
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.guessed import Guessed
 from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
 from cuda_lsp.frontend.surroundings.units import kernel_headers, on_the_way, unit_at
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import resolved_name
 
 
 class Around:

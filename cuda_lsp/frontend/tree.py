@@ -20,13 +20,12 @@ from ctypes import (
     c_ulonglong,
     c_void_p,
 )
-from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cuda_lsp import files
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -152,12 +151,6 @@ def library() -> Any:
     if not _LIB:
         _LIB.append(_load())
     return _LIB[0]
-
-
-@lru_cache(maxsize=8192)
-def resolved_name(name: str) -> Path:
-    """The path behind a file's name, links followed; asked of the disk once."""
-    return Path(files.target(name))
 
 
 def raw_cursor(cursor: Any) -> RawCursor:
