@@ -1,4 +1,4 @@
-"""The command line: ``cuda-lsp serve · check · run · explain · doctor``.
+"""The command line: ``cuda-lsp serve · check · run · explain · doctor · clean``.
 
 Only argument handling lives here; heavy rooms are imported inside the commands, so that
 ``cuda-lsp --version`` answers at once.
@@ -16,15 +16,16 @@ import click
 from cuda_lsp import __version__
 from cuda_lsp.batch.asked import Asked
 from cuda_lsp.batch.limits import FILE_MEMORY_MB, FILE_S, LEAST_MEMORY_MB, FileLimits
-from cuda_lsp.files import is_regular, read_text
-from cuda_lsp.model import CODES, Code, FileReport, KernelReport, Severity, ToolError
+from cuda_lsp.batch.sources import SUFFIXES, NoSource, sources
+from cuda_lsp.files import read_text
+from cuda_lsp.model import CODES, Code, Dim3, FileReport, KernelReport, Severity, ToolError
+from cuda_lsp.report.output import STYLES, print_reports
 
 if TYPE_CHECKING:
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions
     from cuda_lsp.confirm_program import Analysed, ProgramOptions
 
-SUFFIXES = (".cu", ".cuh")
 FOUND, BROKEN = 1, 2
 INTERRUPTED = 130  # as shells tell of who was ended by Ctrl-C
 _FAIL_ON = {"error": Severity.ERROR, "warning": Severity.WARNING, "information": Severity.INFORMATION}
@@ -36,6 +37,53 @@ class _Failure(click.ClickException):
     exit_code = BROKEN
 
 
+def _extents(context: click.Context, option: click.Parameter, text: str | None) -> Dim3 | None:
+    """Up to three positive numbers."""
+    del context
+    if text is None:
+        return None
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise _Failure(f"{option.opts[0]} wants up to three positive numbers like 16,16 — not {text!r}")
+    x, y, z = [*numbers, 1, 1][:3]
+    return (x, y, z)
+
+
+def _overrides(**values: Any) -> dict[str, Any]:
+    """Settings given on the command line."""
+    return {key: value for key, value in values.items() if value is not None and value != ()}
+
+
+_COMMON = (
+    click.option("--format", "style", type=click.Choice(STYLES), default=STYLES[0]),
+    click.option(
+        "--block-dim", callback=_extents, metavar="X[,Y[,Z]]",
+        help="Threads of a block; overrides launches in the source.",
+    ),
+    click.option(
+        "--grid-dim", callback=_extents, metavar="X[,Y[,Z]]",
+        help="Blocks of the grid; overrides launches in the source.",
+    ),
+    click.option(
+        "-I", "include_dirs", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers."
+    ),
+    click.option("-D", "defines", multiple=True, metavar="NAME[=VALUE]", help="Define a macro."),
+    click.option("--arch", metavar="sm_NN", help="Target architecture."),
+    click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True),
+    click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file."),
+)  # fmt: skip
+
+
+def _common(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that ``check`` and ``run`` share; settings among them come as further arguments."""
+    for option in reversed(_COMMON):
+        command = option(command)
+    return command
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="cuda-lsp")
 def main() -> None:
@@ -44,20 +92,9 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
-@click.option(
-    "--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block; overrides launches in the source."
-)
-@click.option("--grid-dim", metavar="X[,Y[,Z]]", help="Blocks of the grid; overrides launches in the source.")
-@click.option(
-    "-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers."
-)
-@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
-@click.option("--arch", metavar="sm_NN", help="Target architecture.")
+@_common
 @click.option("--banks", type=click.IntRange(1, 32), help="Shared-memory banks (16: compute capability 1.x).")
-@click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
 @click.option("--solver/--no-solver", default=True, help="Prove with Z3 what enumeration leaves open.")
-@click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
 @click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too.")
 @click.option(
     "-j",
@@ -87,6 +124,7 @@ def main() -> None:
     show_envvar=True,
     help="Memory that one file may take.",
 )
+@click.option("--cache/--no-cache", default=True, help="Take what earlier runs found where nothing changed.")
 @click.option(
     "--dynamic",
     type=click.Choice(["off", "emulator", "gpu"]),
@@ -96,11 +134,6 @@ def main() -> None:
 def check(
     paths: tuple[Path, ...],
     style: str,
-    block_dim: str | None,
-    grid_dim: str | None,
-    include: tuple[Path, ...],
-    define: tuple[str, ...],
-    arch: str | None,
     banks: int | None,
     fail_on: str,
     solver: bool,
@@ -109,21 +142,24 @@ def check(
     jobs: int | None,
     deadline: float,
     memory: int,
+    cache: bool,
     dynamic: str,
+    **given: Any,
 ) -> None:
-    """Check files (or the .cu and .cuh files of folders).
+    """Check files (of folders all that hold kernels), and headers with kernels that they include.
 
     Each file is analysed in a process of its own: what crashes or hangs there costs that file, and is told.
 
     Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
     """
-    asked = Asked(_overrides(block_dim, grid_dim, include, define, arch, banks), config, solver)
+    overrides = _overrides(**given)
+    asked = Asked(overrides, config, solver)
     files = _sources(paths)
     if dynamic == "off":
         from cuda_lsp.batch.check import checking
 
         try:
-            with checking(files, asked, jobs, FileLimits(deadline, memory << 20)) as reports:
+            with checking(files, asked, jobs, FileLimits(deadline, memory << 20), cache=cache) as reports:
                 _finish(reports, True, style, verbose, fail_on)
         except KeyboardInterrupt:
             sys.exit(INTERRUPTED)
@@ -138,6 +174,7 @@ def check(
 @main.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, metavar="[-- ARGUMENTS]")
+@_common
 @click.option("--program", is_flag=True, help="Build and run the whole program; ARGUMENTS are its own.")
 @click.option(
     "--with", "sources", multiple=True, type=click.Path(path_type=Path), help="Another source of the program."
@@ -149,14 +186,6 @@ def check(
 @click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
 @click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
-@click.option("--format", "style", type=click.Choice(["text", "json", "sarif", "github"]), default="text")
-@click.option("--block-dim", metavar="X[,Y[,Z]]", help="Threads of a block.")
-@click.option("--grid-dim", metavar="X[,Y[,Z]]", help="Blocks of the grid.")
-@click.option(
-    "-I", "include", multiple=True, type=click.Path(path_type=Path), help="Add a folder of headers."
-)
-@click.option("-D", "define", multiple=True, metavar="NAME[=VALUE]", help="Define a macro.")
-@click.option("--arch", metavar="sm_NN", help="Target architecture.")
 @click.option("--detail", type=click.Choice(["pairs", "flags"]), default="pairs", show_default=True)
 @click.option("--all-blocks", is_flag=True, help="Check every block, not a sample.")
 @click.option("--watch-all", is_flag=True, help="Watch accesses that are proved race-free too.")
@@ -165,8 +194,6 @@ def check(
     "--deadline", type=float, help="Seconds a kernel (default 10) or the program (default 120) may run."
 )
 @click.option("--nvcc", type=click.Path(path_type=Path), help="The CUDA compiler to use.")
-@click.option("--fail-on", type=click.Choice([*_FAIL_ON, "never"]), default="warning", show_default=True)
-@click.option("--config", type=click.Path(path_type=Path, exists=True), help="Settings file.")
 def run(
     file: Path,
     arguments: tuple[str, ...],
@@ -178,11 +205,6 @@ def run(
     names: tuple[str, ...],
     engine: str,
     style: str,
-    block_dim: str | None,
-    grid_dim: str | None,
-    include: tuple[Path, ...],
-    define: tuple[str, ...],
-    arch: str | None,
     detail: str,
     all_blocks: bool,
     watch_all: bool,
@@ -191,6 +213,7 @@ def run(
     nvcc: Path | None,
     fail_on: str,
     config: Path | None,
+    **given: Any,
 ) -> None:
     """Run kernels instrumented, on the GPU or the CPU emulator, and report what was seen.
 
@@ -201,7 +224,7 @@ def run(
     from cuda_lsp.dynamic.job import EngineKind
     from cuda_lsp.dynamic.runs import Detail
 
-    overrides = _overrides(block_dim, grid_dim, include, define, arch, None)
+    overrides = _overrides(**given)
     options = CheckOptions(
         EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 10.0, nvcc
     )
@@ -226,26 +249,6 @@ def run(
         known = ", ".join(kernel.name for report in reports for kernel in report.kernels)
         raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {known or 'none'}")
     _finish(reports, ran, style, True, fail_on)
-
-
-def _overrides(
-    block_dim: str | None,
-    grid_dim: str | None,
-    include: tuple[Path, ...],
-    define: tuple[str, ...],
-    arch: str | None,
-    banks: int | None,
-) -> dict[str, Any]:
-    """Settings given on the command line."""
-    values: dict[str, Any] = {
-        "block_dim": _extents("--block-dim", block_dim),
-        "grid_dim": _extents("--grid-dim", grid_dim),
-        "include_dirs": list(include) or None,
-        "defines": list(define) or None,
-        "arch": arch,
-        "banks": banks,
-    }
-    return {key: value for key, value in values.items() if value is not None}
 
 
 def _run_files(
@@ -368,8 +371,6 @@ def _program_files(
 
 def _finish(coming: Iterable[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:
     """Print, and exit with what the reports ask for."""
-    from cuda_lsp.report.output import print_reports
-
     reports = print_reports(coming, style, verbose=verbose)
     if not ran or any(_unusable(error, report) for report in reports for error in report.errors):
         sys.exit(BROKEN)
@@ -378,33 +379,15 @@ def _finish(coming: Iterable[FileReport], ran: bool, style: str, verbose: bool, 
     sys.exit(FOUND if found else 0)
 
 
+def _sources(paths: Iterable[Path]) -> list[Path]:
+    try:
+        return sources(paths)
+    except NoSource as error:
+        raise _Failure(str(error)) from None
+
+
 def _unusable(error: ToolError, report: FileReport) -> bool:
     return error.range is None and (not report.kernels or error.severity is Severity.ERROR)
-
-
-def _extents(option: str, text: str | None) -> tuple[int, int, int] | None:
-    if text is None:
-        return None
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
-    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
-        raise _Failure(f"{option} wants up to three positive numbers like 16,16 — not {text!r}")
-    x, y, z = [*numbers, 1, 1][:3]
-    return (x, y, z)
-
-
-def _sources(paths: Iterable[Path]) -> list[Path]:
-    found: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and is_regular(p))
-        elif is_regular(path):
-            found.append(path)
-        else:
-            raise _Failure(f"{path} {'is not a regular file' if path.exists() else 'does not exist'}")
-    return list(dict.fromkeys(found))
 
 
 @main.command()
@@ -437,6 +420,18 @@ def explain(code: str | None) -> None:
     from cuda_lsp.report.explain import page
 
     Console().print(Markdown(page(known)))
+
+
+@main.command()
+def clean() -> None:
+    """Empty the cache: results of check, precompiled headers, what dynamic checks have compiled."""
+    from cuda_lsp.cache_folder import cache_folder, clean
+
+    try:
+        freed = clean()
+    except OSError as error:
+        raise _Failure(f"{error.filename}: {error.strerror}") from None
+    click.echo(f"{cache_folder()}: {freed / 1e6:.1f} MB removed")
 
 
 @main.command()

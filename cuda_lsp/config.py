@@ -51,8 +51,7 @@ def _checked(value: Any, kind: type, expected: str) -> Any:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}…"
+    return _shortened(repr(value))
 
 
 def _items(value: Any, expected: str) -> list[Any]:
@@ -288,7 +287,12 @@ class SettingsProblem:
     refused: bool = False
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.key}: {self.expected}"
+        return f"{self.source}: {self.said}"
+
+    @property
+    def said(self) -> str:
+        """Without the source."""
+        return f"{_shortened(self.key)}: {self.expected}"
 
 
 def merge(
@@ -307,7 +311,7 @@ def merge(
         name = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key).replace("-", "_")).lower()
         row = _ROWS.get(name)
         if row is None:
-            problems.append(SettingsProblem(source, _shown_key(key), "no such setting"))
+            problems.append(SettingsProblem(source, str(key), "no such setting"))
         elif refused and row.metadata["reach"] in refused:
             problems.append(SettingsProblem(source, key, refused[row.metadata["reach"]], refused=True))
         else:
@@ -318,8 +322,7 @@ def merge(
     return evolve(settings, **changes), problems
 
 
-def _shown_key(key: Any) -> str:
-    text = str(key)
+def _shortened(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from attrs import evolve, frozen
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.inputs import with_grid
@@ -30,7 +31,7 @@ from cuda_lsp.dynamic.observations.notes import ending
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.dynamic.runs import Detail
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
-from cuda_lsp.frontend.toolchain import FrontendOptions, cache_folder
+from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import evolve, frozen
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import (
     Cancelled,
@@ -29,7 +30,6 @@ from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResu
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
-from cuda_lsp.frontend.toolchain import cache_folder
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.static.analyze import Analyzer

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attrs import frozen
 
-from cuda_lsp.frontend.toolchain import cache_folder
+from cuda_lsp.cache_folder import cache_folder
 
 
 @frozen
@@ -35,6 +35,7 @@ def examine() -> Iterator[Examination]:
 
 def _libclang() -> Examination:
     try:
+        importlib.import_module("cuda_lsp.frontend")  # sees to what is loaded with it
         cindex = importlib.import_module("clang.cindex")
         cindex.Index.create()
     except Exception as error:  # noqa: BLE001 - whatever loading a shared library raises is the answer

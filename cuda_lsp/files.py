@@ -3,14 +3,22 @@
 A project may hold a link to ``/dev/zero``, a pipe that nobody writes to, or a header of a gigabyte. What is
 no regular file is refused before it is opened; of a regular one no more is read than it says it has, so that
 the kernel's own files (``/proc``), which say that they are empty, are.
+
+What the analysis of a file is told here can be noted (``noting``): its result holds for as long as each
+question gets the same answer.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from attrs import field, frozen
 
 _MIB = 1 << 20
 SETTINGS_LIMIT = 1 * _MIB
@@ -20,16 +28,169 @@ DATABASE_LIMIT = 128 * _MIB
 """Bytes of a compilation database: those of the largest projects take some 50 MiB."""
 
 
+Question = tuple[str, str]
+"""What is asked of a path: ``kind``, ``presence``, ``size``, ``contents``, ``target``, ``names SUFFIX …``."""
+
+ABSENT, REGULAR, FOLDER, OTHER = "absent", "regular", "folder", "other"
+
+
+@frozen
+class Notes:
+    """``answers`` to the questions that were asked of the disk.
+
+    ``doubts``: why they may not be all that a result hangs on, or not to be had again.
+    """
+
+    answers: dict[Question, str] = field(factory=dict[Question, str])
+    doubts: set[str] = field(factory=set[str])
+
+    def note(self, question: Question, answer: str) -> None:
+        """An answer; one that was another before is a doubt."""
+        if self.answers.setdefault(question, answer) != answer:
+            self.doubts.add(f"{question[1]} changed meanwhile")
+
+
+_notes: Notes | None = None
+
+
+@contextmanager
+def noting() -> Generator[Notes]:
+    """While this process (one thread of it) asks, note what is answered."""
+    global _notes
+    _notes = notes = Notes()
+    try:
+        yield notes
+    finally:
+        _notes = None
+
+
+def is_noting() -> bool:
+    """Whether somebody wants to know all that a result hangs on."""
+    return _notes is not None
+
+
+def doubt(reason: str) -> None:
+    """Something may be read that no question here was asked about."""
+    if _notes is not None:
+        _notes.doubts.add(reason)
+
+
+def answer(question: Question) -> str:
+    """What is answered now."""
+    (asked, *suffixes), path = question[0].split(), question[1]
+    return _digest_of_names(path, suffixes) if asked == "names" else _ANSWERS[asked](path)
+
+
+def _noted(asked: str, path: Path | str, answer: str) -> str:
+    if _notes is not None:
+        _notes.note((asked, str(path)), answer)
+    return answer
+
+
+def kind(path: Path | str) -> str:
+    """What the path leads to, through links that end."""
+    return _noted("kind", path, _kind(path))
+
+
+def _kind(path: Path | str) -> str:
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):  # the latter: a NUL in the name
+        return ABSENT
+    return REGULAR if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else OTHER
+
+
 def is_regular(path: Path | str) -> bool:
     """Whether the path leads, through links that end, to a regular file."""
+    return kind(path) == REGULAR
+
+
+def exists(path: Path | str) -> bool:
+    """Whether the path leads to anything."""
+    return kind(path) != ABSENT
+
+
+def is_there(path: Path | str) -> bool:
+    """Whether there is anything of that name, a link that leads nowhere too."""
+    return _noted("presence", path, _presence(path)) != ABSENT
+
+
+def _presence(path: Path | str) -> str:
+    return "present" if os.path.lexists(path) else ABSENT
+
+
+def target(path: Path | str) -> str:
+    """The path without links; those that go round stay."""
+    return _noted("target", path, os.path.realpath(path))
+
+
+def size(path: Path | str) -> int:
+    """Bytes of a file. Raises OSError."""
     try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except (OSError, ValueError):  # the latter: a NUL in the name
-        return False
+        return int(_noted("size", path, _size(path)))
+    except ValueError:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
+
+
+def _size(path: Path | str) -> str:
+    try:
+        return str(os.stat(path).st_size)
+    except (OSError, ValueError):
+        return ABSENT
+
+
+def names(folder: Path | str, suffixes: Collection[str]) -> list[tuple[str, bool]]:
+    """Folders in a folder, and what else has one of the suffixes: by name, and whether it is a folder.
+
+    A link to a folder is none. Raises OSError.
+    """
+    asked = " ".join(("names", *sorted(suffixes)))
+    try:
+        found = _names(folder, suffixes)
+    except OSError:
+        _noted(asked, folder, ABSENT)
+        raise
+    _noted(asked, folder, _digest_of(found))
+    return found
+
+
+def _names(folder: Path | str, suffixes: Collection[str]) -> list[tuple[str, bool]]:
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    return sorted((n, is_folder) for n, is_folder in found if is_folder or os.path.splitext(n)[1] in suffixes)
+
+
+def _digest_of(found: list[tuple[str, bool]]) -> str:
+    return hashlib.sha256(repr(found).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def walk(top: Path | str, suffixes: Collection[str]) -> Iterator[tuple[str, list[str], list[str]]]:
+    """As ``os.walk``: a folder, the names of those in it, which may be thinned out, and of such files."""
+    pending = [str(top)]
+    while pending:
+        folder = pending.pop()
+        try:
+            found = names(folder, suffixes)
+        except OSError:
+            continue
+        below = [name for name, is_folder in found if is_folder]
+        yield folder, below, [name for name, is_folder in found if not is_folder]
+        pending += [os.path.join(folder, name) for name in reversed(below)]
 
 
 def read_bytes(path: Path | str, limit: int = SOURCE_LIMIT) -> bytes:
     """The bytes of a regular file. Raises OSError, whose ``strerror`` is for people."""
+    try:
+        data = _read(path, limit)
+    except OSError:
+        _noted("contents", path, ABSENT)
+        raise
+    if _notes is not None:
+        _noted("contents", path, hashlib.sha256(data).hexdigest())
+    return data
+
+
+def _read(path: Path | str, limit: int) -> bytes:
     try:
         _checked(os.stat(path), path, limit)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -38,6 +199,20 @@ def read_bytes(path: Path | str, limit: int = SOURCE_LIMIT) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         size = _checked(os.fstat(descriptor), path, limit)  # another file may have taken its place
         return file.read(size)
+
+
+def _digest_of_contents(path: str) -> str:
+    try:
+        return hashlib.sha256(_read(path, DATABASE_LIMIT)).hexdigest()
+    except OSError:
+        return ABSENT
+
+
+def _digest_of_names(path: str, suffixes: Collection[str]) -> str:
+    try:
+        return _digest_of(_names(path, suffixes))
+    except OSError:
+        return ABSENT
 
 
 def read_text(path: Path | str, limit: int = SOURCE_LIMIT, *, errors: str = "replace") -> str:
@@ -56,3 +231,12 @@ def _checked(status: os.stat_result, path: Path | str, limit: int) -> int:
     if status.st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit / _MIB:.0f} MiB", str(path))
     return status.st_size
+
+
+_ANSWERS: dict[str, Callable[[str], str]] = {
+    "kind": _kind,
+    "presence": _presence,
+    "size": _size,
+    "contents": _digest_of_contents,
+    "target": os.path.realpath,
+}

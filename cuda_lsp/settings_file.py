@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ else:
     import tomli as tomllib
 
 FILE_NAME = "cuda-lsp.toml"
+_MOST_PARTS = 200  # of a dotted key: the time for one grows with their square
 
 _NOT_A_PROJECTS: Mapping[Reach, str] = {
     Reach.MACHINE: "a setting of the machine: set it in the editor or on the command line",
@@ -78,7 +78,7 @@ def _document(path: Path) -> tuple[str, Mapping[str, Any]]:
     """The text of a settings file, and our table in it. Raises _Unreadable."""
     try:
         text = files.read_text(path, files.SETTINGS_LIMIT, errors="strict")
-        document: Any = tomllib.loads(text)
+        document = _parsed(text)
     except OSError as error:
         raise _Unreadable(f"cannot be read: {error.strerror}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -93,6 +93,14 @@ def _document(path: Path) -> tuple[str, Mapping[str, Any]]:
             raise _Unreadable(f"`{table}` is expected to be a table", _line_of(table, text))
         document = cast("dict[str, Any]", inner)
     return text, document
+
+
+def _parsed(text: str) -> Any:
+    """A TOML document. Raises what ``tomllib`` does, and _Unreadable for keys that take it minutes."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.partition("=")[0].count(".") > _MOST_PARTS:
+            raise _Unreadable(f"not readable as TOML: a key of more than {_MOST_PARTS} parts", number)
+    return tomllib.loads(text)
 
 
 def _line_of(key: str, text: str) -> int:
@@ -111,7 +119,7 @@ def find_settings_file(folder: Path) -> Path | None:
     """``cuda-lsp.toml``, or a ``pyproject.toml`` with our table, in ``folder`` or the nearest parent."""
     for parent in (folder, *folder.parents):
         own = parent / FILE_NAME
-        if os.path.lexists(own):  # also what cannot be read: that is told
+        if files.is_there(own):  # also what cannot be read: that is told
             return own
         shared = parent / "pyproject.toml"
         if files.is_regular(shared) and _has_table(shared):
@@ -125,7 +133,7 @@ def _has_table(path: Path) -> bool:
     except OSError:
         return False  # another tool's file; its mistakes are not ours to report
     try:
-        tool: Any = tomllib.loads(text).get("tool")
-    except (RecursionError, ValueError):
+        tool: Any = _parsed(text).get("tool")
+    except (RecursionError, ValueError, _Unreadable):
         return re.search(r"""^[ \t]*\[tool\.["']?cuda-lsp""", text, re.MULTILINE) is not None
     return isinstance(tool, Mapping) and "cuda-lsp" in tool

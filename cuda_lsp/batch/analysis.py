@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import evolve
 
 from cuda_lsp import config, files
-from cuda_lsp.batch.asked import Asked
+from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.model import FileReport, Severity, ToolError
+from cuda_lsp.readings import Reading
 from cuda_lsp.settings_file import load, load_file
 from cuda_lsp.static.analyze import Analyzer
 
 
-def analysed(path: Path, asked: Asked, say: Callable[[FileReport], None]) -> FileReport:
+def analysed(reading: Reading, asked: Asked, say: Callable[[FileReport], None]) -> Analysed:
     """Both tiers on a file; what cannot be read is an error of its report.
 
     ``say`` is told what the first tier knows, before the solver begins.
     """
+    if not asked.noting:
+        return Analysed(_report(reading, asked, say))
+    with files.noting() as notes:
+        report = _report(reading, asked, say)
+    return Analysed(report, _answers(notes))
+
+
+def _answers(notes: files.Notes) -> Mapping[files.Question, str] | None:
+    """What the report hangs on; None: not all of it is known, or it changed while it was read."""
+    if notes.doubts or any(files.answer(question) != said for question, said in notes.answers.items()):
+        return None
+    return notes.answers
+
+
+def _report(reading: Reading, asked: Asked, say: Callable[[FileReport], None]) -> FileReport:
+    path = reading.path
     started = time.perf_counter()
     with _opened(path, asked) as (analyzer, text, told):
         if isinstance(text, FileReport):
             report = text
         else:
-            report = analyzer.update(path, text)
+            report = analyzer.update(path, text, unit=reading.unit)
             if asked.solver and analyzer.settings.solver:
                 say(evolve(report, errors=(*told, *report.errors)))
                 report = analyzer.settle(path)

@@ -27,6 +27,15 @@ LOOK_S = 0.25
 MOST_REFUSALS = 40
 """Looks in a row at which the system gave no process: ten seconds, then a file is given up."""
 
+KEPT_RESULTS_BYTES = 256 << 20
+"""Of all results that are kept: one takes some ten kilobytes."""
+
+KEPT_SHARE = 0.8
+"""Of these, what stays when there is no room: it is not looked for with every run then."""
+
+ABANDONED_S = 3600.0
+"""After which nobody writes any more on what is not finished."""
+
 
 @frozen
 class FileLimits:

@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable
+from io import FileIO
 
 from attrs import frozen
 
@@ -62,8 +63,8 @@ def kill_descendants(ancestor: int) -> None:
             _send((-group,), signal.SIGSTOP)  # all of it at once
         _send([one.number for one in new], signal.SIGSTOP)
         stopped.update(one.number for one in new)
-        if dead is not None and ended - dead:
-            _stop_newborn({ancestor} | stopped | ended, _WATCHED)
+        if dead is not None and (new or ended - dead):
+            _stop_newborn({ancestor} | stopped | ended, stopped, _WATCHED)
         dead = ended
     _send(stopped, signal.SIGKILL)
 
@@ -130,17 +131,29 @@ def _below(ancestor: int) -> tuple[list[_Process], set[int]]:
     return below, {number for number, parent in ended.items() if parent in family}
 
 
-def _stop_newborn(family: set[int], seconds: float) -> None:
-    """Stop the youngest process of all when it is a child of the family; again and again, for a while."""
+def _stop_newborn(family: set[int], stopped: set[int], seconds: float) -> None:
+    """Stop each process that is born into the family, for a while: only the youngest of all are looked at.
+
+    ``stopped`` gets what was stopped.
+    """
     until = time.monotonic() + seconds
     with open("/proc/loadavg", "rb", buffering=0) as file:
+        last = _youngest(file)
         while time.monotonic() < until:
-            file.seek(0)
-            youngest = int(file.read(128).rsplit(maxsplit=1)[-1])
-            found = _looked_at(youngest)
-            if found is not None and found.state not in "ZX" and found.parent in family:
-                _send((youngest,), signal.SIGSTOP)
-                family.add(youngest)
+            youngest = _youngest(file)
+            for number in range(last + 1 if last < youngest else youngest, youngest + 1):
+                found = _looked_at(number)
+                if found is not None and found.state not in "ZX" and found.parent in family:
+                    _send((number,), signal.SIGSTOP)
+                    stopped.add(number)
+                    family.add(number)
+            last = youngest
+
+
+def _youngest(loadavg: FileIO) -> int:
+    """The process that was made last of all on the machine."""
+    loadavg.seek(0)
+    return int(loadavg.read(128).rsplit(maxsplit=1)[-1])
 
 
 def _numbers() -> list[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,7 @@ def first_sizes(parameters: tuple[Parameter, ...], trial: Trial) -> dict[str, in
     """Bytes of each buffer for a first attempt: what the kernel is known to need, else four elements a thread
     or what the scalars suggest."""
     launch = with_grid(trial.launch)
-    threads = launch.threads * int(np.prod(launch.grid or (1, 1, 1)))
+    threads = launch.threads * prod(launch.grid or (1, 1, 1))
     largest = max([threads, *(v for v in trial.scalars.values() if 0 < v < 1 << 22)])
     return {
         piece.name: min(
@@ -87,7 +88,7 @@ def _scalar(piece: Piece, trial: Trial) -> bytes:
         return struct.pack("<d" if piece.size == 8 else "<f", 0.5)[: piece.size]
     launch = with_grid(trial.launch)
     known = {**trial.scalars, **launch.arguments}
-    default = launch.threads * int(np.prod(launch.grid or (1, 1, 1)))
+    default = launch.threads * prod(launch.grid or (1, 1, 1))
     number = known.get(piece.name, default)
     return (number & (1 << 8 * piece.size) - 1).to_bytes(piece.size, "little")
 

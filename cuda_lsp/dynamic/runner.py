@@ -8,6 +8,7 @@ error would poison the next run.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import signal
@@ -129,14 +130,18 @@ class Runner:
         assert child.stdin is not None
         send(child.stdin, job)  # type: ignore[arg-type]
         deadline = time.monotonic() + seconds
+        due = math.inf  # of the run that goes on
         while True:
-            self._wait(child, deadline, cancelled)
+            self._wait(child, min(deadline, due), cancelled)
             assert child.stdout is not None
             kind, content = receive(child.stdout)  # type: ignore[arg-type]
             if kind == "result":
                 return content
             if kind == "progress":
+                due = due if content == "running" else math.inf
                 progress(content)
+            elif kind == "due":
+                due = time.monotonic() + content
 
     def _wait(self, child: subprocess.Popen[bytes], deadline: float, cancelled: Cancelled) -> None:
         """Until the child says something. Raises CheckCancelled, EOFError when it is overdue or stopped."""

@@ -17,6 +17,7 @@ from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built, follow
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult
 
+_SPARE = 1.5  # seconds after its deadline in which what came of a kernel has to be there
 _PROGRAM_SPACE = 12  # address space of a program's device memory, its maps and the detector's, in its size
 
 
@@ -57,13 +58,22 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
     from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
     from cuda_lsp.dynamic.gpu.engine import GpuEngine
 
+    on_gpu = False
+
+    def told(stage: str) -> None:
+        if stage == "running" and on_gpu:  # the driver may keep a call for ever
+            send(answers, ("due", job.deadline + max(_SPARE, job.deadline / 2)))
+        send(answers, ("progress", stage))
+
     def chosen(engine: object) -> None:
+        nonlocal on_gpu
+        on_gpu = isinstance(engine, GpuEngine)
         _limit_memory(job.memory if isinstance(engine, EmulatorEngine) else None)
         if isinstance(engine, GpuEngine):
             engine.limit_memory(job.gpu_memory)
 
     try:
-        return check(job, engines, lambda stage: send(answers, ("progress", stage)), chosen)
+        return check(job, engines, told, chosen)
     except MemoryError:
         return CheckResult(
             job.kernel,

@@ -206,6 +206,8 @@ class _Parser:
         )
 
     def _args(self, number: int, rest: str, extent: SourceRange) -> None:
+        if not rest:
+            self._error(extent, "an args directive takes values of parameters, like n=1024")
         arguments: dict[str, int] = {}
         for name, text in self._settings(rest, extent).items():
             value = self._integer(text, extent)

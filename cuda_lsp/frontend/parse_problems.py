@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -33,7 +34,7 @@ _PER_KERNEL = 3
 
 @frozen
 class Problem:
-    """An error of clang in the main file; ``offset`` in bytes."""
+    """An error of clang in the file that is looked at; ``offset`` in bytes."""
 
     message: str
     offset: int
@@ -59,8 +60,8 @@ class Problems:
         return any(start <= p.offset < end for p in self.main)
 
 
-def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
-    """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's."""
+def read_problems(unit: Any, ast: Ast, path: Path, limit: int) -> Problems:
+    """The errors of a parse; those beyond the first ``limit`` bytes of ``path`` are not the user's."""
     main: list[Problem] = []
     headers: list[HeaderProblem] = []
     missing: list[tuple[str, int]] = []
@@ -69,7 +70,7 @@ def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
         location = diagnostic.location
         if diagnostic.severity < 3 or location.file is None:
             continue
-        name, message = location.file.name, diagnostic.spelling
+        name, message = ast.named(location.file.name), diagnostic.spelling
         if complaint(message) is Complaint.FORGIVEN:
             continue
         here = name == path
@@ -81,7 +82,7 @@ def read_problems(unit: Any, ast: Ast, path: str, limit: int) -> Problems:
             if not _TOOLKIT.search(absent) and ("/" in absent or not system):
                 unfound[absent] = None
         elif not here:
-            headers.append(HeaderProblem(message, name, location.offset, location.line, location.column))
+            headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
         elif location.offset < limit:
             main.append(Problem(message, location.offset, location.line))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))

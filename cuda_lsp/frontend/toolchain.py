@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
-import platformdirs
 from attrs import frozen
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import architecture_number
 
@@ -32,7 +32,8 @@ LoadError = cindex.TranslationUnitLoadError
 # template instantiation. The preamble makes reparsing cheap.
 # CXTranslationUnit_ForSerialization | Incomplete: what a saved translation unit needs.
 _FOR_SERIALIZATION = 0x010 | 0x002
-PARSE_OPTIONS = 0x200 | 0x100 | 0x004
+PARSE_ALL = 0x200
+PARSE_OPTIONS = PARSE_ALL | 0x100 | 0x004
 _SHIM_BYTES = 4 << 20  # four times what it takes
 # Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
 _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
@@ -69,6 +70,10 @@ class FrontendOptions:
     def compute(self) -> int:
         """The value of ``__CUDA_ARCH__``; libclang 18 knows architectures up to sm_90."""
         return (architecture_number(self.arch) or 80) * 10
+
+    def undefines(self) -> tuple[str, ...]:
+        """Macros that the flags take back."""
+        return tuple(flag[2:] for flag in self.arguments if flag.startswith("-U"))
 
     def forced_headers(self) -> str:
         """Lines that include what the flags include before the text."""
@@ -193,11 +198,6 @@ def _compile_shim(flags: Sequence[str], scratch: Path, target: Path) -> Path | N
             scratch.unlink()
         return None
     return target
-
-
-def cache_folder() -> Path:
-    """Where the precompiled header is kept (``CUDA_LSP_CACHE`` overrides)."""
-    return Path(os.environ.get("CUDA_LSP_CACHE") or platformdirs.user_cache_dir("cuda-lsp"))
 
 
 def _digest(flags: Sequence[str]) -> str:

@@ -20,10 +20,12 @@ from ctypes import (
     c_ulonglong,
     c_void_p,
 )
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cuda_lsp import files
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -151,6 +153,12 @@ def library() -> Any:
     return _LIB[0]
 
 
+@lru_cache(maxsize=8192)
+def resolved_name(name: str) -> Path:
+    """The path behind a file's name, links followed; asked of the disk once."""
+    return Path(files.target(name))
+
+
 def raw_cursor(cursor: Any) -> RawCursor:
     """A binding's cursor as ours (the two structures have one layout)."""
     if isinstance(cursor, RawCursor):
@@ -217,10 +225,15 @@ class Declaration:
 
 
 class Ast:
-    """Snapshots and lookups of one parse. Must not outlive a reparse of its translation unit."""
+    """Snapshots and lookups of one parse. Must not outlive a reparse of its translation unit.
 
-    def __init__(self, tu: Any) -> None:
+    ``looked_at``: the file whose kernels are wanted; its path is told as it is given here, whatever
+    ``#include`` led to it.
+    """
+
+    def __init__(self, tu: Any, looked_at: Path | None = None) -> None:
         self.lib = library()
+        self._looked_at = looked_at
         self.tu = tu  # its handle, and all that is found below, dies with it
         handle = getattr(tu, "obj", None) or getattr(tu, "_as_parameter_", None) or tu.from_param()
         self._tu_handle = ctypes.cast(handle, c_void_p)
@@ -381,8 +394,16 @@ class Ast:
         """The file behind a handle; an empty path for none."""
         path = self._paths.get(file)
         if path is None:
-            path = self._paths[file] = Path(self.string(self.lib.clang_getFileName(file)) if file else "")
+            name = self.string(self.lib.clang_getFileName(file)) if file else ""
+            path = self._paths[file] = self.named(name)
         return path
+
+    def named(self, name: str) -> Path:
+        """The file that clang calls so."""
+        given, path = self._looked_at, Path(name)
+        if given is not None and path.name == given.name and resolved_name(name) == resolved_name(str(given)):
+            return given
+        return resolved_name(name) if ".." in name else path
 
     def contents(self, file: int) -> bytes:
         """A file's bytes as clang read them."""

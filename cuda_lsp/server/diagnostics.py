@@ -94,7 +94,7 @@ def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
     """A mistake in a settings file, as a diagnostic of that file: its whole line."""
     start, end = lsp.Position(problem.line - 1, 0), lsp.Position(problem.line, 0)
     severity = lsp.DiagnosticSeverity.Information if problem.refused else lsp.DiagnosticSeverity.Warning
-    message = f"{problem.key}: {problem.expected}"
+    message = problem.said
     return lsp.Diagnostic(lsp.Range(start, end), message, severity=severity, source=SOURCE)
 
 

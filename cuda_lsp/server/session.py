@@ -122,11 +122,16 @@ class Session:
         known = self._open.get(uri)
         return known.report if known else None
 
-    def settled(self, uri: str, version: int | None, seconds: float) -> FileReport | None:
-        """The report of this version, waiting for it up to ``seconds``."""
+    def settled(self, uri: str, version: int | None, text: str, seconds: float) -> FileReport | None:
+        """The report of this version, waiting for it up to ``seconds``.
+
+        None: it is not there, or the document was closed and opened again, with another ``text``, since.
+        """
         with self._condition:
             self._condition.wait_for(lambda: self._has(uri, version), seconds)
-            return self.report(uri)
+            known = self._open.get(uri)
+            mine = known is not None and (known.version, known.text) == (version, text)
+            return known.report if known and mine and self._has(uri, version) else None
 
     def tried(self, uri: str, version: int | None, text: str) -> FileReport | None:
         """What the first tier says of another text, as if this version of the document had it.

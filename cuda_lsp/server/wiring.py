@@ -336,8 +336,9 @@ def _wire_reading(server: CudaServer) -> None:
         session, version = ls.session, document.version
         if session is None:
             return []
-        report = await asyncio.to_thread(session.settled, document.uri, version, _ACTIONS_WAIT)
-        if report is None or report.version != version:
+        known = (document.uri, version, document.source)
+        report = await asyncio.to_thread(session.settled, *known, _ACTIONS_WAIT)
+        if report is None:
             return []  # the client asks again when it has the findings of its newest text
         report = ls.with_checks(report, document.source)
 
@@ -354,13 +355,12 @@ def _wire_reading(server: CudaServer) -> None:
     async def pull(
         ls: CudaServer, params: lsp.DocumentDiagnosticParams
     ) -> lsp.RelatedFullDocumentDiagnosticReport | lsp.RelatedUnchangedDocumentDiagnosticReport:
-        document = ls.workspace.get_text_document(params.text_document.uri)
-        session = ls.session
-        report = (
-            await asyncio.to_thread(session.settled, document.uri, document.version, _PULL_WAIT)
-            if session
-            else None
-        )
+        document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
+        report = None
+        if (session := ls.session) is not None:
+            known = (document.uri, document.version, document.source)
+            report = await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
+            report = report or session.report(document.uri)
         if report:
             report = ls.with_checks(report, document.source)
         items = diagnostics(report, document) if report else []

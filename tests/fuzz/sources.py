@@ -16,7 +16,7 @@ import multiprocessing
 import resource
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,9 @@ def analysed(text: str) -> str | None:
     return internal or (f"{seconds:.1f} s of CPU" if seconds > MOST_SECONDS else None)
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(pipe: Connection, check: Callable[[Any], str | None]) -> None:
     while True:
-        text: str = pipe.recv()
-        problem = analysed(text)
+        problem = check(pipe.recv())
         pipe.send((problem, _most_resident()))
 
 
@@ -69,17 +68,18 @@ def _most_resident() -> int:
 
 
 class Child:
-    """A process that analyses texts; started again when one was its last."""
+    """A process that checks texts, or whatever ``check`` takes; started again when one was its last."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[Any], str | None] = analysed) -> None:
+        self.check = check
         self.process: Any = None
         self.done = 0
 
-    def ask(self, text: str) -> str | None:
+    def ask(self, text: Any) -> str | None:
         if self.process is None:
             context = multiprocessing.get_context("spawn")
             self.pipe, theirs = context.Pipe()
-            self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+            self.process = context.Process(target=_serve, args=(theirs, self.check), daemon=True)
             self.process.start()
             theirs.close()
             self.done = 0

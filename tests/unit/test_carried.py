@@ -123,3 +123,14 @@ def test_a_stretch_moves_with_an_edit(
     old: str, new: str, before: tuple[int, int, int], after: tuple[int, int, int] | None
 ) -> None:
     assert Edit.between(old, new).moved(stretch(*before)) == (stretch(*after) if after else None)
+
+
+def test_a_kernel_that_broken_text_hides_keeps_its_findings(analyzer: Analyzer) -> None:
+    assert findings(analyzer.update(PATH, TEXT.replace("// rows of a matrix", "class {")), "rows")
+
+
+@pytest.mark.parametrize("hidden", ["class { __global__ void rows(float* a) { }", TEXT.split("    int t")[0]])
+def test_what_is_kept_of_a_hidden_kernel_stands_within_the_text(analyzer: Analyzer, hidden: str) -> None:
+    analyzer.update(PATH, TEXT.replace("__global__ void rows", "__global__\nvoid rows"))
+    for kernel in analyzer.update(PATH, hidden).kernels:
+        assert 1 <= kernel.range.start.line <= kernel.range.end.line <= hidden.count("\n") + 1

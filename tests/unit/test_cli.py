@@ -88,7 +88,7 @@ def test_explain_lists_and_explains():
     assert invoke("explain", "nonsense").exit_code == 2
 
 
-@pytest.mark.parametrize("command", ["check", "run", "serve", "explain", "doctor"])
+@pytest.mark.parametrize("command", ["check", "run", "serve", "explain", "doctor", "clean"])
 def test_every_command_has_help(command):
     result = invoke(command, "--help")
     assert result.exit_code == 0 and "Usage:" in result.output

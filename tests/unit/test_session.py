@@ -57,7 +57,7 @@ def session(shown: Shown) -> Iterator[Session]:
 
 def opened(session: Session, text: str, version: int) -> FileReport:
     session.change(URI, PATH, text, version)
-    report = session.settled(URI, version, 120)
+    report = session.settled(URI, version, text, 120)
     assert report
     assert report.version == version
     return report
@@ -153,8 +153,9 @@ def test_the_same_version_of_a_document_opened_again_is_another_text(session: Se
     opened(session, TWO, 1)
     session.close(URI)
     session.change(URI, PATH, MENDED, 1)
-    report = session.settled(URI, 1, 60)
+    report = session.settled(URI, 1, MENDED, 60)
     assert report and racy(report) == {"second"}
+    assert session.settled(URI, 1, TWO, 0.1) is None
 
 
 def test_texts_larger_than_what_goes_at_once_arrive_in_order(session: Session) -> None:
@@ -162,5 +163,5 @@ def test_texts_larger_than_what_goes_at_once_arrive_in_order(session: Session) -
     for version in range(1, 9):
         session.change(URI, PATH, large + "// more words than a socket takes\n" * 40_000, version)
     session.change(URI, PATH, MENDED, 9)
-    report = session.settled(URI, 9, 60)
+    report = session.settled(URI, 9, MENDED, 60)
     assert report and report.version == 9 and racy(report) == {"second"}

@@ -68,6 +68,16 @@ def test_the_trap_snaps(project: Path):
     assert "pickle" in ran(project) and "cuda_lsp" in ran(project)
 
 
+@pytest.mark.parametrize("arguments", [("check", "--no-solver", "k.cu"), ("doctor",)], ids=" ".join)
+def test_libraries_of_the_project_are_not_loaded(project: Path, arguments: tuple[str, ...]):
+    """libclang would look for those that it needs in the working folder."""
+    for name in ("libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1"):
+        (project / name).write_text("no library")
+    said = run(project, COMMAND, *arguments)
+    assert "file too short" not in said.stdout and "invalid ELF" not in said.stdout
+    assert "shared-race" in said.stdout if "check" in arguments else "libclang: /" in said.stdout
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("check", "k.cu"), ("check", "."), ("explain", "shared-race"), ("--help",), ("--version",)],

@@ -86,12 +86,13 @@ class CompiledModule:
         return read_module(self.ptx)
 
     def entries_of(self, kernel: SourceRange, base_name: str) -> tuple[str, ...]:
-        """Mangled entries (one per instantiation) of the kernel that stands there."""
-        return tuple(
-            name
-            for name, function in self.module.entries.items()
-            if base_name in name and self._stands_in(function.instructions(), kernel)
-        )
+        """Mangled entries (one per instantiation) of the kernel that stands there.
+
+        Of a kernel whose code the compiler threw away nothing stands anywhere: then its name tells.
+        """
+        named = {name: f.instructions() for name, f in self.module.entries.items() if base_name in name}
+        found = tuple(name for name, code in named.items() if self._stands_in(code, kernel))
+        return found or tuple(name for name, code in named.items() if not any(c.location for c in code))
 
     def _stands_in(self, instructions: Any, kernel: SourceRange) -> bool:
         for code in instructions:

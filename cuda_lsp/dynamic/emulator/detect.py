@@ -4,7 +4,8 @@ Within a block two accesses of one barrier interval are unordered unless warp sy
 barrier lies between. The log of an interval is *screened* when the interval ends: every write puts its
 thread's number on the words it touches; whoever finds another number there is a suspect. Without suspects
 nothing else happens, so race-free kernels cost a few array operations per access. Suspected words are
-then examined pair by pair. Blocks are compared in the same way once the launch is over.
+then examined pair by pair. Blocks are compared in the same way once the launch is over. Of a launch that did
+not end in time not all is judged, and this is said (``left_out``).
 Definitions: ``docs/semantics.md``.
 """
 
@@ -13,6 +14,8 @@ Definitions: ``docs/semantics.md``.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -33,6 +36,9 @@ ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
 
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
+_CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the last barrier
+_AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
+_SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
 _LAST = 2**31 - 2
 _WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
 _PAGE = 12  # bits of a word's number within a page of ``Writers``
@@ -136,6 +142,8 @@ class Detector:
     order: Order
     across_blocks: bool
     lock_step: bool = False
+    deadline: float = math.inf  # monotonic, of the launch
+    left_out: dict[str, None] = field(factory=dict[str, None])
     found: dict[tuple[int, int], Found] = field(factory=dict[tuple[int, int], Found])
     pending: list[Record] = field(factory=list[Record])
     kept: list[Record] = field(factory=list[Record])  # global accesses, for blocks against blocks
@@ -196,12 +204,24 @@ class Detector:
         else:
             self.order.forget(self.pending[0].sequence if self.pending else self.order.sequence)
 
-    def finish(self) -> None:
-        """The launch is over."""
+    def finish(self, cut: bool = False) -> None:
+        """The launch is over. ``cut``: it did not end in time, and may have logged without end."""
+        if cut:
+            self.pending = self._first(self.pending)
         self.interval_ends(None)
         if self.across_blocks:
-            self._judge(self.kept, self.lanes.block, True)
+            self._judge(self._first(self.kept) if cut else self.kept, self.lanes.block, True)
             self.kept = []
+
+    def _first(self, records: list[Record]) -> list[Record]:
+        """The first ones, with not many more than ``_CUT`` accesses."""
+        logged = 0
+        for number, r in enumerate(records):
+            if logged > _CUT:
+                self.left_out[f"races after the first {_CUT:,} accesses of a launch that did not end"] = None
+                return records[:number]
+            logged += self.lanes.count if r.mask is None else int(np.count_nonzero(r.mask))
+        return records
 
     def warp_only(self, found: Found) -> bool:
         """Whether lanes of one warp raced where no warps did with each other: a ``__syncwarp`` is missing."""
@@ -266,14 +286,21 @@ class Detector:
     # ---------------------------------------------------------------------------- examination
 
     def _examine(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array, across: bool) -> None:
-        suspected = np.zeros(len(self.owner), bool)
-        suspected[suspects] = True
-        entries = _gather(touched, suspected)
-        if not len(entries):
-            return
-        entries = _thinned(entries, self.lanes, across)
-        for x, y in _pairs(entries):
-            self._collect(entries[x], entries[y], across)
+        """``suspects``: words, as often as an access to one is suspected."""
+        parts = -(-len(suspects) // _AT_ONCE)
+        words = distinct(suspects) if parts > 1 else suspects
+        for part in range(parts):
+            if part and time.monotonic() > self.deadline + _SPARE:
+                self.left_out["races at some of the words that seem to race: raise --deadline"] = None
+                return
+            suspected = np.zeros(len(self.owner), bool)
+            suspected[words[part::parts]] = True
+            entries = _gather(touched, suspected)
+            if not len(entries):
+                continue
+            entries = _thinned(entries, self.lanes, across)
+            for x, y in _pairs(entries):
+                self._collect(entries[x], entries[y], across)
 
     def _collect(self, a: Entries, b: Entries, across: bool) -> None:
         block = self.lanes.block

@@ -8,6 +8,7 @@ the opposite order of warps, because control flow may have depended on the racy 
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -112,21 +113,22 @@ class Launch:
     ) -> None:
         self.program, self.request = program, request
         grid = request.launch.grid or (1, 1, 1)
-        self.total = int(np.prod(grid))
+        deadline = time.monotonic() + request.deadline
+        self.total = math.prod(grid)
         sampled = None if program.grid_wide else request.blocks
-        self.blocks = sampled if sampled is not None else tuple(range(self.total))
+        wanted = sampled if sampled is not None else range(self.total)
         allowed = most if most is not None else max(1, _MAX_THREADS // request.launch.threads)
-        self.cut = len(self.blocks) > allowed
-        self.blocks = self.blocks[:allowed]
+        self.blocks = tuple(wanted[:allowed])
+        self.cut = len(self.blocks) < (len(sampled) if sampled is not None else self.total)
         self.lanes = Lanes(request.launch.block, grid, self.blocks)
         try:
             self.memory = (lay or _alone)(program, request, len(self.blocks))
         except TooMuchMemory as problem:
-            raise EngineUnavailable(f"{problem}; check fewer blocks") from problem
+            raise EngineUnavailable(str(problem)) from problem
         self.site_of = _site_numbers(program, request)
         order = Order(self.lanes) if request.races else Unfollowed(self.lanes)
         detector = (
-            Detector(self.memory, self.lanes, order, len(self.blocks) > 1, request.lock_step)
+            Detector(self.memory, self.lanes, order, len(self.blocks) > 1, request.lock_step, deadline)
             if request.races
             else None
         )
@@ -138,7 +140,7 @@ class Launch:
         ])  # fmt: skip
         costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
-        self.machine = Machine(self.services, time.monotonic() + request.deadline, backwards)
+        self.machine = Machine(self.services, deadline, backwards)
         started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -251,6 +253,12 @@ class Launch:
     def _not_covered(self) -> Iterable[str]:
         if self.cut:
             yield f"{len(self.blocks)} of the blocks asked for were executed"
+        if self.services.detector is not None:
+            yield from self.services.detector.left_out
+        elsewhere = [f for f in self.services.faults.values() if self.site_of[f.number] is None]
+        if elsewhere and self.request.sites:
+            count = sum(fault.count for fault in elsewhere)
+            yield f"{count:,} accesses outside local or constant memory were not carried out"
         for what in sorted(self.services.without):
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):

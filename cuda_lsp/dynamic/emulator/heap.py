@@ -221,7 +221,9 @@ class Heap:
         threads, local_start = shape.blocks * shape.per_block, shared_end + GAP
         local_end = local_start + threads * local_stride
         if local_end + GAP > START:
-            raise TooMuchMemory(f"a launch needs {local_end >> 20} MiB of shared and local memory")
+            raise TooMuchMemory(
+                f"a launch needs {local_end >> 20} MiB of shared and local memory; check fewer blocks"
+            )
         if self._windows is not None:
             self._mark(0, self._windows.local[1], False)
         self._mark(workspace, workspace + WORKSPACE, True)

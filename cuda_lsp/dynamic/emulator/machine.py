@@ -26,6 +26,7 @@ Array = Any  # (threads,) values or a NumPy scalar
 Mask = Any  # (threads,) flags, or None: all threads
 
 _LOOK = 512  # steps between looks whether the launch goes on at all
+_SLOW = 4096  # threads: a step of so many takes longer than a look at the clock
 _PATIENCE = 64  # jumps back before those who make them rest until the others have gone on
 _SHORT_PATIENCE = 8  # where threads may wait for one another in a loop
 
@@ -38,6 +39,7 @@ class Machine:
     deadline: float
     backwards: bool = False
     failure: str | None = None
+    late: bool = False
     jumps: int = 0  # back, by some of the threads
 
     def __attrs_post_init__(self) -> None:
@@ -59,15 +61,17 @@ class Machine:
                 self.failure = str(stop)
         if self.services.detector is not None:
             self.services.asynchronous.linger()
-            self.services.detector.finish()
+            self.services.detector.finish(cut=self.late)
 
     def _run(self) -> None:
         blocks, steps = self.program.blocks, 0
+        often = 16 if self.threads < _SLOW else 1
         here: int | None = 0  # where all living threads are, None: apart
         everyone: Mask = None  # the mask of living threads, None: all threads
         while True:
             steps += 1
-            if steps % 16 == 0 and time.monotonic() > self.deadline:
+            if steps % often == 0 and time.monotonic() > self.deadline:
+                self.late = True
                 self.waits.stop(spinning=True, here=here, late=True)
                 raise Stopped("the kernel did not finish before the deadline")
             if steps % _LOOK == 0 and self.endless.seen_before((self.jumps % _PATIENCE, here)):

@@ -29,7 +29,9 @@ GAP = 4096
 WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
+_MOST_WINDOWS = 256 << 20  # bytes: to make memory of more takes longer than anybody waits
 _BUFFER_GAP = 1 << 20  # bytes: what overruns a buffer misses the next one
+_MOST_OF = {"shared": 228 << 10, "local": 512 << 10}  # bytes; of a block and of a thread, on any GPU
 _OWN_HEAP = 8 << 20  # bytes, as CUDA's default
 
 
@@ -125,6 +127,7 @@ def lay_out(
     shared_stride, local_stride = after(shared_size), -(-local_size // 16) * 16 + 16
     shared_start, local_start = top, top + blocks * shared_stride + GAP
     local_end = local_start + blocks * per_block * local_stride
+    check_windows(local_end - shared_start)
     top = after(local_end)
     buffers: dict[str, Region] = {}
     for argument in given:
@@ -137,7 +140,9 @@ def lay_out(
     top = after(top + (_OWN_HEAP if allocates else 0))
     end = top + GAP
     if end > _LIMIT:
-        raise TooMuchMemory(f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}")
+        raise TooMuchMemory(
+            f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}; check fewer blocks"
+        )
     end = -(-end // 16) * 16
     data = np.zeros(end, np.uint8)
     valid: dict[int, Array] = {size: np.zeros(end // size, bool) for size in (1, 2, 4, 8)}
@@ -194,6 +199,15 @@ class _Bump:
         return start
 
 
+def check_windows(size: int) -> None:
+    """Whether shared and local memory of all that run together are bearable. Raises TooMuchMemory."""
+    if size > _MOST_WINDOWS:
+        raise TooMuchMemory(
+            f"the launch needs {size >> 20} MiB of shared and local memory, more than the emulator grants"
+            f" ({_MOST_WINDOWS >> 20})"
+        )
+
+
 def mark(valid: Mapping[int, Array], start: int, end: int, exists: bool = True) -> None:
     """Say whether the bytes from ``start`` to ``end`` exist. ``valid``: flags of units, by their size."""
     for size, flags in valid.items():
@@ -208,7 +222,10 @@ def after(address: int) -> int:
 def window(
     variables: Iterable[PtxVariable], space: str, symbols: dict[str, int], regions: list[Region], dynamic: int
 ) -> int:
-    """Offsets of the variables of one window; arrays of unknown extent share its end. Its size in bytes."""
+    """Offsets of the variables of one window; arrays of unknown extent share its end. Its size in bytes.
+
+    Raises TooMuchMemory where no GPU has as much.
+    """
     size = 0
     found = [v for v in variables if v.space == space]
     for variable in sorted(found, key=lambda v: v.count is None or v.size == 0):
@@ -217,7 +234,13 @@ def window(
         if space == "shared":
             regions.append(Region(variable.name, size, variable.size or dynamic, Space.SHARED))
         size += variable.size
-    return size + dynamic
+    size += dynamic
+    if size > _MOST_OF[space]:
+        who, most = "block" if space == "shared" else "thread", _MOST_OF[space] >> 10
+        raise TooMuchMemory(
+            f"the kernel needs {size >> 10} KiB of {space} memory; a {who} has at most {most}"
+        )
+    return size
 
 
 def _store_argument(memory: Memory, argument: Argument, start: int, size: int) -> None:

@@ -261,7 +261,9 @@ class Launch:
             races=races,
             flags=records.seen_flags(self.memory.download("flags", records.FLAG, records.FLAGS), book),
             banks=self._banks(),
-            faults=records.seen_faults(self.memory.download("faults", records.FAULT, len(sites)), book),
+            faults=records.seen_faults(
+                self.memory.download("faults", records.FAULT, len(sites)), sites, book
+            ),
             executed=records.executed_sites(marks, self.made.marks),
             not_covered=(*self._uncovered(), *records.notes_said(notes)),
             output=output,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from itertools import islice
 
 from attrs import define, evolve, field
 
@@ -21,7 +22,7 @@ from cuda_lsp.dynamic.instrumentation.widths import spaces_of_widths
 from cuda_lsp.dynamic.ptx.functions import reached_from
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, row_named
-from cuda_lsp.dynamic.runs import WARP, KernelRun, PtxSite, SiteKind
+from cuda_lsp.dynamic.runs import WARP, EngineUnavailable, KernelRun, PtxSite, SiteKind
 from cuda_lsp.model import Space
 
 _ACCESSES = (SiteKind.ACCESS, SiteKind.MATRIX)
@@ -29,6 +30,7 @@ _KNOWLEDGE_WORDS = 1024 + 512
 _ORDERED_BLOCKS = 1024  # what they know of each other takes the square of it
 _WANTED_THREADS, _MOST_THREADS, _MOST_BLOCKS = 1024, 2048, 32  # of a multiprocessor
 _RESERVED_SHARED = 1024  # bytes of each block's shared memory, since sm_80
+_MOST_NUMBERED = 1 << 28  # blocks: each has a number in the device's memory
 MEMORY_SHARE = 0.5  # of the free device memory, for shadows
 
 
@@ -61,6 +63,10 @@ class Plan:
         functions = reached_from(module, request.entry)
         self.cooperative = any("%envreg" in i.operands for f in functions for i in f.instructions())
         self.total_blocks = blocks_of(request)
+        if self.total_blocks > _MOST_NUMBERED:
+            raise EngineUnavailable(
+                f"not checked on the GPU: {self.total_blocks:,} blocks are more than {_MOST_NUMBERED:,}"
+            )
         self.partial = has_partial_order(module, request.entry)
         self.layout = self._shadow_layout()
         self.blocks = self._chosen_blocks()
@@ -145,7 +151,7 @@ class Plan:
         elif self.partial:
             each += 4 * self.knowledge_stride
         room = int(MEMORY_SHARE * self.device.free_bytes() / 2) // each
-        return [b for b in chosen if b < self.total_blocks][: max(1, room)]
+        return list(islice((b for b in chosen if b < self.total_blocks), max(1, room)))
 
     @property
     def cells_stride(self) -> int:

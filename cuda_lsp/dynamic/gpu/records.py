@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from cuda_lsp.dynamic.runs import WARP, Place, PtxSite, SeenBanks, SeenFault, SeenFlag, SeenRace, Stuck
+from cuda_lsp.dynamic.runs import (
+    WARP,
+    Place,
+    PtxSite,
+    SeenBanks,
+    SeenFault,
+    SeenFlag,
+    SeenRace,
+    SiteKind,
+    Stuck,
+)
 from cuda_lsp.model import Mode, Space
 
 Records = np.ndarray[Any, Any]
@@ -153,7 +163,7 @@ def seen_flags(records: Records, book: AddressBook) -> tuple[SeenFlag, ...]:
     return tuple(flags)
 
 
-def seen_faults(records: Records, book: AddressBook) -> tuple[SeenFault, ...]:
+def seen_faults(records: Records, sites: Sequence[PtxSite], book: AddressBook) -> tuple[SeenFault, ...]:
     """``records``: FAULT, ``(sites,)``."""
     return tuple(
         SeenFault(
@@ -162,9 +172,15 @@ def seen_faults(records: Records, book: AddressBook) -> tuple[SeenFault, ...]:
             block=int(records[site]["block"]),
             place=book.place(bool(records[site]["space"]), int(records[site]["address"])),
             count=int(records[site]["count"]),
+            misaligned=int(records[site]["address"]) % _aligned_to(sites[site]) != 0,
         )
         for site in np.flatnonzero(records["count"])
     )
+
+
+def _aligned_to(site: PtxSite) -> int:
+    """What addresses of an access have to be multiples of."""
+    return site.bytes if site.kind is SiteKind.ACCESS and site.bytes in (2, 4, 8, 16) else 1
 
 
 def seen_banks(worst: Records, sums: Records) -> tuple[SeenBanks, ...]:

@@ -36,13 +36,22 @@ def notes(result: CheckResult) -> Iterator[str]:
         nowhere = sum(any(result.sites[k].site is None for k in race.sites) for race in outcome.races)
         if nowhere:
             yield f"{nowhere} pairs of instructions raced that stand in no file of yours"
-        outside = [f for f in outcome.faults if made_up(f, trial)]
-        beyond = sorted({line_of(result.sites[f.site]) for f in outside})
-        if beyond:
-            lines = ", ".join(map(str, beyond))
-            yield f"accesses outside the buffers of the check were not carried out (line {lines})"
+        yield from _not_carried_out(result, trial)
         yield from (with_lines(text, result.sites) for text in outcome.not_covered)
     yield from result.notes
+
+
+def _not_carried_out(result: CheckResult, trial: TrialResult) -> Iterator[str]:
+    """Accesses that may be wrong only because the arguments are made up; not aligned ones of both builds."""
+    outcomes = (trial.races, result.sites), (trial.banks, result.bank_sites)
+    faults = [(f, sites[f.site]) for run, sites in outcomes if run is not None for f in run.faults]
+    faults = [(f, site) for f, site in faults if made_up(f, trial)]
+    outside = {line_of(s) for f, s in faults if not f.misaligned and f in trial.races.faults}
+    astray = {line_of(s) for f, s in faults if f.misaligned}
+    for which, lines in (("outside the buffers of the check", outside), ("that are not aligned", astray)):
+        if lines:
+            told = ", ".join(map(str, sorted(lines)))
+            yield f"accesses {which} were not carried out (line {told})"
 
 
 def _flagged(flags: Sequence[SeenFlag]) -> str:
@@ -75,4 +84,5 @@ def ending(result: CheckResult, trial: TrialResult) -> Iterator[str]:
         ]
         left = [f"{stuck.exited} have returned"] if stuck.exited else []
         block = triple(stuck.block, launch.grid or (1, 1, 1))
-        yield f"threads of block ({block[0]},{block[1]},{block[2]}): {'; '.join([*places, *left])}"
+        if places or left:
+            yield f"threads of block ({block[0]},{block[1]},{block[2]}): {'; '.join([*places, *left])}"

@@ -86,7 +86,7 @@ class Hosted:
     def refused(self, limits: tuple[int, int], pinned: int) -> None:
         """The program asked for more."""
         where = "pinned memory" if pinned else "the GPU's memory"
-        self.say(Said(refused=f"the program was refused more than {limits[pinned] >> 20} MiB of {where}"))
+        self.say(Said(remark=f"the program was refused more than {limits[pinned] >> 20} MiB of {where}"))
 
     def end(self, unused: object) -> None:
         """The program leaves."""
@@ -112,6 +112,8 @@ class Hosted:
             why = f"launch {number}, watched for {looked}, failed on the GPU: {problem}"
             self.say(Said(kernel.kernel, problem=why))
             os._exit(FAULT)  # the context is lost
+        except OSError as problem:  # the program may have closed what we need, or taken our rights
+            self.say(Said(kernel.kernel, problem=f"not checked: {problem.strerror} ({problem.filename})"))
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
             self.say(Said(kernel.kernel, problem=f"internal error {type(problem).__name__}: {problem}"))
         finally:
@@ -201,5 +203,10 @@ def main(descriptor: str) -> None:
     given = (ctypes.c_char_p * (len(words) + 1))(*words, None)
     with input_of(task.job) as file:
         os.dup2(file.fileno(), 0)  # until here it was ours
-    status = library.main(len(words), given)
+    try:
+        entry = library.main
+    except AttributeError:
+        hosted.say(Said(remark="nothing defines main: name the program's other sources"))
+        os._exit(FAULT)
+    status = entry(len(words), given)
     ctypes.CDLL(None).exit(status)  # flushes the program's output, as its own exit would

@@ -7,8 +7,11 @@ it is given out. Where there is no ``/proc`` only time and output are limited.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -19,7 +22,7 @@ from attrs import define, field
 from cuda_lsp.children.sweep import descendants, kill_descendants, reap_orphans
 from cuda_lsp.dynamic.programs.process import FLOOD, OVERDUE, floods
 
-MOST_PROCESSES = 1024
+MOST_PROCESSES = 512
 _PAUSE = 0.02  # seconds between looks at time and output
 _SHARE = 10  # of its own time that looking at processes may take: one of so many parts
 _KIB = 1024
@@ -55,6 +58,26 @@ def _sizes(path: str, names: tuple[bytes, ...]) -> Iterable[int]:
             yield int(line.split()[1])
 
 
+def bound_processes(process: int) -> None:
+    """Let a user's program not start many more processes than there are; the superuser's may."""
+    user, threads = os.getuid(), 0
+    for entry in os.scandir("/proc"):
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and entry.stat().st_uid == user:
+                threads += len(os.listdir(f"{entry.path}/task"))
+    _, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    most = threads + MOST_PROCESSES
+    soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    with contextlib.suppress(OSError):  # it has ended
+        resource.prlimit(process, resource.RLIMIT_NPROC, (soft, soft))
+
+
+def _go_first() -> None:
+    """Let this thread come before those who fork, where the machine allows it: the superuser's."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+
+
 @define
 class Guard:
     """Ends a program that goes beyond its limits; ``stopped`` is why, then. To be entered as a context.
@@ -72,6 +95,8 @@ class Guard:
     _thread: threading.Thread | None = None
 
     def __enter__(self) -> Guard:
+        if sys.platform == "linux":
+            bound_processes(self.child.pid)
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
         return self
@@ -82,6 +107,8 @@ class Guard:
         self._thread.join()
 
     def _watch(self) -> None:
+        if sys.platform == "linux":
+            _go_first()
         looked, pause = 0.0, 0.0
         while not self._over.wait(_PAUSE):
             reason = self._told_by_clock_and_file()

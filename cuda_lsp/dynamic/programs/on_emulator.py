@@ -11,6 +11,8 @@ import re
 import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from math import prod
 
 from attrs import define, evolve, field, frozen
 
@@ -29,6 +31,7 @@ from cuda_lsp.model import Dim3, LaunchConfig
 SUCCESS, FAILED, TIMEOUT, ASSERTED, UNSUPPORTED = 0, 719, 702, 710, 801  # cudaError_t
 _CHECKED = frozenset({1, 2, 4, 8, 32, 128})  # which launches of a kernel are checked
 _TOGETHER = 1 << 14  # threads of the groups that are not checked
+_MOST_TOGETHER = 1 << 16  # blocks
 _SNAPSHOT = 1 << 28  # bytes beyond which a launch is not run twice
 
 
@@ -152,13 +155,12 @@ class Host:
     def _rest(
         self, call: Call, optimised: CompiledModule, done: frozenset[int], kernel: ProgramKernel | None
     ) -> tuple[str, int]:
-        x, y, z = call.grid
-        left = [b for b in range(x * y * z) if b not in done]
+        left = (b for b in range(prod(call.grid)) if b not in done)
         together = call.together or self._engine.translated(optimised.ptx, call.entry).grid_wide
-        size = len(left) if together else max(1, _TOGETHER // _config(call).threads)
+        size = len(_all(call)) if together else max(1, _TOGETHER // _config(call).threads)
         printed = ""
-        for start in range(0, len(left), max(size, 1)):
-            outcome = self._run(call, optimised, tuple(left[start : start + size]), kernel)
+        while blocks := tuple(islice(left, size)):
+            outcome = self._run(call, optimised, blocks, kernel)
             printed += outcome.output
             if outcome.failure is not None:
                 self.problems.setdefault(kernel.kernel if kernel else call.entry, outcome.failure)
@@ -167,11 +169,10 @@ class Host:
 
     def _sample(self, call: Call) -> tuple[int, ...]:
         """The blocks to check; all of a cooperative launch."""
-        x, y, z = call.grid
         few = None
         if not self.all_blocks and not call.together:
             few = first_and_last_blocks(call.grid, _config(call).threads)
-        return few if few is not None else tuple(range(x * y * z))
+        return few if few is not None else tuple(_all(call))
 
     def _run(
         self,
@@ -220,6 +221,16 @@ class Host:
         """The sites that a kernel's outcomes name."""
         entry = next(e for e, k in self._wanted.items() if k.kernel == kernel and self._counts[e])
         return self._sites.get((entry, not banks), ())
+
+
+def _all(call: Call) -> range:
+    """All blocks of a launch that runs them together. Raises EngineUnavailable."""
+    total = prod(call.grid)
+    if total > _MOST_TOGETHER:
+        raise EngineUnavailable(
+            f"{total:,} blocks at once are too many for the emulator (at most {_MOST_TOGETHER:,})"
+        )
+    return range(total)
 
 
 def _config(call: Call) -> LaunchConfig:

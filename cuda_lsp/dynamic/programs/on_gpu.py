@@ -47,7 +47,7 @@ class Task:
 
 @frozen
 class Said:
-    """One message to the parent: a device, a checked launch, why one was not checked, memory not given."""
+    """One message to the parent: a device, a checked launch, why one was not checked, or a ``remark``."""
 
     kernel: str = ""
     checked: Checked | None = None
@@ -55,7 +55,7 @@ class Said:
     problem: str | None = None
     device: str = ""
     launches: int = 0
-    refused: str = ""
+    remark: str = ""
 
 
 @define
@@ -69,11 +69,11 @@ class _Seen:
         factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
     )
     problems: dict[str, str] = field(factory=dict[str, str])
-    refused: dict[str, None] = field(factory=dict[str, None])
+    remarks: dict[str, None] = field(factory=dict[str, None])
 
     def take(self, said: Said) -> None:
-        if said.refused:
-            self.refused[said.refused] = None
+        if said.remark:
+            self.remarks[said.remark] = None
         self.device = said.device or self.device
         self.launches = max(self.launches, said.launches)
         if said.problem is not None:
@@ -129,7 +129,7 @@ def run_on_gpu(
         launches=seen.launches,
         device=seen.device,
         problem=guard.stopped or garbled or _problem(child.returncode, seen),
-        notes=(*seen.refused, *(f"{name}: {why}" for name, why in seen.problems.items())),
+        notes=(*seen.remarks, *(f"{name}: {why}" for name, why in seen.problems.items())),
     )
 
 

@@ -8,20 +8,18 @@ an editor asks from a background thread. Unsaved launches in other editor buffer
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.text import HostText
-from cuda_lsp.frontend.surroundings.included import resolved
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
 _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
@@ -74,7 +72,7 @@ class Workspace:
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
-                text = files.read_text(file) if status.st_size <= _MOST_BYTES else ""
+                text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
                 known = self._files[file] = _scan(file, text, stamp)
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
@@ -84,31 +82,9 @@ class Workspace:
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
     if "<<<" not in text and "cudaLaunch" not in text:
         return _File(stamp)
-    sites = find_launches(file, text, header_constants(file, text))
+    sites = HostCode(file).launches(text)
     kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
     return _File(stamp, sites, frozenset(kernel[1] for kernel in kernels if kernel))
-
-
-def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tuple[HostConstants, ...]:
-    """The constants of the ``#include "…"`` files of a text, and of theirs; what is not there is left out.
-
-    ``folders``: the include path, after the folder of the file that includes.
-    """
-    found: dict[Path, HostConstants] = {}
-    pending = [(path, text, 0)]
-    while pending:
-        where, content, depth = pending.pop()
-        for name in INCLUDE.findall(content) if depth < 3 else ():
-            header = resolved(where, name, folders)
-            if header is None or header in found or len(found) >= 40:
-                continue
-            try:
-                inner = files.read_text(header, _MOST_BYTES)
-            except OSError:
-                inner = ""
-            found[header] = HostConstants(HostText(inner))
-            pending.append((header, inner, depth + 1))
-    return tuple(found.values())
 
 
 def _rings(path: Path) -> Iterator[list[Path]]:
@@ -121,7 +97,9 @@ def _rings(path: Path) -> Iterator[list[Path]]:
     folder = path.parent
     yield list(_files(folder, folders=1))
     around = [folder, *folder.parents][: _MOST_PARENTS + 1]
-    project = next((i for i, f in enumerate(around) if any((f / mark).exists() for mark in _ROOT_MARKS)), 0)
+    project = next(
+        (i for i, f in enumerate(around) if any(files.exists(f / mark) for mark in _ROOT_MARKS)), 0
+    )
     for ring in around[: project + 1]:
         yield list(_files(ring, folders=_MOST_FOLDERS))
 
@@ -133,14 +111,13 @@ def _files(folder: Path, *, folders: int) -> Iterator[Path]:
     while pending and seen < folders and count < _MOST_FILES:
         seen += 1
         try:
-            with os.scandir(pending.popleft()) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if not entry.name.startswith("."):
-                        pending.append(Path(entry.path))
-                elif os.path.splitext(entry.name)[1] in _SUFFIXES:
+            inside = pending.popleft()
+            for name, is_folder in files.names(inside, _SUFFIXES):
+                if is_folder:
+                    if not name.startswith("."):
+                        pending.append(inside / name)
+                else:
                     count += 1
-                    yield Path(entry.path)
+                    yield inside / name
         except OSError:  # a folder that is not ours to read
             continue

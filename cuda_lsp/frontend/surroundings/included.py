@@ -20,6 +20,7 @@ from attrs import field, frozen
 
 from cuda_lsp import files
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.surroundings.noted import note_all
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(
@@ -41,10 +42,16 @@ class Refusal:
 
 @frozen
 class Inclusions:
-    """``texts``: the files that are included, by their resolved paths, with what they say."""
+    """``texts``: the files that are included, by their resolved paths, with what they say.
+
+    ``with_kernels``: those of the project that hold kernels. ``around``: those through which a unit comes to
+    the file that is looked at, the unit among them.
+    """
 
     texts: Mapping[Path, str] = field(factory=dict[Path, str])
     refused: tuple[Refusal, ...] = ()
+    with_kernels: tuple[Path, ...] = ()
+    around: frozenset[Path] = frozenset()
 
     def told(self, source: SourceText) -> list[ToolError]:
         """What the user should know of refused files."""
@@ -75,11 +82,13 @@ def inclusions(roots: Iterable[tuple[Path, str]], folders: Sequence[str]) -> Inc
     found: dict[Path, str] = {}
     refused: list[Refusal] = []
     pending = list(roots)
+    if files.is_noting():
+        note_all(pending, folders, mentioned, _MOST_FILES)
     while pending:
         where, content = pending.pop()
         for name in dict.fromkeys(mentioned(content)):
             path = _candidate(where, name, folders)
-            header = Path(os.path.realpath(path)) if path is not None else None
+            header = Path(files.target(path)) if path is not None else None
             if path is None or header is None or header in found or len(found) >= _MOST_FILES:
                 continue
             try:
@@ -105,13 +114,13 @@ def contents_digest(paths: Iterable[Path], seed: bytes) -> bytes:
 def resolved(where: Path, name: str, folders: Sequence[str]) -> Path | None:
     """The regular file that ``#include "name"`` in ``where`` means; None: there is none."""
     path = _candidate(where, name, folders)
-    return Path(os.path.realpath(path)) if path is not None and files.is_regular(path) else None
+    return Path(files.target(path)) if path is not None and files.is_regular(path) else None
 
 
 def _candidate(where: Path, name: str, folders: Sequence[str]) -> str | None:
     """The first thing of that name that is there and no folder, spelt as clang spells it."""
     for folder in (str(where.parent), *folders):
         path = os.path.join(folder, name)
-        if os.path.exists(path) and not os.path.isdir(path):
+        if files.kind(path) not in (files.ABSENT, files.FOLDER):
             return path
     return None

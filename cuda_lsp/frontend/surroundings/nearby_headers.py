@@ -10,7 +10,6 @@ its kernels do not parse without, never while typing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +28,7 @@ def project_root(path: Path) -> Path | None:
     """The root of the project that ``path`` belongs to, as far as its folders tell."""
     folders = list(path.absolute().parents)[:_MAX_LEVELS]
     for folder in folders:
-        if any((folder / mark).exists() for mark in _REPOSITORY):
+        if any(files.exists(folder / mark) for mark in _REPOSITORY):
             return folder
     built = [folder for folder in folders if any(files.is_regular(folder / mark) for mark in _BUILD)]
     return built[-1] if built else None
@@ -88,7 +87,7 @@ def _headers(root: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def _walk(root: Path) -> Iterator[tuple[str, list[str]]]:
-    for count, (folder, below, names) in enumerate(os.walk(root)):
+    for count, (folder, below, names) in enumerate(files.walk(root, _SUFFIXES)):
         if count >= _MAX_FOLDERS:
             return
         below[:] = sorted(name for name in below if not name.startswith("."))

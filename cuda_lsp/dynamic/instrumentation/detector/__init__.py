@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.frontend.toolchain import cache_folder
 
 SOURCE = Path(__file__).with_name("detector.cu")
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.M)
