@@ -445,6 +445,6 @@ class Translation:
         return self._around.inclusions(self._source.text, self._mentions())
 
     def _header_digest(self) -> bytes:
-        reads = self._unit is not None and (self.guessed.unit or _INCLUDE.search(self._source.data))
-        read = (found.include.name for found in self._unit.get_includes()) if reads else ()
+        unit = self._unit if self.guessed.unit or _INCLUDE.search(self._source.data) else None
+        read = (found.include.name for found in unit.get_includes()) if unit is not None else ()
         return self._around.digest(self._source.text, read)
