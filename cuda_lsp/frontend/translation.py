@@ -61,11 +61,11 @@ from cuda_lsp.frontend.parse_problems import (
     missing_headers,
     read_problems,
 )
-from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor, resolved_name
+from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
