@@ -52,6 +52,8 @@ extension:
 ## texts and conversations that nobody should have; tests/unit/test_fuzz.py runs a short part of it
 fuzz: $(STAMP)
 	$(BIN)/python tests/fuzz/sources.py --count 10000
+	$(BIN)/python tests/fuzz/settings.py --seconds 60
+	$(BIN)/python tests/fuzz/faults.py --seconds 120
 	$(BIN)/python tests/fuzz/conversations.py --messages 5000
 
 bench: $(STAMP)

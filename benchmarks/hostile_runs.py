@@ -4,7 +4,7 @@
     python benchmarks/hostile_runs.py --prepare FILE      # analyse here …
     python benchmarks/hostile_runs.py --prepared FILE …   # … and run where libclang is not installed
 
-Of each case (``hostile_kernels``, ``hostile_programs``) is asked: it ended at most ``SPARE`` seconds after
+Of each case (``hostile_cases``) is asked: it ended at most ``SPARE`` seconds after
 its deadline (building apart); the report says what happened, without an exception of ours; no process,
 temporary file or file of ours outside the cache is left; the checking process has not grown; an ordinary
 check that follows finds its race. Prints a row a case and writes all of it as JSON; exits with 1 if a case
@@ -36,8 +36,7 @@ from attrs import asdict, evolve, field, frozen
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from hostile_kernels import KERNELS, Case
-from hostile_programs import PROGRAMS
+from hostile_cases import Case, cases
 
 from cuda_lsp.children.sweep import adopt_orphans, descendants
 from cuda_lsp.dynamic.job import CheckJob, EngineKind
@@ -48,8 +47,8 @@ from cuda_lsp.model import FileReport, Status
 
 SPARE = 2.0  # seconds after its deadline in which a run has to have ended
 GROWTH = 64 << 20  # bytes that the checking process may be larger after a case
-DEADLINES = {"emulator": (1.0, 2.5), "gpu": (1.0, 8.0)}  # of a kernel, of a program: its start counts there
-MEMORY = 2 << 30  # bytes of the host that a program may use
+DEADLINES = {"emulator": (1.0, 6.0), "gpu": (1.0, 8.0)}  # of a kernel, of a program: its start counts there
+MEMORY = 1 << 30  # bytes of the host that a program may use
 GPU_MEMORY = 4 << 30
 _HANGS = 150.0  # seconds after which a case, with its build, is given up
 _INTERNAL = re.compile(r"Traceback|internal error|please report")
@@ -59,7 +58,7 @@ ORDINARY = Case(
     "void run(int* o) { k<<<1, 64>>>(o); }\n",
     "racy",
 )  # fmt: skip
-CASES = (*KERNELS, *PROGRAMS)
+CASES = tuple(cases())
 ANYWHERE = Path("/hostile")
 """Where the sources lie when they are analysed."""
 
@@ -285,7 +284,7 @@ def serve(folder: Path, engine: str) -> None:
             outcome = tried(one, folder, engine)
         except Exception as error:  # noqa: BLE001 - that is what is looked for
             outcome = Outcome(one.case.name, (f"{type(error).__name__}: {error}",), "")
-        pickle.dump(outcome, answers)
+        pickle.dump(asdict(outcome), answers)
         answers.flush()
 
 
@@ -311,7 +310,7 @@ class Slot:
         try:
             pickle.dump(one, child.stdin)
             child.stdin.flush()
-            return pickle.load(child.stdout)
+            return Outcome(**pickle.load(child.stdout))
         except (OSError, EOFError, pickle.UnpicklingError):
             self.end()
             return Outcome(one.case.name, ("the checking process died or hung",), "", seconds=_HANGS)
@@ -386,11 +385,9 @@ def run_all(
 
 
 def select(engine: str, pattern: str = "", quick: bool = False) -> list[Case]:
-    """The cases of an engine, those with long names of programs spread among the others."""
-    fits = [
-        c for c in CASES if (c.emulator if engine == "emulator" else c.card) and re.search(pattern, c.name)
-    ]
-    return [c for c in fits if c.quick] if quick else fits
+    """The cases of an engine whose names have a pattern; ``quick``: a few of each kind."""
+    fits = [c for c in CASES if c.only in ("", engine) and re.search(pattern, c.name)]
+    return [case for case in fits if case.quick] if quick else fits
 
 
 def _row(outcome: Outcome) -> str:

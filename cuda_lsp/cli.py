@@ -97,33 +97,17 @@ def main() -> None:
 @click.option("--solver/--no-solver", default=True, help="Prove with Z3 what enumeration leaves open.")
 @click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too.")
 @click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    envvar="CUDA_LSP_JOBS",
-    show_envvar=True,
+    "-j", "--jobs", type=click.IntRange(1), envvar="CUDA_LSP_JOBS", show_envvar=True,
     help="Files at once; by default as many as there are processors.",
-)
+)  # fmt: skip
 @click.option(
-    "--deadline",
-    metavar="SECONDS",
-    type=click.FloatRange(1),
-    default=FILE_S,
-    show_default=True,
-    envvar="CUDA_LSP_DEADLINE",
-    show_envvar=True,
-    help="Processor time that one file may take.",
-)
+    "--deadline", metavar="SECONDS", type=click.FloatRange(1), default=FILE_S, show_default=True,
+    envvar="CUDA_LSP_DEADLINE", show_envvar=True, help="Processor time that one file may take.",
+)  # fmt: skip
 @click.option(
-    "--memory",
-    metavar="MB",
-    type=click.IntRange(LEAST_MEMORY_MB),
-    default=FILE_MEMORY_MB,
-    show_default=True,
-    envvar="CUDA_LSP_MEMORY",
-    show_envvar=True,
-    help="Memory that one file may take.",
-)
+    "--memory", metavar="MB", type=click.IntRange(LEAST_MEMORY_MB), default=FILE_MEMORY_MB, show_default=True,
+    envvar="CUDA_LSP_MEMORY", show_envvar=True, help="Memory that one file may take.",
+)  # fmt: skip
 @click.option("--cache/--no-cache", default=True, help="Take what earlier runs found where nothing changed.")
 @click.option(
     "--dynamic",
@@ -146,7 +130,7 @@ def check(
     dynamic: str,
     **given: Any,
 ) -> None:
-    """Check files (or the .cu and .cuh files of folders).
+    """Check files (of folders all that hold kernels), and headers with kernels that they include.
 
     Each file is analysed in a process of its own: what crashes or hangs there costs that file, and is told.
 

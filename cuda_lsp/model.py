@@ -136,6 +136,7 @@ class LaunchSource(enum.Enum):
     DIRECTIVE = "directive"
     FILE = "launch in this file"
     WORKSPACE = "launch in the workspace"
+    LEFT_OUT = "launch that the preprocessor leaves out"
     BOUNDS = "hint in the kernel"  # __launch_bounds__, tiled_partition, static array extents
     DEFAULT = "default"
 
@@ -174,7 +175,7 @@ class LaunchConfig:
 
     @property
     def assumed(self) -> bool:
-        return self.source in (LaunchSource.BOUNDS, LaunchSource.DEFAULT)
+        return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 
 
 # -------------------------------------------------------------------------------------- findings
@@ -430,16 +431,23 @@ class KernelReport:
 
 @frozen
 class ToolError:
-    """The tool could not do something: one clear message with the next step."""
+    """The tool could not do something: one clear message with the next step.
+
+    ``kernel``: its base name where it is one kernel that could not be made out.
+    """
 
     message: str
     range: SourceRange | None = None
     severity: Severity = Severity.INFORMATION
+    kernel: str = ""
 
 
 @frozen
 class FileReport:
-    """All that is known of one file at one version. ``seconds``: wall time of the analysis."""
+    """All that is known of one file at one version. ``seconds``: wall time of the analysis.
+
+    ``kernel_headers``: files of the project with kernels that it includes, each of which has its own report.
+    """
 
     path: Path
     kernels: tuple[KernelReport, ...] = ()
@@ -447,6 +455,7 @@ class FileReport:
     file_findings: tuple[Finding, ...] = ()  # not of one kernel: launch limits, directives
     seconds: float = 0.0
     version: int | None = None
+    kernel_headers: tuple[Path, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -12,19 +12,20 @@ from attrs import evolve
 from cuda_lsp import config, files
 from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.model import FileReport, Severity, ToolError
+from cuda_lsp.readings import Reading
 from cuda_lsp.settings_file import load, load_file
 from cuda_lsp.static.analyze import Analyzer
 
 
-def analysed(path: Path, asked: Asked, say: Callable[[FileReport], None]) -> Analysed:
+def analysed(reading: Reading, asked: Asked, say: Callable[[FileReport], None]) -> Analysed:
     """Both tiers on a file; what cannot be read is an error of its report.
 
     ``say`` is told what the first tier knows, before the solver begins.
     """
     if not asked.noting:
-        return Analysed(_report(path, asked, say))
+        return Analysed(_report(reading, asked, say))
     with files.noting() as notes:
-        report = _report(path, asked, say)
+        report = _report(reading, asked, say)
     return Analysed(report, _answers(notes))
 
 
@@ -35,13 +36,14 @@ def _answers(notes: files.Notes) -> Mapping[files.Question, str] | None:
     return notes.answers
 
 
-def _report(path: Path, asked: Asked, say: Callable[[FileReport], None]) -> FileReport:
+def _report(reading: Reading, asked: Asked, say: Callable[[FileReport], None]) -> FileReport:
+    path = reading.path
     started = time.perf_counter()
     with _opened(path, asked) as (analyzer, text, told):
         if isinstance(text, FileReport):
             report = text
         else:
-            report = analyzer.update(path, text)
+            report = analyzer.update(path, text, unit=reading.unit)
             if asked.solver and analyzer.settings.solver:
                 say(evolve(report, errors=(*told, *report.errors)))
                 report = analyzer.settle(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Say
 from cuda_lsp.batch.results import Results
 from cuda_lsp.model import FileReport
+from cuda_lsp.readings import Reading, Readings
 
 
 def cores() -> int:
@@ -33,37 +34,61 @@ def checking(
 ) -> Generator[Iterator[FileReport]]:
     """While files are analysed: their reports, each told as soon as those before it are.
 
+    Behind them come the headers with kernels that they include, and those of the files that others include.
     ``jobs`` files at once; None: as many as there are processors. ``cache``: what earlier runs have found
     is believed where nothing has changed. All processes end with the context.
     """
     limits = limits or FileLimits()
     results = Results.of(asked, limits) if cache else None
     asked = evolve(asked, noting=results is not None)
-    known = {path: report for path in paths if results and (report := results.known(path))}
 
-    def work(path: Path, say: Say) -> Analysed:
+    def work(reading: Reading, say: Say) -> Analysed:
         from cuda_lsp.batch.analysis import analysed
 
-        return analysed(path, asked, say)
+        return analysed(reading, asked, say)
 
-    with Pool([path for path in paths if path not in known], work, jobs or cores(), limits) as pool:
-        yield _in_order(paths, known, pool.reports(), results)
+    readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
+    with Pool(_unknown(readings, results), work, jobs or cores(), limits) as pool:
+        yield _in_order(readings, pool, results)
 
 
-def _in_order(
-    paths: Sequence[Path],
-    known: dict[Path, FileReport],
-    found: Iterable[tuple[Path, Analysed]],
-    results: Results | None,
-) -> Iterator[FileReport]:
-    """Reports in the order of ``paths``; those that are ``found`` are kept."""
-    coming = iter(found)
-    for wanted in paths:
-        while wanted not in known:
-            path, said = next(coming)
-            known[path] = said.report
+def _parts(paths: Sequence[Path]) -> list[Path]:
+    """Files that are read as parts of others, where those include them."""
+    from cuda_lsp.frontend.surroundings.units import included_sources, is_header
+
+    return [*(path for path in paths if is_header(path)), *included_sources(paths)]
+
+
+def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
+    """What is to be read next and was not read before; nothing when all is read."""
+    while wave := readings.wave():
+        unknown: list[Reading] = []
+        for reading in wave:
+            report = results.known(reading) if results else None
+            if report is None:
+                unknown.append(reading)
+            else:
+                readings.take(reading, report)
+        if unknown:
+            return unknown
+    return []
+
+
+def _in_order(readings: Readings, pool: Pool, results: Results | None) -> Iterator[FileReport]:
+    """Reports in the order of ``readings``; those that are found are kept."""
+    told = 0
+    more = True
+    while more:
+        for reading, found in pool.reports():
+            readings.take(reading, found.report)
             if results:
-                results.keep(path, said)
-        yield known.pop(wanted)
+                results.keep(reading, found)
+            whole = readings.whole()
+            yield from whole[told:]
+            told = len(whole)
+        unknown = _unknown(readings, results)
+        pool.add(unknown)
+        more = bool(unknown)
+    yield from readings.reports()[told:]
     if results:
         results.close()

@@ -36,9 +36,10 @@ from cuda_lsp.children.confined import (
     too_long,
 )
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
+from cuda_lsp.readings import Reading
 
 Say = Callable[[FileReport], None]
-Work = Callable[[Path, Say], Analysed]
+Work = Callable[[Reading, Say], Analysed]
 """Analyses one file; a report that is not the last yet is said."""
 
 _ANALYSIS = "cuda_lsp.batch.analysis"
@@ -50,8 +51,8 @@ _GONE = select.POLLERR | select.POLLHUP
 class Pool:
     """Analyses files, ``jobs`` at once, the largest first; begins at once. Leaving it ends all processes."""
 
-    def __init__(self, paths: Sequence[Path], work: Work, jobs: int, limits: FileLimits) -> None:
-        self._waiting = sorted(paths, key=_size)  # the last one is next
+    def __init__(self, readings: Sequence[Reading], work: Work, jobs: int, limits: FileLimits) -> None:
+        self._waiting = sorted(readings, key=_size)  # the last one is next
         self._work = work
         self._jobs = jobs
         self._limits = limits
@@ -59,8 +60,8 @@ class Pool:
         self._refused: tuple[int, str] = (0, "")  # times in a row that the system gave no process; why
         self._poll = select.poll()
         self._poll.register(_STANDARD_OUTPUT, 0)
-        if len(paths) > 1:
-            _prepare()
+        self._prepared = False
+        self._prepare()
 
     def __enter__(self) -> Pool:
         self._fill()
@@ -70,7 +71,18 @@ class Pool:
         while self._running:
             self._running.popitem()[1].abandon()
 
-    def reports(self) -> Iterator[tuple[Path, Analysed]]:
+    def add(self, readings: Sequence[Reading]) -> None:
+        """More to analyse, when ``reports`` has told all."""
+        self._waiting = sorted(readings, key=_size)
+        self._prepare()
+        self._fill()
+
+    def _prepare(self) -> None:
+        if len(self._waiting) > 1 and not self._prepared:
+            _prepare()
+            self._prepared = True
+
+    def reports(self) -> Iterator[tuple[Reading, Analysed]]:
         """Each file with its report, in the order in which they come.
 
         Raises BrokenPipeError when nobody reads the standard output any more.
@@ -85,14 +97,14 @@ class Pool:
                     self._poll.unregister(descriptor)
                     report = self._running.pop(descriptor).buried()
                     self._fill()
-                    yield worker.path, report
+                    yield worker.reading, report
             for worker in self._running.values():
                 worker.look()
             self._fill()
             if not self._running and self._refused[0] > MOST_REFUSALS:
-                path = self._waiting.pop()
+                reading = self._waiting.pop()
                 reason = f"could not be started: {self._refused[1]}"
-                yield path, Analysed(_lost(path, None, reason))
+                yield reading, Analysed(_lost(reading.path, None, reason))
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
@@ -104,7 +116,7 @@ class Pool:
             self._waiting.pop()
             self._refused = (0, "")
 
-    def _start(self, path: Path) -> None:
+    def _start(self, reading: Reading) -> None:
         """Fork; an interrupt comes before or behind, and never in the child."""
         ours, theirs = os.pipe()
         parent = os.getpid()
@@ -112,9 +124,9 @@ class Pool:
         try:
             process = os.fork()
             if process == 0:
-                _be_the_worker(path, self._work, self._limits, theirs, parent)
+                _be_the_worker(reading, self._work, self._limits, theirs, parent)
             os.set_blocking(ours, False)
-            self._running[ours] = _Worker(path, process, ours, self._limits)
+            self._running[ours] = _Worker(reading, process, ours, self._limits)
             self._poll.register(ours, select.POLLIN)
         except OSError:
             os.close(ours)
@@ -133,9 +145,9 @@ def _prepare() -> None:
     gc.freeze()  # forks share these pages for as long as nobody writes to them
 
 
-def _size(path: Path) -> int:
+def _size(reading: Reading) -> int:
     try:
-        return path.stat().st_size
+        return reading.path.stat().st_size
     except OSError:  # its analysis says so
         return 0
 
@@ -144,7 +156,7 @@ def _size(path: Path) -> int:
 class _Worker:
     """The process of one file, and what was heard of it."""
 
-    path: Path
+    reading: Reading
     process: int
     pipe: int
     limits: FileLimits
@@ -178,7 +190,7 @@ class _Worker:
         if status == 0 and said:
             return said[-1]
         known = said[-1].report if said else None
-        lost = _lost(self.path, known, self._reason(status, used, known))
+        lost = _lost(self.reading.path, known, self._reason(status, used, known))
         return Analysed(evolve(lost, seconds=time.perf_counter() - self.began))
 
     def abandon(self) -> None:
@@ -229,7 +241,7 @@ def _left_open(kernel: KernelReport, why: str) -> KernelReport:
 # ------------------------------------------------------------------------------------- in the child
 
 
-def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent: int) -> None:
+def _be_the_worker(reading: Reading, work: Work, limits: FileLimits, pipe: int, parent: int) -> None:
     """Analyse one file, tell of it, and end; never returns."""
     status = 1
     try:
@@ -245,14 +257,14 @@ def _be_the_worker(path: Path, work: Work, limits: FileLimits, pipe: int, parent
             _tell(pipe, Analysed(report))
             _allow(limits.seconds)
 
-        _tell(pipe, work(path, say))
+        _tell(pipe, work(reading, say))
         status = 0
     except MemoryError:
         status = OUT_OF_MEMORY
     except BaseException as error:  # noqa: BLE001 - a bug of ours costs one file, and is told
         said = f"internal error {type(error).__name__}: {error}"[:300]
         failure = ToolError(f"not analysed: {said}; please report this file", severity=Severity.ERROR)
-        _tell(pipe, Analysed(FileReport(path, errors=(failure,))))
+        _tell(pipe, Analysed(FileReport(reading.path, errors=(failure,))))
         status = 0
     finally:
         os._exit(status)

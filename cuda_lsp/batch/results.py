@@ -32,6 +32,7 @@ from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import ABANDONED_S, KEPT_RESULTS_BYTES, KEPT_SHARE, FileLimits
 from cuda_lsp.cache_folder import RESULTS, cache_folder
 from cuda_lsp.model import FileReport, Severity
+from cuda_lsp.readings import Reading
 
 _MAGIC = b"cuda-lsp result 1\n"
 _DIGEST = hashlib.sha256().digest_size
@@ -63,12 +64,12 @@ class Results:
         question = (overrides, str(asked.settings_file), asked.solver, limits.seconds, limits.memory, where)
         return Results(_digest(repr(question).encode("utf-8", "surrogateescape"), program()))
 
-    def known(self, path: Path) -> FileReport | None:
+    def known(self, reading: Reading) -> FileReport | None:
         """The report of a file, if all that it hangs on is as it was."""
         started = time.perf_counter()
         try:
-            self._texts[path] = hashlib.sha256(files.read_bytes(path)).digest()
-            content = files.read_bytes(self._entry(path), KEPT_RESULTS_BYTES)
+            self._texts[reading.path] = hashlib.sha256(files.read_bytes(reading.path)).digest()
+            content = files.read_bytes(self._entry(reading), KEPT_RESULTS_BYTES)
         except OSError:
             return None
         kept = _read(content)
@@ -77,15 +78,15 @@ class Results:
         if any(self._now(question) != answer for question, answer in kept.answers.items()):
             return None
         with contextlib.suppress(OSError):  # another run has made room
-            os.utime(self._entry(path))  # the oldest go first
+            os.utime(self._entry(reading))  # the oldest go first
         return evolve(kept.report, seconds=time.perf_counter() - started)
 
-    def keep(self, path: Path, found: Analysed) -> None:
+    def keep(self, reading: Reading, found: Analysed) -> None:
         """Keep a result, if all that it hangs on is known; without room or rights nothing is kept."""
         lost = any(error.severity is Severity.ERROR for error in found.report.errors)
-        if found.answers is None or lost or path not in self._texts:
+        if found.answers is None or lost or reading.path not in self._texts:
             return
-        entry = self._entry(path)
+        entry = self._entry(reading)
         with contextlib.suppress(OSError):
             entry.parent.mkdir(parents=True, exist_ok=True)
             _write(entry, _content(found))
@@ -97,8 +98,9 @@ class Results:
             with contextlib.suppress(OSError):  # the folder is gone: another run has cleaned
                 _make_room(self._folder)
 
-    def _entry(self, path: Path) -> Path:
-        name = hashlib.sha256(_digest(self._run, self._texts[path], os.fsencode(path))).hexdigest()
+    def _entry(self, reading: Reading) -> Path:
+        names = (os.fsencode(reading.path), os.fsencode(reading.unit or ""))
+        name = hashlib.sha256(_digest(self._run, self._texts[reading.path], *names)).hexdigest()
         return self._folder / name[:2] / name[2:]
 
     def _now(self, question: files.Question) -> str:

@@ -15,11 +15,13 @@ class NoSource(ValueError):
 
 
 def sources(paths: Iterable[Path]) -> list[Path]:
-    """The files, and those of folders that may hold kernels, each once. Raises NoSource."""
+    """The files, and those of folders that hold kernels, each once. Raises NoSource."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(p for p in path.rglob("*") if p.suffix in SUFFIXES and is_regular(p))
+            from cuda_lsp.frontend.surroundings.units import kernel_files
+
+            found += kernel_files(path)
         elif is_regular(path):
             found.append(path)
         else:

@@ -133,6 +133,7 @@ def without_arguments(sources: KernelSources) -> list[ToolError]:
             f"kernel template '{kernel.base_name}' is never instantiated in this file and no guess of its"
             " arguments compiles: instantiate it explicitly to have it analysed",
             kernel.name_range,
+            kernel=kernel.base_name,
         )
         for kernel in sources.kernels
         if kernel.dependent

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.tree import Ast, RawCursor
 from cuda_lsp.model import SourceRange
 
@@ -85,24 +85,24 @@ class KernelSources:
 
 
 def find_kernels(
-    ast: Ast, root: RawCursor, source: SourceText, preludes: Sequence[Path] = (), only: str = ""
+    ast: Ast, root: RawCursor, source: SourceText, around: frozenset[Path] = frozenset(), only: str = ""
 ) -> KernelSources:
-    """Every kernel with a body in the main file of ``ast``, without digests.
+    """Every kernel with a body in the file ``source``, which ``ast`` has read, without digests.
 
-    ``preludes``: files in front of it, whose last scopes may still be open where it begins.
+    ``around``: files (resolved) whose scopes may be open where they include it.
     ``only``: look at functions of this name.
     """
-    finder = _Finder(ast, source, frozenset(map(str, preludes)), only)
+    finder = _Finder(ast, source, around, only)
     finder.walk(root, "")
     return finder.result()
 
 
 class _Finder:
-    def __init__(self, ast: Ast, source: SourceText, preludes: frozenset[str], only: str) -> None:
+    def __init__(self, ast: Ast, source: SourceText, around: frozenset[Path], only: str) -> None:
         self.ast = ast
         self.source = source
         self.path = str(source.path)
-        self.preludes = preludes
+        self.around = around
         self.only = only
         self.by_end: dict[int, list[KernelSource]] = {}
         self.templates: dict[int, KernelSource] = {}
@@ -116,12 +116,12 @@ class _Finder:
             if kind in (_FUNCTION, _TEMPLATE, _METHOD):
                 if not self.only or self.ast.spelling(child) == self.only:
                     self._function(child, scope)
-            elif kind in _SCOPES and (self._offsets(child) or self._opened_before(child)):
+            elif kind in _SCOPES and (self._offsets(child) or self._opened_around(child)):
                 name = self.ast.spelling(child) if kind != _LINKAGE else ""
                 self.walk(child, f"{scope}{name}::" if name and "(" not in name else scope)
 
     def _offsets(self, cursor: RawCursor) -> tuple[int, int] | None:
-        """Byte offsets in the main file; None: elsewhere."""
+        """Byte offsets in the file; None: elsewhere."""
         lib = self.ast.lib
         extent = lib.clang_getCursorExtent(cursor)
         file, _, _, start = self.ast.place(lib.clang_getRangeStart(extent))
@@ -130,13 +130,13 @@ class _Finder:
         end_file, _, _, end = self.ast.place(lib.clang_getRangeEnd(extent))
         return (start, min(end, len(self.source.data))) if end_file == file and end > start else None
 
-    def _opened_before(self, cursor: RawCursor) -> bool:
-        """A scope that a prelude leaves open (``extern "C" {`` above the ``#include``)."""
-        if not self.preludes:
+    def _opened_around(self, cursor: RawCursor) -> bool:
+        """A scope in which an ``#include`` of the file may stand (``extern "C" {``)."""
+        if not self.around:
             return False
         extent = self.ast.lib.clang_getCursorExtent(cursor)
         file = self.ast.place(self.ast.lib.clang_getRangeStart(extent))[0]
-        return bool(file) and str(self.ast.path(file)) in self.preludes
+        return bool(file) and resolved_name(str(self.ast.path(file))) in self.around
 
     def _function(self, cursor: RawCursor, scope: str) -> None:
         offsets = self._offsets(cursor)
@@ -267,6 +267,19 @@ def callable_on_device(ast: Ast, function: RawCursor, text: bytes) -> bool:
     return b"constexpr" in text.partition(b"{")[0]
 
 
+def text_outside(sources: KernelSources, source: SourceText) -> tuple[int, int]:
+    """Changes whenever text outside kernels, or the line of any of it, may have changed."""
+    data = source.data
+    pieces: list[bytes] = []
+    position = 0
+    for start, end in sorted({k.offsets for k in sources.kernels}):
+        pieces.append(data[position:start])
+        pieces.append(b"%d" % data.count(b"\n", start, end))
+        position = max(position, end)
+    pieces.append(data[position:])
+    return hash(b"\0".join(pieces)), len(pieces)
+
+
 def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) -> list[tuple[int, int]]:
     """Byte stretches of the kernel and of functions of the file that it may reach, by name."""
     found = [kernel.offsets]
@@ -280,18 +293,6 @@ def called_stretches(sources: KernelSources, kernel: KernelSource, data: bytes) 
             found.append(function[1:])
             pending.append(function[1:])
     return found
-
-
-def text_outside_kernels(sources: KernelSources, data: bytes) -> tuple[int, int]:
-    """Changes whenever text outside kernels, or the line of any of it, may have changed."""
-    pieces: list[bytes] = []
-    position = 0
-    for start, end in sorted({k.offsets for k in sources.kernels}):
-        pieces.append(data[position:start])
-        pieces.append(b"%d" % data.count(b"\n", start, end))
-        position = max(position, end)
-    pieces.append(data[position:])
-    return hash(b"\0".join(pieces)), len(pieces)
 
 
 @frozen

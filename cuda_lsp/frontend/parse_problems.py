@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from attrs import frozen
@@ -33,7 +34,7 @@ _PER_KERNEL = 3
 
 @frozen
 class Problem:
-    """An error of clang in the main file; ``offset`` in bytes."""
+    """An error of clang in the file that is looked at; ``offset`` in bytes."""
 
     message: str
     offset: int
@@ -60,9 +61,9 @@ class Problems:
 
 
 def read_problems(
-    unit: Any, ast: Ast, path: str, limit: int, reworded: Callable[[str, int, Iterator[str]], str]
+    unit: Any, ast: Ast, path: Path, limit: int, reworded: Callable[[str, int, Iterator[str]], str]
 ) -> Problems:
-    """The errors of a parse; those beyond the first ``limit`` bytes of the main file are not the user's.
+    """The errors of a parse; those beyond the first ``limit`` bytes of ``path`` are not the user's.
 
     ``reworded``: what to say of an error, by clang's words, its place, and the notes below it.
     """
@@ -74,13 +75,13 @@ def read_problems(
         location = diagnostic.location
         if diagnostic.severity < 3 or location.file is None:
             continue
-        name, message = location.file.name, diagnostic.spelling
+        name, message = ast.named(location.file.name), diagnostic.spelling
         if complaint(message) is Complaint.FORGIVEN:
             continue
         here = name == path
         notes = (note.spelling for note in diagnostic.children)
         message = reworded(message, location.offset if here else -1, notes)
-        main += _requests(diagnostic, path, message)
+        main += _requests(ast, diagnostic, path, message)
         absent = missing_header(message)
         if absent is not None:
             system = _in_angle_brackets(ast, location)
@@ -89,17 +90,17 @@ def read_problems(
             if not _TOOLKIT.search(absent) and ("/" in absent or not system):
                 unfound[absent] = None
         elif not here:
-            headers.append(HeaderProblem(message, name, location.offset, location.line, location.column))
+            headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))
         elif location.offset < limit:
             main.append(Problem(message, location.offset, location.line))
     return Problems(tuple(main), tuple(headers), tuple(missing), tuple(unfound))
 
 
-def _requests(diagnostic: Any, path: str, message: str) -> Iterator[Problem]:
+def _requests(ast: Ast, diagnostic: Any, path: Path, message: str) -> Iterator[Problem]:
     """The same problem of a template where the main file asks for an instance of it."""
     for note in diagnostic.children:
         place = note.location
-        if requested(note.spelling) and place.file is not None and place.file.name == path:
+        if requested(note.spelling) and place.file is not None and ast.named(place.file.name) == path:
             yield Problem(message, place.offset, place.line)
 
 

@@ -7,8 +7,10 @@ usual case, needs no conversion.
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 from pathlib import Path
 
+from cuda_lsp import files
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -55,3 +57,9 @@ class SourceText:
             return b""
         end = starts[number] - 1 if number < len(starts) else len(self.data)
         return self.data[starts[number - 1] : end].rstrip(b"\r")
+
+
+@lru_cache(maxsize=8192)
+def resolved_name(name: str) -> Path:
+    """The path behind a file's name, links followed; asked of the disk once."""
+    return Path(files.target(name))

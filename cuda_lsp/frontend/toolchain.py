@@ -32,7 +32,8 @@ LoadError = cindex.TranslationUnitLoadError
 # template instantiation. The preamble makes reparsing cheap.
 # CXTranslationUnit_ForSerialization | Incomplete: what a saved translation unit needs.
 _FOR_SERIALIZATION = 0x010 | 0x002
-PARSE_OPTIONS = 0x200 | 0x100 | 0x004
+PARSE_ALL = 0x200
+PARSE_OPTIONS = PARSE_ALL | 0x100 | 0x004
 _SHIM_BYTES = 4 << 20  # four times what it takes
 # Bits of CXIndexOptions: ExcludeDeclarationsFromPCH, StorePreamblesInMemory.
 _EXCLUDE_DECLARATIONS, _IN_MEMORY = 1, 4
@@ -69,6 +70,10 @@ class FrontendOptions:
     def compute(self) -> int:
         """The value of ``__CUDA_ARCH__``; libclang 18 knows architectures up to sm_90."""
         return (architecture_number(self.arch) or 80) * 10
+
+    def undefines(self) -> tuple[str, ...]:
+        """Macros that the flags take back."""
+        return tuple(flag[2:] for flag in self.arguments if flag.startswith("-U"))
 
     def forced_headers(self) -> str:
         """Lines that include what the flags include before the text."""

@@ -10,16 +10,15 @@ Not thread-safe: one thread at a time may use a ``Translation``. Cursors of a ``
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve
 
 from cuda_lsp.frontend import instantiation, toolchain
-from cuda_lsp.frontend.assumptions import parse_assumptions
+from cuda_lsp.frontend.around import Around
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
 from cuda_lsp.frontend.excess.readable import Readable, is_readable, readable
@@ -32,19 +31,18 @@ from cuda_lsp.frontend.focused_reading import (
     moved_sources,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
     common_extents,
     common_facts,
-    directive_launch,
     launch_bounds,
+    launched_extents,
     launches_for,
     launches_outside,
     shared_arguments,
+    stated_by,
 )
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
-from cuda_lsp.frontend.host.workspace import header_constants
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
     Environment,
@@ -52,7 +50,7 @@ from cuda_lsp.frontend.kernel_sources import (
     KernelSources,
     environment_of,
     find_kernels,
-    text_outside_kernels,
+    text_outside,
     with_digests,
 )
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
@@ -63,11 +61,9 @@ from cuda_lsp.frontend.parse_problems import (
     missing_headers,
     read_problems,
 )
-from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.frontend.surroundings import nearby_headers
-from cuda_lsp.frontend.surroundings.compile_commands import options_for
+from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
-from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
+from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast, raw_cursor
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
@@ -83,10 +79,12 @@ _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 class Translation:
     """A file as libclang sees it, kept up to date with ``reparse``."""
 
-    def __init__(self, path: Path, text: str, options: FrontendOptions | None = None) -> None:
+    def __init__(
+        self, path: Path, text: str, options: FrontendOptions | None = None, unit: Path | None = None
+    ) -> None:
+        """``unit``: the file in which this one is read; None: itself, or one that is looked for."""
         self.path = path
-        self.options, self._option_errors = options_for(path, options or FrontendOptions())
-        self._flags = (*self.options.file_flags(path), *toolchain.shim_flags(self.options))
+        self._around = Around(path, options or FrontendOptions(), unit)
         self._unit: Any = None
         self._readable = Readable(b"")
         self._guesses = Guesses()
@@ -94,19 +92,34 @@ class Translation:
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
-        self._constants: tuple[bytes, tuple[HostConstants, ...]] | None = None
-        self._included: tuple[object, Inclusions] | None = None  # for what of the text and its surroundings
-        self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
-        """Launch sites of other files by kernel name, for kernels that this file does not launch."""
-        self.guessed = Guessed()
         self._read(text)
-        guess(self, text, self.options.include_dirs)
+        guess(self, text)
+
+    @property
+    def options(self) -> FrontendOptions:
+        """With what the build says of the file."""
+        return self._around.options
+
+    @property
+    def guessed(self) -> Guessed:
+        """What is guessed of what is around the file."""
+        return self._around.guessed
+
+    @property
+    def outside(self) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Launch sites of other files by kernel name, for kernels that this file does not launch."""
+        return self._around.outside
+
+    @outside.setter
+    def outside(self, sites: Mapping[str, tuple[LaunchSite, ...]]) -> None:
+        self._around.outside = sites
+        self._elsewhere = None
 
     # ------------------------------------------------------------------------ guesses of what is around
 
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
-        self.guessed = guessed
+        self._around.take(guessed)
         self._unit = None
         self._guesses.clear()
         self._headers = (b"", b"")
@@ -126,8 +139,13 @@ class Translation:
             unfound=self._problems.unfound,
         )
 
-    def _include_path(self) -> tuple[str, ...]:
-        return (*self.options.include_dirs, *self.guessed.folders)
+    def texts(self) -> Iterable[str]:
+        """Of the file and of what it includes, or its unit does."""
+        return (self._source.text, *self._inclusions().texts.values())
+
+    def kernel_headers(self) -> tuple[Path, ...]:
+        """Files of the project with kernels that the text includes, directly or through others."""
+        return self._inclusions().with_kernels
 
     # --------------------------------------------------------------------------------- the text
 
@@ -157,8 +175,8 @@ class Translation:
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
-        self._headers, self._included = (b"", b""), None
-        nearby_headers.forget()
+        self._headers = (b"", b"")
+        self._around.refresh()
         self._read(self._source.text)
 
     def rest(self) -> None:
@@ -183,6 +201,7 @@ class Translation:
         self._directives: FileDirectives | None = None
         self._surroundings: Surroundings | None = None
         self._environment: Environment | None = None
+        self._elsewhere: Mapping[str, tuple[LaunchSite, ...]] | None = None
         self._mentioned: tuple[str, ...] | None = None  # files that the text may look for
         self._focused: tuple[int, int] | None = None  # offsets of the only kernel that was read
 
@@ -219,9 +238,11 @@ class Translation:
         if not is_readable(focus.text, *focus.offsets):
             return False
         sources, problems, sites = self._sources, self._problems, self.launch_sites
+        elsewhere, mentions = self.sites_elsewhere, self._mentions()
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
+        self._elsewhere, self._mentioned = elsewhere, mentions  # no directive has changed
         if not focus.name:  # a host function: every kernel is what it was
             self._sources, self._problems = (
                 moved_sources(sources, focus),
@@ -236,11 +257,11 @@ class Translation:
         else:
             self._digest(focus.offsets, environment)
         self._launch_sites = self._host_sites = moved_sites(sites, focus.edit.lines, last, self.path)
-        self._host_key = text_outside_kernels(self._sources, self._source.data)
+        self._host_key = text_outside(self._sources, self._source)
         return True
 
     def _may_focus(self) -> bool:
-        return self._readable.whole and not self.guessed.preludes and not self._wait
+        return self._readable.whole and not self._wait
 
     def _believe(self, focus: Focus, sources: KernelSources, problems: Problems) -> bool:
         """Take over what was read of one kernel, when it agrees with what is known of the rest."""
@@ -258,45 +279,52 @@ class Translation:
     def _parse(self, focus: Focus | None = None) -> bool:
         if focus is None and not self._can_be_read():
             return False
-        data = self._readable.data if focus is None else focus.text
-        behind = self._guesses.text + self.guessed.behind()
-        buffers = [(str(self.path), data.decode("utf-8", "replace") + behind)]
-        buffers += (*self.guessed.buffers(self.path), *self._readable.headers)
+        text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
+        unit, replaced = self.guessed.unit, dict(self._readable.headers)
+        leading = text if unit is None else replaced.pop(str(unit.path), unit.text)
+        buffers = [(str(self._around.main), leading + self._guesses.text)]
+        buffers += [(str(self.path), text)] if unit else []
+        buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
+        # Where a unit begins, the text that changes is included: nothing can be kept of that.
+        parsing = toolchain.PARSE_OPTIONS if unit is None else toolchain.PARSE_ALL
         self._ast = None
         try:
             if self._unit is None:
                 self._unit = toolchain.index().parse(
-                    str(self.path),
-                    args=[*self._flags, *self.guessed.flags(self.path), *self._readable.flags],
+                    str(self._around.main),
+                    args=[*self._around.flags, *self.guessed.flags(self.path), *self._readable.flags],
                     unsaved_files=buffers,
-                    options=toolchain.PARSE_OPTIONS,
+                    options=parsing,
                 )
             else:
-                self._unit.reparse(buffers, options=toolchain.PARSE_OPTIONS)
-            if toolchain.shim_is_damaged(self._flags, self._unit):
+                self._unit.reparse(buffers, options=parsing)
+            if toolchain.shim_is_damaged(self._around.flags, self._unit):
                 raise toolchain.LoadError("the precompiled header is damaged")
         except (toolchain.LoadError, ValueError, TypeError) as error:
             reparsed, self._unit = self._unit, None
             if reparsed is not None and isinstance(error, toolchain.LoadError):
                 return self._parse(focus)  # what failed may be what the unit keeps of older texts
-            if "-include-pch" in self._flags:
-                self._flags = toolchain.without_damaged_shim(self._flags)
+            if "-include-pch" in self._around.flags:
+                self._around.flags = toolchain.without_damaged_shim(self._around.flags)
                 return self._parse(focus)
             gave_up = f"libclang gave up on this text ({error})"
             self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False
-        self._ast = Ast(self._unit)
-        preludes, only = [prelude.path for prelude in self.guessed.preludes], focus.name if focus else ""
-        self._sources = find_kernels(self._ast, raw_cursor(self._unit.cursor), self._source, preludes, only)
+        self._ast = Ast(self._unit, self.path)
+        only = focus.name if focus else ""
+        root, around = raw_cursor(self._unit.cursor), self._inclusions().around
+        self._sources = find_kernels(self._ast, root, self._source, around, only)
         size, reworded = len(self._source.data), self._readable.reason
-        self._problems = read_problems(self._unit, self._ast, str(self.path), size, reworded)
+        self._problems = read_problems(self._unit, self._ast, self.path, size, reworded)
         return True
 
     def _can_be_read(self) -> bool:
         """Whether clang may read the text, and what of it."""
-        headers = tuple((str(path), text) for path, text in self._inclusions().texts.items())
-        before, self._readable = self._readable.flags, readable(self._source.data, headers)
+        unit, own = self.guessed.unit, resolved_name(str(self.path))
+        headers = [(str(unit.path), unit.text)] if unit is not None else []
+        headers += ((str(path), text) for path, text in self._inclusions().texts.items() if path != own)
+        before, self._readable = self._readable.flags, readable(self._source.data, tuple(headers))
         self._unit = self._unit if self._readable.flags == before else None
         if refusal := self._readable.refusal:
             self._failure = ToolError(f"this text is not analysed: {refusal}")
@@ -329,28 +357,28 @@ class Translation:
     def launch_sites(self) -> tuple[LaunchSite, ...]:
         """The launches of the current text."""
         if self._launch_sites is None:
-            key = text_outside_kernels(self._sources, self._source.data)
+            key = text_outside(self._sources, self._source)
             if key != self._host_key:
-                self._host_sites = find_launches(self.path, self._source.text, self._header_constants())
+                self._host_sites = self._around.launches(self._source.text, self._mentions())
                 self._host_key = key
             self._launch_sites = self._host_sites
         return self._launch_sites
 
-    def _header_constants(self) -> tuple[HostConstants, ...]:
-        """Of the headers as they were when the ``#include`` lines last changed."""
-        includes = b"\0".join(_INCLUDE.findall(self._source.data))
-        if self._constants is None or self._constants[0] != includes:
-            constants = header_constants(self.path, self._source.text, self._include_path())
-            self._constants = (includes, constants)
-        return self._constants[1]
+    @property
+    def sites_elsewhere(self) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        if self._elsewhere is None:
+            self._elsewhere = self._around.launches_elsewhere(self._source.text, self._mentions())
+        return self._elsewhere
 
     @property
     def diagnostics(self) -> tuple[ToolError, ...]:
         """What the user should know about how the text was read."""
         if self._failure:
-            return (self._failure, *self._option_errors, *self.directives.errors)
-        errors = [*self._option_errors]
-        errors += missing_headers(self._problems.missing, self._source)
+            return (self._failure, *self._around.option_errors, *self.directives.errors)
+        errors = [*self._around.option_errors]
+        own = self.guessed.unit is None  # what a unit lacks is told of the unit
+        errors += missing_headers([m for m in self._problems.missing if own or m[1]], self._source)
         errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
         errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
@@ -367,20 +395,22 @@ class Translation:
         if self._ast is None or not self.reads(source):
             raise RuntimeError("the translation is closed, or has read another kernel only")
         compile_errors = self._compile_errors(source)
-        outside = self.outside.get(source.base_name, ())
+        outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
         shared = shared_arguments(source, sites)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
         grid, arguments = common_facts(source, sites)
+        launches = launches_for(source, self.launch_sites, directive)
+        launches = launches or launches_outside(source, outside, directive)
+        in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=launches_for(source, self.launch_sites, directive)
-            or launches_outside(source, outside, directive),
+            launches=launches,
             grid=grid,
-            required={**kernel.required, **block_of_template(source)},
+            required={**kernel.required, **block_of_template(source), **in_part},
             arguments={**arguments, **(directive.arguments if directive else {})},
             extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),
@@ -408,18 +438,9 @@ class Translation:
     def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
         if directive is None:
             return kernel.directives
-        conditions, misread = parse_assumptions(directive.assumptions, kernel.params)
-        for line, problem in misread.items():
-            start = self._source.line_starts[line - 1]
-            stretch = self._source.range(start, start + len(self._source.line(line)))
-            self._bad_assumptions[line] = ToolError(problem, stretch)
-        launch = directive_launch(directive)
-        return Directives(
-            launch,
-            conditions,
-            arguments=directive.arguments,
-            warp_synchronous=directive.warp_synchronous,
-        )
+        stated, misread = stated_by(directive, kernel, self._source)
+        self._bad_assumptions |= misread
+        return stated
 
     # ------------------------------------------------------------------------------------- digests
 
@@ -430,21 +451,15 @@ class Translation:
             self._headers = (includes, self._header_digest())
         return self._headers[1]
 
-    def _inclusions(self) -> Inclusions:
-        """What the text, and what is put around it, includes; of the disk as it was when that changed."""
+    def _mentions(self) -> tuple[str, ...]:
         if self._mentioned is None:
             self._mentioned = mentioned(self._source.text)
-        key = (self._mentioned, self.guessed)
-        if self._included is None or self._included[0] != key:
-            forced = self.options.forced_headers()
-            roots = [(self.path, self._source.text), (self.path, forced)]
-            roots += ((prelude.path, prelude.text + prelude.tail) for prelude in self.guessed.preludes)
-            self._included = (key, inclusions(roots, self._include_path()))
-        return self._included[1]
+        return self._mentioned
+
+    def _inclusions(self) -> Inclusions:
+        return self._around.inclusions(self._source.text, self._mentions())
 
     def _header_digest(self) -> bytes:
-        told: set[Path] = set()
-        if self._unit is not None and (self.guessed.preludes or _INCLUDE.search(self._source.data)):
-            told = {Path(os.path.realpath(found.include.name)) for found in self._unit.get_includes()}
-            told |= self._inclusions().texts.keys()
-        return contents_digest(told, repr((self._flags, self.guessed)).encode())
+        unit = self._unit if self.guessed.unit or _INCLUDE.search(self._source.data) else None
+        read = (found.include.name for found in unit.get_includes()) if unit is not None else ()
+        return self._around.digest(self._source.text, read)

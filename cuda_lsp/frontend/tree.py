@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.model import Position, SourceRange
 
 
@@ -218,10 +219,15 @@ class Declaration:
 
 
 class Ast:
-    """Snapshots and lookups of one parse. Must not outlive a reparse of its translation unit."""
+    """Snapshots and lookups of one parse. Must not outlive a reparse of its translation unit.
 
-    def __init__(self, tu: Any) -> None:
+    ``looked_at``: the file whose kernels are wanted; its path is told as it is given here, whatever
+    ``#include`` led to it.
+    """
+
+    def __init__(self, tu: Any, looked_at: Path | None = None) -> None:
         self.lib = library()
+        self._looked_at = looked_at
         self.tu = tu  # its handle, and all that is found below, dies with it
         handle = getattr(tu, "obj", None) or getattr(tu, "_as_parameter_", None) or tu.from_param()
         self._tu_handle = ctypes.cast(handle, c_void_p)
@@ -388,8 +394,16 @@ class Ast:
         """The file behind a handle; an empty path for none."""
         path = self._paths.get(file)
         if path is None:
-            path = self._paths[file] = Path(self.string(self.lib.clang_getFileName(file)) if file else "")
+            name = self.string(self.lib.clang_getFileName(file)) if file else ""
+            path = self._paths[file] = self.named(name)
         return path
+
+    def named(self, name: str) -> Path:
+        """The file that clang calls so."""
+        given, path = self._looked_at, Path(name)
+        if given is not None and path.name == given.name and resolved_name(name) == resolved_name(str(given)):
+            return given
+        return resolved_name(name) if ".." in name else path
 
     def contents(self, file: int) -> bytes:
         """A file's bytes as clang read them."""

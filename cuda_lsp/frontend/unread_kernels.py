@@ -65,7 +65,8 @@ def not_read(unread: dict[str, int], source: SourceText) -> list[ToolError]:
         message = (
             f"kernel '{name}' is not analysed: clang cannot make it out, or the preprocessor leaves it out"
         )
-        told.append(ToolError(message, source.range(offset, offset + len(name.encode()))))
+        place = source.range(offset, offset + len(name.encode()))
+        told.append(ToolError(message, place, kernel=name))
     return told
 
 

@@ -111,11 +111,16 @@ class Analyzer:
         self._lock = threading.RLock()
         self._background = Background(self.settings, self._answered)
 
-    def update(self, path: Path, text: str, version: int | None = None) -> FileReport:
-        """Analyse the newest text of a file: first tier, cached kernels as far as they are known."""
+    def update(
+        self, path: Path, text: str, version: int | None = None, *, unit: Path | None = None
+    ) -> FileReport:
+        """Analyse the newest text of a file: first tier, cached kernels as far as they are known.
+
+        ``unit``: the file in which a header is read, while it is opened; None: one is looked for.
+        """
         started = time.perf_counter()
         until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
-        document = self._open(path, text)
+        document = self._open(path, text, unit)
         translation = document.translation
         self._look_around(path, document)
         keys, errors, unknown = self._first_tier(translation, until)
@@ -198,10 +203,10 @@ class Analyzer:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
 
-    def check(self, path: Path, text: str, *, solver: bool = True) -> FileReport:
-        """Both tiers on one text, blocking; ``solver`` False: the first only."""
+    def check(self, path: Path, text: str, *, solver: bool = True, unit: Path | None = None) -> FileReport:
+        """Both tiers on one text, blocking; ``solver`` False: the first only. ``unit``: as in ``update``."""
         started = time.perf_counter()
-        report = self.update(path, text)
+        report = self.update(path, text, unit=unit)
         if solver and self.settings.solver:
             report = self.settle(path)
         return evolve(report, seconds=time.perf_counter() - started)
@@ -260,10 +265,10 @@ class Analyzer:
 
     # ----------------------------------------------------------------------------------- inside
 
-    def _open(self, path: Path, text: str) -> _Document:
+    def _open(self, path: Path, text: str, unit: Path | None) -> _Document:
         document = self._documents.get(path)
         if document is None:
-            translation = Translation(path, text, FrontendOptions.of(self.settings))
+            translation = Translation(path, text, FrontendOptions.of(self.settings), unit)
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
             document.translation.reparse(text, focused=self._quick)
@@ -306,7 +311,8 @@ class Analyzer:
     def _look_around(self, path: Path, document: _Document) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
         translation = document.translation
-        launched = {site.kernel for site in translation.launch_sites if site.block is not None}
+        here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
+        launched = {site.kernel for site in here if site.block is not None}
         names = frozenset(k.base_name for k in translation.kernels()) - launched
         if names <= document.searched:
             return
@@ -381,7 +387,14 @@ class Analyzer:
             if known:
                 kernels.append(self._with_earlier(document, known, line))
         visible = tuple(_without_suppressed(kernel, document.directives) for kernel in kernels)
-        return FileReport(path, visible, document.errors, seconds=document.seconds, version=document.version)
+        return FileReport(
+            path,
+            visible,
+            document.errors,
+            seconds=document.seconds,
+            version=document.version,
+            kernel_headers=document.translation.kernel_headers(),
+        )
 
     def _with_earlier(self, document: _Document, known: _Known, line: int) -> KernelReport:
         """A kernel's report where it stands, with what the text before had while that is not decided."""
@@ -404,8 +417,8 @@ class Analyzer:
 def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     """What a kernel's analysis takes from launch sites; their places do not count."""
     found: dict[str, list[object]] = {}
-    for site in (*translation.launch_sites, *itertools.chain(*translation.outside.values())):
-        extents = (site.block, site.grid, site.grid_axes)
+    for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
+        extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
         arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
         found.setdefault(site.kernel, []).append(facts)

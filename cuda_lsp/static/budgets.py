@@ -47,6 +47,9 @@ SECOND_OPINION_SHARE = 0.3
 SECOND_OPINION_RUNNING_SHARE = 0.1
 """Of the solver's budget, at least, for schedules of each of them, which cost less than to ask the solver."""
 
+MOST_CONDITION_EXAMPLES = 6
+"""Values for which a condition is tried before it is told as enough."""
+
 MOST_INDIRECTIONS = 6
 """Sums in sums, and variables that hold variables, through which a block's stride is looked for."""
 

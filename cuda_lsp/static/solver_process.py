@@ -11,6 +11,7 @@ import gc
 import importlib
 import os
 import pickle
+import resource
 import signal
 import sys
 from multiprocessing.connection import Connection, Pipe, wait
@@ -19,6 +20,10 @@ from typing import Any
 from attrs import frozen
 
 from cuda_lsp.static import budgets
+
+MEMORY_LIMIT = 2 << 30
+"""Bytes of data of a solver process: its own, whatever the process that starts it may use."""
+_Z3_MEBIBYTES = 1024  # beyond it Z3 gives up by itself, and says so
 
 READY, STOP = b"ready", b"stop"
 
@@ -36,7 +41,15 @@ STOPPED = Failure("stopped")
 
 def main(descriptor: str) -> None:
     """The whole process: serve the socket that it was given by number."""
+    _limit_memory()
     serve(Connection(int(descriptor)))
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        own = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (own, hard))
 
 
 def serve(pipe: Connection) -> None:
@@ -47,7 +60,9 @@ def serve(pipe: Connection) -> None:
     """
     sys.setrecursionlimit(budgets.STACK_FRAMES)
     importlib.import_module("cuda_lsp.static.second_tier")
-    importlib.import_module("z3").Solver().check()
+    z3 = importlib.import_module("z3")
+    z3.set_param("memory_max_size", _Z3_MEBIBYTES)
+    z3.Solver().check()
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them
     try:

@@ -25,6 +25,7 @@ from cuda_lsp.batch.pool import Pool, Say, Work
 from cuda_lsp.children.sweep import descendants
 from cuda_lsp.cli import main
 from cuda_lsp.model import FileReport, KernelReport, Position, Severity, SourceRange, ToolError, Verdict
+from cuda_lsp.readings import Reading
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -120,17 +121,17 @@ def test_a_file_that_was_lost_is_named_with_the_reason_and_the_exit_code_is_2(tm
 
 
 def reports_of(work: Work, paths: Sequence[Path], jobs: int = 2) -> dict[str, FileReport]:
-    with Pool(paths, work, jobs, LIMITS) as running:
-        return {path.stem: found.report for path, found in running.reports()}
+    with Pool([Reading(path) for path in paths], work, jobs, LIMITS) as running:
+        return {reading.path.stem: found.report for reading, found in running.reports()}
 
 
 def first_fails(failing: Callable[[Say], object]) -> Work:
     """Work that ``failing`` ends on files of the name ``bad``."""
 
-    def work(path: Path, say: Say) -> Analysed:
-        if path.stem == "bad":
+    def work(reading: Reading, say: Say) -> Analysed:
+        if reading.path.stem == "bad":
             failing(say)
-        return Analysed(FileReport(path))
+        return Analysed(FileReport(reading.path))
 
     return work
 
@@ -229,12 +230,12 @@ def test_the_largest_file_is_begun_first_and_reports_keep_the_order(tmp_path: Pa
     paths = written(tmp_path, small="//", large="// large", middle="// m")
     begun = tmp_path / "begun"
 
-    def work(path: Path, say: Say) -> Analysed:
+    def work(reading: Reading, say: Say) -> Analysed:
         with begun.open("a") as file:
-            file.write(f"{path.stem} ")
-        return Analysed(FileReport(path))
+            file.write(f"{reading.path.stem} ")
+        return Analysed(FileReport(reading.path))
 
-    with Pool(paths, work, 1, LIMITS) as running:
+    with Pool([Reading(path) for path in paths], work, 1, LIMITS) as running:
         assert len(list(running.reports())) == 3
     assert begun.read_text().split() == ["large", "middle", "small"]
     assert [report.path for report in checked(paths)] == paths
@@ -242,7 +243,7 @@ def test_the_largest_file_is_begun_first_and_reports_keep_the_order(tmp_path: Pa
 
 def test_no_more_processes_than_files_or_jobs(tmp_path: Path) -> None:
     paths = written(tmp_path, a="", b="", c="")
-    with Pool(paths, first_fails(lambda say: None), 2, LIMITS):
+    with Pool([Reading(path) for path in paths], first_fails(lambda say: None), 2, LIMITS):
         assert len(descendants(os.getpid())) <= 2
 
 

@@ -92,3 +92,20 @@ def test_where_two_threads_store_different_values_these_are_the_witness(store: s
 def test_a_race_of_one_value_still_makes_a_kernel_racy() -> None:
     text = "__global__ void k(int* a) { a[0] = 7; } void f(int* a) { k<<<1, 64>>>(a); }"
     assert check_text(Path("k.cu"), text).kernels[0].verdict is Verdict.RACY
+
+
+@pytest.mark.parametrize(
+    ("body", "condition"),
+    [
+        ("if (t < n) s[t] = t; if (t >= 2 && t < n) a[t] = s[t - 2];", "for example `n` == 3"),
+        ("if (n == 1) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 1"),
+        ("for (int k = 0; k < n; ++k) { s[t] = k; __syncthreads(); a[k * 64 + t] = s[t ^ 1]; }", "`n` > 1"),
+        ("if (n > 7) { s[t] = t; a[t] = s[t ^ 1]; }", "for example `n` == 8"),
+        ("a[t] = a[t + n] + 1;", "for example `n` == 1"),
+    ],
+)
+def test_a_condition_is_enough_or_an_example(body: str, condition: str) -> None:
+    shared = "__shared__ int s[64]; int t = threadIdx.x;"
+    host = "void f(int* a, int m) { k<<<1, 64>>>(a, m); }"
+    text = f"__global__ void k(int* a, int n) {{ {shared} {body} }} {host}"
+    assert one_race(text).condition == condition

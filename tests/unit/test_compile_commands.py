@@ -29,7 +29,7 @@ def test_host_compiler_flags_are_unpacked(tmp_path: Path) -> None:
 def test_response_files_are_read(tmp_path: Path) -> None:
     (tmp_path / "a.rsp").write_text("-DFROM_FILE -I/r\n")
     flags = translate(["nvcc", "--options-file", "a.rsp", "@a.rsp", "a.cu"], tmp_path)
-    assert flags.defines == ("FROM_FILE", "FROM_FILE")
+    assert flags.defines == ("FROM_FILE",)
     assert flags.include_dirs == ("/r",)
 
 
@@ -90,3 +90,51 @@ def test_a_dynamic_check_compiles_with_the_flags_of_the_build(tmp_path):
         *("--expt-relaxed-constexpr", "-extended-lambda"),
     )
     assert compile_options(settings).defines == ("MINE",)
+
+
+def test_the_last_word_on_a_macro_counts(tmp_path: Path) -> None:
+    flags = translate(
+        ["nvcc", "-DA=1", "-UA", "-DB=1", "-D", "B=2", "-UC", "-DA=3", "-DD", "-U", "D"], tmp_path
+    )
+    assert flags.defines == ("B=2", "A=3")
+    assert flags.undefines == ("C", "D")
+
+
+def test_folders_are_searched_in_the_order_of_compilers(tmp_path: Path) -> None:
+    words = "nvcc -isystem s -idirafter z -Ia -iquote q --include-path=b,c -isystemt -I=d"
+    folders = translate(words.split(), tmp_path).include_dirs
+    assert [Path(folder).name for folder in folders] == ["q", "a", "b", "c", "d", "s", "t", "z"]
+
+
+def test_a_flag_and_its_value_may_be_handed_on_one_by_one(tmp_path: Path) -> None:
+    words = ["nvcc", "-Xcompiler", "-isystem", "-Xcompiler", "/x", "--compiler-options=-DA,-DB -DC=1\\,2"]
+    flags = translate(words, tmp_path)
+    assert flags.include_dirs == ("/x",)
+    assert flags.defines == ("A", "B", "C=1,2")
+
+
+def test_flags_that_are_macros_to_the_text(tmp_path: Path) -> None:
+    words = "nvcc --use_fast_math -G -rdc=true -Xcompiler -fopenmp --default-stream per-thread a.cu"
+    assert translate(words.split(), tmp_path).defines == (
+        *("__USE_FAST_MATH__", "__CUDACC_DEBUG__", "__CUDACC_RDC__", "_OPENMP=201511"),
+        "CUDA_API_PER_THREAD_DEFAULT_STREAM=1",
+    )
+    assert translate(["nvcc", "-rdc=false", "-default-stream", "legacy"], tmp_path).defines == ()
+
+
+def test_flags_of_clang_are_understood(tmp_path: Path) -> None:
+    words = (
+        "clang++ -x cuda --offload-arch=sm_80 --offload-arch=sm_90 -Xclang -DNO -imacros m.h --include n.h"
+    )
+    flags = translate(words.split(), tmp_path)
+    assert flags.arch == "sm_90"
+    assert flags.headers == ("m.h", "n.h")
+    assert flags.defines == ()
+
+
+def test_response_files_may_name_others_and_the_words_keep_their_order(tmp_path: Path) -> None:
+    (tmp_path / "outer.rsp").write_text("-DA=1\n@inner.rsp\n-DA=3 # not this: -DB\n")
+    (tmp_path / "inner.rsp").write_text('-DA=2 -I"with space"\n')
+    flags = translate(["nvcc", "-DA=0", "@outer.rsp"], tmp_path)
+    assert flags.defines == ("A=3",)
+    assert flags.include_dirs == (str(tmp_path / "with space"),)

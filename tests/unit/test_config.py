@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import jsonschema
@@ -190,3 +191,18 @@ def test_an_untrusted_folder_names_no_paths_flags_or_programs(tmp_path: Path) ->
     assert settings == Settings(arch="sm_90", program_folder=str(tmp_path))
     assert len(problems) == 11 and all("not trusted" in str(problem) for problem in problems)
     assert load(tmp_path, trusted=True)[1] == []
+
+
+def test_a_key_of_thousands_of_parts_is_told_at_once(tmp_path: Path) -> None:
+    """TOML readers take time by the square of it: half a minute for 20,000 parts."""
+    (tmp_path / "cuda-lsp.toml").write_text(f'arch = "sm_90"\n{"a." * 100_000}a = 1\n')
+    began = time.process_time()
+    settings, (problem,) = load(tmp_path)
+    assert settings == Settings() and problem.line == 2 and "parts" in problem.expected
+    assert time.process_time() - began < 1
+
+
+def test_a_long_key_is_told_on_its_line(tmp_path: Path) -> None:
+    (tmp_path / "cuda-lsp.toml").write_text(f'arch = "sm_90"\n\n{"x" * 300} = 1\n')
+    settings, (problem,) = load(tmp_path)
+    assert problem.line == 3 and len(problem.said) < 100 and settings.arch == "sm_90"

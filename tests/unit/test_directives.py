@@ -61,6 +61,7 @@ def test_ignore_file_holds_everywhere() -> None:
         ("launch block=(1,2,3,4)", "positive numbers"),
         ("ignore[bank-conflit] x", "bank-conflit"),
         ("ignore bank-conflict", "ignore[code]"),
+        ("args", "n=1024"),
         ("args n", "name=value"),
         ("args n=many", "expected a number"),
         ("lunch block=32", "unknown directive"),

@@ -1,7 +1,10 @@
 """The PTX emulator: values, races by happens-before, faults, barriers of all kinds, refusals."""
 
+import time
+
 import numpy as np
 import pytest
+from attrs import evolve
 from ptx_kernels import NEIGHBOUR, module, opcodes, request, run
 
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
@@ -330,3 +333,42 @@ def test_shifts_by_constants_and_by_registers(code, value, expected, amount):
 def test_a_shift_by_the_width_moves_everything_out(code, expected):
     body = f"mov.u32 %r9, -8; {code} %r9, %r9, 32; st.global.u32 [%rd3], %r9;"
     assert words(run(body, threads=32))[0] == expected
+
+
+def test_a_launch_that_does_not_end_is_judged_in_time_and_says_what_it_left_out(monkeypatch):
+    """What it logged grows with its deadline: all of it would take as long again, and longer."""
+    from cuda_lsp.dynamic.emulator import detect
+
+    monkeypatch.setattr(detect, "_CUT", 10_000)
+    body = "$L: st.global.u32 [%rd1], %r1; add.u32 %r1, %r1, 1; bra $L;"
+    result = run(body, deadline=0.3)
+    assert result.failure is not None and result.races
+    assert any("of a launch that did not end" in note for note in result.not_covered)
+
+
+def test_a_second_order_of_the_warps_gets_what_is_left_of_the_deadline():
+    loops = "setp.lt.u32 %p1, %r10, 3000; @%p1 bra $L;"
+    body = f"mov.u32 %r10, 0; $L: st.shared.u32 [%r2], %r1; bar.sync 0; add.u32 %r10, %r10, 1; {loops}"
+    began = time.monotonic()
+    result = run(body, deadline=1.0)
+    assert result.races
+    assert time.monotonic() - began < 3.0
+
+
+@pytest.mark.parametrize(("space", "size"), [("shared", 1023 << 10), ("local", 1 << 24)])
+def test_memory_that_no_gpu_has_is_told(space: str, size: int):
+    with pytest.raises(EngineUnavailable, match=f"KiB of {space} memory; a"):
+        run(f".{space} .align 4 .b8 large[{size}]; mov.u64 %rd5, large; st.{space}.u32 [%rd5], %r1;")
+
+
+def test_a_kernel_whose_code_was_thrown_away_runs():
+    empty = ".version 8.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 out) {\n}"
+    assert EmulatorEngine().run(request(empty), lambda stage: None).failure is None
+
+
+def test_an_access_outside_local_memory_is_told():
+    body = ".local .align 4 .b8 a[16]; mov.u64 %rd5, a; st.local.u32 [%rd5+1073741824], %r1;"
+    made = request(module(body))
+    made = evolve(made, sites=tuple(site for site in made.sites if site.opcode != "st.local.u32"))
+    outcome = EmulatorEngine().run(made, lambda stage: None)
+    assert any("outside local or constant memory" in note for note in outcome.not_covered)

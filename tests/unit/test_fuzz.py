@@ -9,6 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
 
+import faults
+import settings
 from mutation import text_of
 from sources import SEEDS, Child, failures
 
@@ -29,3 +31,13 @@ def test_what_failed_once_does_not_fail_again(path: Path):
 
 def test_texts_that_nobody_should_write():
     assert list(failures(range(10_000_000, 10_000_150))) == []
+
+
+def test_settings_databases_and_directives_that_nobody_should_write():
+    assert list(settings.failures([*settings.SEEDS, *range(20_000_000, 20_000_150)])) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks for the server's processes in /proc")
+@pytest.mark.parametrize("number", [*faults.SEEDS, 30_000_001])
+def test_a_server_whose_children_and_disk_fail(number: int):
+    assert faults.tried(number, most=4) is None

@@ -23,7 +23,8 @@ from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Work
 from cuda_lsp.cli import main
-from cuda_lsp.model import FileReport
+from cuda_lsp.model import FileReport, Verdict
+from cuda_lsp.readings import Reading
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """#include "shape.h"
@@ -72,9 +73,9 @@ class Runs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.analysed: list[str] = []
 
-        def pool(paths: Sequence[Path], work: Work, jobs: int, limits: FileLimits) -> Pool:
-            self.analysed = [path.name for path in paths]
-            return Pool(paths, work, jobs, limits)
+        def pool(readings: Sequence[Reading], work: Work, jobs: int, limits: FileLimits) -> Pool:
+            self.analysed = [reading.path.name for reading in readings]
+            return Pool(readings, work, jobs, limits)
 
         monkeypatch.setattr(check, "Pool", pool)
 
@@ -87,6 +88,21 @@ class Runs:
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> Runs:
     return Runs(monkeypatch)
+
+
+def test_a_header_hangs_on_the_unit_in_which_it_was_read(runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    header, one, two = tmp_path / "k.h", tmp_path / "one.cu", tmp_path / "two.cu"
+    header.write_text("__global__ void k(int* p) { p[INDEX] = 1; }\n")
+    for unit in (one, two):
+        unit.write_text('#define INDEX threadIdx.x\n#include "k.h"\nvoid go(int* p) { k<<<1, 32>>>(p); }\n')
+    files_ = (one, two, header)
+    first = runs.run(*files_)
+    assert [(r.path, [k.verdict for k in r.kernels]) for r in first[2:]] == [(header, [Verdict.RACE_FREE])]
+    assert runs.run(*files_) == first and runs.analysed == []
+    two.write_text(two.read_text().replace("threadIdx.x", "threadIdx.x / 2"))
+    assert [k.verdict for k in runs.run(*files_)[2].kernels] == [Verdict.RACY]
+    assert runs.analysed == ["two.cu"]  # and then the header in it, in the same run
 
 
 def test_an_unchanged_file_is_not_analysed_again(runs: Runs) -> None:
@@ -249,16 +265,16 @@ def test_the_oldest_entries_make_room(tmp_path: Path, cache: Path, monkeypatch: 
     paths = [tmp_path / f"{name}.cu" for name in range(6)]
     for age, path in enumerate(paths):
         path.write_text("")
-        assert kept.known(path) is None
-        kept.keep(path, Analysed(FileReport(path), {}))
-        os.utime(kept._entry(path), (1000 + age, 1000 + age))
+        assert kept.known(Reading(path)) is None
+        kept.keep(Reading(path), Analysed(FileReport(path), {}))
+        os.utime(kept._entry(Reading(path)), (1000 + age, 1000 + age))
     one = entries(cache)[0]
     abandoned = one.with_name("new-abandoned")
     abandoned.write_text("half")
     os.utime(abandoned, (0, 0))
     monkeypatch.setattr(results, "KEPT_RESULTS_BYTES", 3 * one.stat().st_size)
     kept.close()
-    assert [kept.known(path) is not None for path in paths] == [False] * 4 + [True] * 2
+    assert [kept.known(Reading(path)) is not None for path in paths] == [False] * 4 + [True] * 2
     assert not abandoned.exists()
     assert limits.KEPT_SHARE < 1
 
@@ -308,7 +324,7 @@ _ASKS = frozenset({
 _OF_OUR_OWN = {
     "frontend/toolchain.py": {"is_file", "glob", "resolve", "read_bytes", "stat"},  # its headers
     "frontend/tree.py": {"resolve"},  # its headers
-    "frontend/translation.py": {"realpath"},  # of what clang has read: which kernels a header concerns
+    "frontend/host/preprocessor.py": {"read_text"},  # our own headers
     "frontend/surroundings/conventions.py": {"read_text"},  # our own headers
     "frontend/surroundings/compile_commands.py": {"stat"},  # the key of what this process remembers
     "frontend/host/workspace.py": {"stat"},  # the same
@@ -346,10 +362,10 @@ def test_clang_asks_for_nothing_that_was_not_noted(project: Path) -> None:
     script.write_text(
         "import os, pickle, sys\nfrom pathlib import Path\n"
         "from cuda_lsp.batch.analysis import _report\nfrom cuda_lsp.batch.asked import Asked\n"
-        "from cuda_lsp import files\n"
+        "from cuda_lsp import files\nfrom cuda_lsp.readings import Reading\n"
         "os.path.exists('/begin')\n"
         "with files.noting() as notes:\n"
-        "    _report(Path(sys.argv[1]), Asked(solver=False), lambda report: None)\n"
+        "    _report(Reading(Path(sys.argv[1])), Asked(solver=False), lambda report: None)\n"
         "os.path.exists('/end')\n"
         "pickle.dump((notes.answers, notes.doubts), open(sys.argv[2], 'wb'))\n"
     )
@@ -395,6 +411,6 @@ def traced_below(folder: Path, log: str) -> _Traced:
 
 def test_a_note_is_the_answer_that_is_given_later(project: Path) -> None:
     with files.noting() as notes:
-        analysed(project / "src/kernel.cu", FAST, lambda report: None)
+        analysed(Reading(project / "src/kernel.cu"), FAST, lambda report: None)
     assert notes.answers and not files.is_noting()
     assert all(files.answer(question) == answer for question, answer in notes.answers.items())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.model import Code
 from cuda_lsp.static.analyze import check_text
@@ -187,3 +188,48 @@ def test_a_directive_that_no_target_accepts_is_told_and_never_executed():
     report = check_text(Path("k.cu"), text, solver=False)
     assert Code.LAUNCH_LIMIT in {finding.code for finding in report.findings}
     assert [told.block for kernel in report.kernels for told in kernel.launches] == [(64, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [
+        ("const int TILE = 32, ROWS = 8;\nvoid f() { k<<<1, dim3(TILE, ROWS)>>>(); }", (32, 8, 1)),
+        ("void f() { int a = 4, b(8), c{2}; k<<<1, dim3(a, b, c)>>>(); }", (4, 8, 2)),
+        ("int const N = sizeof(unsigned long long int) * 8;\nvoid f() { k<<<1, N>>>(); }", (64, 1, 1)),
+        ("short constexpr N = sizeof(short int) * 8;\nvoid f() { k<<<1, N>>>(); }", (16, 1, 1)),
+        ("void f() { const int n = 512; size_t w = n / 2; k<<<1, w>>>(); }", (256, 1, 1)),
+        ("void f() { const std::size_t w = 64; uint8_t h = 4; k<<<1, dim3(w, h)>>>(); }", (64, 4, 1)),
+        ("void f() { int w = 64; dim3 b; b.x = w; b.y = 1; k<<<1, b>>>(); }", (64, 1, 1)),
+        ("void f() { const bool wide = true; int w = wide ? 128 : 32; k<<<1, w>>>(); }", (128, 1, 1)),
+        ("void f() { int w = 64, n = w > 32 && w < 100; k<<<1, w << n>>>(); }", (128, 1, 1)),
+    ],
+)
+def test_constants_of_the_host_are_followed(text: str, block: tuple[int, int, int]) -> None:
+    assert only(text).block == block
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void f() { int a = 4, w = 64; w = 32; k<<<1, w>>>(); }",
+        "void f() { for (int i = 0, w = 64; i < 2; ++i) k<<<1, w>>>(); }",
+        "void f(int a = 1, int w = 64) { k<<<1, w>>>(); }",
+        "void f() { int a = 4, w = n; k<<<1, w>>>(); }",
+        "void f() { int a = g(4, w = 64); k<<<1, w>>>(); }",
+    ],
+)
+def test_what_may_change_is_no_constant(text: str) -> None:
+    assert only(text).block is None
+
+
+def test_a_block_that_is_known_in_part_keeps_that_part(tmp_path: Path) -> None:
+    kernel = """__global__ void k(int* a) {
+    __shared__ int s[16][64];
+    s[threadIdx.y % 16][threadIdx.x % 64] = 1;
+}
+"""
+    for written, axis, extent in (("dim3(8, n)", 0, 8), ("n + 1", 1, 1), ("dim3(n, 2, 1)", 1, 2)):
+        text = f"{kernel}void go(int* a, int n) {{ k<<<1, {written}>>>(a); }}\n"
+        (report,) = check_text(tmp_path / "a.cu", text, Settings(solver=False)).kernels
+        assert report.launches[0].assumed
+        assert report.launches[0].block[axis] == extent

@@ -125,6 +125,23 @@ def test_shares_and_faults_are_told():
     assert any("line 3" in reason for reason in reasons)
 
 
+def test_accesses_that_are_not_aligned_are_told_of_both_builds():
+    fault = SeenFault(1, 0, 0, Place(Space.GLOBAL, "out", 4097), misaligned=True)
+    told = "accesses that are not aligned were not carried out (line 3)"
+    assert told in merged(REPORT, result(faults=(fault,)), {}).reasons
+    seen = result()
+    (trial,) = seen.results
+    optimised = evolve(trial, banks=evolve(trial.races, faults=(fault,)))
+    seen = evolve(seen, results=(optimised,), bank_sites=seen.sites)
+    assert told in merged(REPORT, seen, {}).reasons
+
+
+def test_where_nothing_is_known_of_the_threads_nothing_is_said_of_them():
+    stuck = Stuck(0, (), spinning=True, late=True)
+    reasons = merged(REPORT, result(failure="it hung", stuck=(stuck,)), {}).reasons
+    assert not any("threads of block" in reason for reason in reasons)
+
+
 def test_threads_that_wait_for_others_are_a_finding():
     (finding,) = merged(REPORT, result(stuck=(Stuck(0, ((2, 32, 0),), exited=32),)), {}).findings
     assert finding.code is Code.BARRIER_DIVERGENCE

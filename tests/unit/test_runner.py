@@ -6,15 +6,18 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from toolkit import needs_nvcc
 
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.dynamic import runner as runner_module
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
@@ -104,6 +107,64 @@ def test_a_check_can_be_cancelled_while_the_kernel_runs(runner, tmp_path, monkey
 
 
 @needs_nvcc
+def test_a_cancelled_check_has_ended_within_200_ms(runner, tmp_path, monkeypatch):
+    job, _ = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)
+    taken = [_time_to_end(runner, job) for _ in range(3)]
+    assert min(taken) < 0.2, taken  # the machine may be busy once
+
+
+def _time_to_end(runner: Runner, job: CheckJob) -> float:
+    """Seconds from the wish to cancel a kernel that hangs to the end of its process."""
+    running = 0.0
+
+    def watch(stage: str) -> None:
+        nonlocal running
+        running = time.monotonic() if stage == "running" else 0.0
+
+    def asked() -> bool:
+        return 0 < running < time.monotonic() - 0.3
+
+    with pytest.raises(CheckCancelled):
+        runner.run(job, watch, asked)
+    return time.monotonic() - running - 0.3
+
+
+@needs_nvcc
+def test_a_child_that_is_stopped_is_ended_and_told(runner, tmp_path, monkeypatch):
+    job, _ = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)
+
+    def stop(stage: str) -> None:
+        if stage == "running":
+            os.kill(runner._child.pid, signal.SIGSTOP)
+
+    result = runner.run(job, stop)
+    assert result.problem is not None and "was stopped by somebody" in result.problem
+    assert runner.run(evolve(job, deadline=0.3)).results
+
+
+@needs_nvcc
+def test_what_a_driver_keeps_for_ever_is_ended_soon_after_its_deadline(runner, tmp_path, monkeypatch):
+    """The child says until when it must be heard of again; then it is not waited for."""
+    job, _ = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)
+    real, waiting = runner_module.receive, []
+
+    def receive(stream):
+        """As the child does on a GPU: before it runs the kernel, it says when it will be back."""
+        message = waiting.pop() if waiting else real(stream)
+        if message == ("progress", "running") and not due:
+            waiting.append(message)
+            due.append(time.monotonic() + 0.1)
+            return "due", 0.1
+        return message
+
+    due: list[float] = []
+    monkeypatch.setattr(runner_module, "receive", receive)
+    result = runner.run(job)
+    assert result.problem is not None and "out of time" in result.problem
+    assert time.monotonic() - due[0] < 1
+
+
+@needs_nvcc
 def test_a_child_that_is_killed_is_told_and_the_next_check_works(runner, tmp_path, monkeypatch):
     job, _ = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
 
@@ -117,8 +178,6 @@ def test_a_child_that_is_killed_is_told_and_the_next_check_works(runner, tmp_pat
 
 
 def test_a_missing_compiler_is_one_line_with_the_next_step(runner, tmp_path, monkeypatch):
-    from attrs import evolve
-
     job, report = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
     result = runner.run(evolve(job, nvcc=tmp_path / "no-such-nvcc"))
     assert result.problem is not None and "no-such-nvcc" in result.problem and "pip install" in result.problem
@@ -134,8 +193,6 @@ def test_errors_of_the_compiler_stand_on_the_users_lines(runner, tmp_path, monke
 
 @needs_nvcc
 def test_a_folder_that_cannot_be_written_is_told(runner, tmp_path, monkeypatch):
-    from attrs import evolve
-
     job, _ = prepared(RACY + LAUNCH, tmp_path, monkeypatch)
     blocked = tmp_path / "file"
     blocked.write_text("")

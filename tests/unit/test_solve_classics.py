@@ -158,8 +158,7 @@ def test_the_condition_names_the_parameter_that_the_race_needs():
     (finding,) = (f for f in refine(kernel).findings if f.kind is not None)
     assert finding.status is Status.CONDITIONAL
     assert finding.kind is RaceKind.WAR
-    assert finding.condition is not None and "`stride`" in finding.condition
-    assert "< `blockDim.x` (256)" in finding.condition or "!= 0" in finding.condition
+    assert finding.condition == "for example `stride` == 1"  # below 256 it races, but not for 0
 
 
 def test_an_atomic_ticket_is_a_slot_of_its_own():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.surroundings.conventions import conventions_of, switches_of
 from cuda_lsp.frontend.surroundings.included import inclusions
@@ -65,11 +67,18 @@ def test_nothing_outside_a_project_is_read(tmp_path: Path) -> None:
     assert folders_of(tmp_path / "k.cu", ["tile.h"]) == ()
 
 
-def test_folders_that_do_not_help_are_not_taken(tmp_path: Path) -> None:
-    text = '#include "tile.h"\n__global__ void k(Unknown* p) { p->x = 1; }\n'
-    root = project(tmp_path, {"common/tile.h": "", "src/k.cu": text})
+def test_folders_with_which_less_is_understood_are_not_taken(tmp_path: Path) -> None:
+    text = '#include "tile.h"\n__global__ void k(float* p) { p[0] = 1; }\n'
+    root = project(tmp_path, {"common/tile.h": "#define float Unknown\n", "src/k.cu": text})
     messages = [error.message for error in checked(root / "src/k.cu").errors]
     assert any("'tile.h' was not found" in message for message in messages)
+
+
+def test_headers_of_a_file_without_kernels_are_found(tmp_path: Path) -> None:
+    text = '#include "set.cuh"\nvoid go(int* p) { set<<<1, 64>>>(p); }\n'
+    kernel = "__global__ void set(int* p) { p[threadIdx.x] = 1; }\n"
+    root = project(tmp_path, {"kernels/set.cuh": kernel, "src/go.cu": text})
+    assert checked(root / "src/go.cu").kernel_headers == (root / "kernels/set.cuh",)
 
 
 def test_names_of_frameworks_are_known_without_their_headers(tmp_path: Path) -> None:
@@ -183,3 +192,23 @@ void go(Rows<float> r) { each<<<4, 64>>>(r); pairs<<<4, 64>>>(r); }
 """
     path = project(tmp_path, {"k.cu": text}) / "k.cu"
     assert verdicts(path) == {"each": Verdict.RACE_FREE, "pairs": Verdict.RACY}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Makefile", "# -DTILE=4\nNVCCFLAGS += -O3 -DTILE=128 -DOTHER=$(X)\n"),
+        ("CMakeLists.txt", "add_definitions(-DTILE=128)\n"),
+        ("CMakeLists.txt", "target_compile_definitions(swap PRIVATE OTHER TILE=128)\n"),
+        ("setup.py", "ext = CUDAExtension(extra_compile_args={'nvcc': ['-DTILE=128']})\n"),
+        ("CMakeLists.txt", "add_compile_definitions(TILE=128 ${MORE} $<CONFIG:TILE=4>)\n"),
+    ],
+)
+def test_macros_that_build_files_define_are_taken_where_they_help(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    kernel = SWAP.format(barrier="").replace('#include "tile.h"\n', "")
+    root = project(tmp_path, {name: text, "src/swap.cu": kernel})
+    report = checked(root / "src/swap.cu")
+    assert [(k.verdict, k.launches[0].block) for k in report.kernels] == [(Verdict.RACY, (128, 1, 1))]
+    assert any("as if TILE=128 were defined" in error.message for error in report.errors)

@@ -223,7 +223,9 @@ def test_a_fragment_is_read_behind_what_its_includer_says_first(translate: Open,
 def test_a_fragment_is_read_behind_its_includers_includer(translate: Open, tmp_path: Path) -> None:
     (tmp_path / "main.cu").write_text('#define N 8\n#include "work.cu"\n')
     (tmp_path / "work.cu").write_text('typedef float real;\n#include "./part.cu"\n')
-    assert translate("__global__ void k(real* a) { a[0] = N; }\n", name="part.cu").diagnostics == ()
+    text = "__global__ void k(real* a) { a[0] = N; }\n"
+    (tmp_path / "part.cu").write_text(text)
+    assert translate(text, name="part.cu").diagnostics == ()
 
 
 def test_of_several_includers_the_one_that_helps_is_taken(translate: Open, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import background
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
+from cuda_lsp.static.solver_process import MEMORY_LIMIT
 from cuda_lsp.static.workers import SolverPool
 
 GPU = GpuModel("test", (9, 0))
@@ -93,6 +94,25 @@ def test_a_hanging_task_is_stopped_and_the_next_one_answered(pool):
     hung = outcome(pool, Hang(), seconds=0.1)
     assert "stopped after" in hung.reason
     assert outcome(pool, refinement(racy_kernel())).verdict is Verdict.RACY
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_DATA counts all data on Linux only")
+def test_memory_of_solver_processes_is_limited_by_themselves():
+    """Not by the limit of the process that starts them."""
+    code = """
+import queue, resource
+from functools import partial
+from cuda_lsp.static.workers import SolverPool
+if __name__ == "__main__":
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, hard))
+    pool, answers = SolverPool(1), queue.Queue()
+    pool.submit(partial(resource.getrlimit, resource.RLIMIT_DATA), 60.0, answers.put)
+    print(answers.get(timeout=120)[0])
+    pool.close()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == MEMORY_LIMIT
 
 
 def test_a_crash_leaves_a_reason(pool):

@@ -117,7 +117,7 @@ def test_macros_of_the_live_branch(tmp_path: Path) -> None:
     #else
     #define SIDE 32
     #endif
-    #if SOMETHING > 3
+    #if __GNUC__ > 3
     #define ROWS 2
     #else
     #define ROWS 4

@@ -36,7 +36,7 @@ ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
 
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
-_CUT = 1 << 22  # accesses that are judged of a launch that was cut, since the last barrier
+_CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the last barrier
 _AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
 _SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
 _LAST = 2**31 - 2

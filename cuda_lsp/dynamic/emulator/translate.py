@@ -44,7 +44,7 @@ def translate(module: PtxModule, entry: str) -> Program:
     """Raises Untranslatable, with every opcode that is not known, and KeyError for an unknown entry."""
     kernel = flatten(module, entry)
     starts = _starts(kernel)
-    ends = [*starts[1:], len(kernel.instructions)]
+    ends = [*starts[1:], len(kernel.instructions)][: len(starts)]  # of a kernel without code: none
     pieces = [kernel.instructions[a:b] for a, b in zip(starts, ends, strict=True)]
     numbers = _outliving(kernel, pieces)
     at = {start: k for k, start in enumerate(starts)}

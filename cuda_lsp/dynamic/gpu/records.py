@@ -167,14 +167,14 @@ def seen_faults(records: Records, sites: Sequence[PtxSite], book: AddressBook) -
     """``records``: FAULT, ``(sites,)``."""
     return tuple(
         SeenFault(
-            site=int(site),
+            site=site,
             thread=int(records[site]["thread"]),
             block=int(records[site]["block"]),
             place=book.place(bool(records[site]["space"]), int(records[site]["address"])),
             count=int(records[site]["count"]),
-            misaligned=int(records[site]["address"]) % _aligned_to(sites[site]) != 0,
+            misaligned=int(records[site]["address"]) % _aligned_to(sites[int(site)]) != 0,
         )
-        for site in np.flatnonzero(records["count"])
+        for site in map(int, np.flatnonzero(records["count"]))
     )
 
 

@@ -1,7 +1,8 @@
-"""Integer constants of host code, evaluated from text: what launch arguments are made of.
+"""Integer constants of host code, evaluated from text: what launch arguments and ``#if`` lines are made of.
 
 Host code parsed for the device is full of errors, so launches are read from tokens. Known names are
-``#define``s, ``const``/``constexpr`` and enumerators of the file, and locals that are assigned once.
+``#define``s, ``const``/``constexpr`` and enumerators of the file, and locals that are assigned once. A name
+that is not known leaves the value open, unless the other operand of ``&&``, ``||`` settles it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 
 _TOKEN = re.compile(
-    r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[xyz]\b)?)|(<<|>>|[-+*/%&|^~()<>,?:])"
+    r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[xyz]\b)?)"
+    r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:])"
 )
 _SPACE = re.compile(r"\s*")
 _SIZES: Mapping[str, int] = {
@@ -33,13 +35,14 @@ Lookup = Callable[[str], int]
 def evaluate(text: str, lookup: Lookup) -> int:
     """The value of a C integer expression; ``lookup`` resolves names or raises NotConstant."""
     parser = _Parser(text, lookup)
-    value = parser.expression(0)
-    if parser.token is not None:
+    value = parser.conditional()
+    if parser.token is not None or value is None:
         raise NotConstant(text)
     return value
 
 
-_PRECEDENCE = {"|": 1, "^": 2, "&": 3, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "%": 7}
+_LEVELS = ("||", "&&", "|", "^", "&", "== !=", "< > <= >=", "<< >>", "+ -", "* / %")  # loosest first
+_PRECEDENCE = {operator: level for level, row in enumerate(_LEVELS, 1) for operator in row.split()}
 
 
 def _divide(a: int, b: int) -> int:
@@ -59,7 +62,22 @@ _APPLY: Mapping[str, Callable[[int, int], int]] = {
     "*": lambda a, b: a * b,
     "/": _divide,
     "%": lambda a, b: a - b * _divide(a, b),
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b),
+    ">=": lambda a, b: int(a >= b),
 }
+
+
+def _combined(operator: str, a: int | None, b: int | None) -> int | None:
+    """The value of ``a operator b``; None: it depends on what is not known."""
+    if operator in ("&&", "||"):
+        settled = operator == "||"
+        truths = [None if value is None else bool(value) for value in (a, b)]
+        return int(settled) if settled in truths else None if None in truths else int(not settled)
+    return None if a is None or b is None else _APPLY[operator](a, b)
 
 
 class _Parser:
@@ -85,23 +103,37 @@ class _Parser:
             raise NotConstant(self.text)
         self._next()
 
-    def expression(self, minimum: int) -> int:
+    def conditional(self) -> int | None:
+        value = self._expression(0)
+        if self.token != "?":
+            return value
+        self._next()
+        first = self.conditional()
+        self._expect(":")
+        second = self.conditional()
+        if value is None:
+            return first if first == second else None
+        return first if value else second
+
+    def _expression(self, minimum: int) -> int | None:
         value = self._unary()
         while self.token in _PRECEDENCE and _PRECEDENCE[self.token] > minimum:
             operator = self.token
             self._next()
-            value = _APPLY[operator](value, self.expression(_PRECEDENCE[operator]))
+            value = _combined(operator, value, self._expression(_PRECEDENCE[operator]))
         return value
 
-    def _unary(self) -> int:
+    def _unary(self) -> int | None:
         token = self.token
-        if token in ("-", "+", "~"):
+        if token in ("-", "+", "~", "!"):
             self._next()
             value = self._unary()
-            return -value if token == "-" else ~value if token == "~" else value
+            if value is None:
+                return None
+            return {"-": -value, "+": value, "~": ~value, "!": int(not value)}[token]
         return self._primary()
 
-    def _primary(self) -> int:
+    def _primary(self) -> int | None:
         token = self.token
         if token is None:
             raise NotConstant(self.text)
@@ -115,16 +147,24 @@ class _Parser:
         if token[0].isdigit():
             return int(token, 0) if not token.startswith("0") or token[:2].lower() == "0x" else int(token, 8)
         if token[0].isalpha() or token[0] == "_":
-            return self.lookup(token)
+            return self._named(token)
         raise NotConstant(self.text)
 
-    def _parenthesis(self) -> int:
+    def _named(self, name: str) -> int | None:
+        if name in ("true", "false"):
+            return int(name == "true")
+        try:
+            return self.lookup(name)
+        except NotConstant:
+            return None
+
+    def _parenthesis(self) -> int | None:
         if self.token in _WORDS:  # a cast
             while self.token in _WORDS:
                 self._next()
             self._expect(")")
             return self._unary()
-        value = self.expression(0)
+        value = self.conditional()
         self._expect(")")
         return value
 
@@ -137,23 +177,28 @@ class _Parser:
         self._expect(")")
         if "*" in words:
             return 8
-        sizes = [_SIZES[word] for word in words if word in _SIZES]
+        wide = next((word for word in words if word in ("long", "short")), None)
+        sizes = [
+            _SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in _SIZES
+        ]
         if not sizes:
             raise NotConstant(self.text)
         return sizes[-1]
 
-    def _call(self, name: str) -> int:
+    def _call(self, name: str) -> int | None:
         if name == "static_cast":
             while self.token not in (">", None):
                 self._next()
             self._expect(">")
             self._expect("(")
-            value = self.expression(0)
+            value = self.conditional()
             self._expect(")")
             return value
         self._expect("(")
-        first = self.expression(0)
+        first = self.conditional()
         self._expect(",")
-        second = self.expression(0)
+        second = self.conditional()
         self._expect(")")
+        if first is None or second is None:
+            return None
         return min(first, second) if name.endswith("min") else max(first, second)

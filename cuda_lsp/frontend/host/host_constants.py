@@ -8,10 +8,8 @@ hide a bug, so whatever is in doubt is "not constant".
 
 from __future__ import annotations
 
-import enum
 import re
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
@@ -23,9 +21,14 @@ from cuda_lsp.model import Dim3, Extents
 
 # White space is one character at most in host text (see there), and no stretch of a pattern is unbounded in
 # which the pattern may begin anew: each takes time in proportion to the text.
-_INTEGER_TYPES = r"unsigned|int|size_t|long|short|uint|auto|uint32_t|int32_t|int64_t|uint64_t"
-_PREPROCESSOR = re.compile(r"^[ \t]?#[ \t]?(define|ifdef|ifndef|if|elif|else|endif)\b([^\n]*)", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(\w+)\s?([=({{])\s?([^;,{{}}]{{1,200}}?)\s?[)}}]?\s?[;,]")
+_INTEGER_TYPES = (
+    r"unsigned|int|size_t|long|short|uint|auto|bool|char|ptrdiff_t|uchar|ushort|ulong|u?int(?:8|16|32|64)_t"
+)
+_DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
+_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?:const\s|constexpr\s)?(?=\w+\s?[=({{])")
+_DECLARATOR = re.compile(r"\s?\b(\w+)\s?([=({])")
+_BRACKET_OR_END = re.compile(r"[][(){},;]")
+_LONGEST_INITIALISER = 200
 _ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
 _PARAMETER = re.compile(
     r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
@@ -48,7 +51,6 @@ _CHANGED = re.compile(
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
 _LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
-_DEFINED = re.compile(r"\A(!?)\s?defined\s?\(?\s?(\w+)\s?\)?\Z")
 _DEPTH = 8  # definitions followed
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
@@ -90,12 +92,18 @@ class _Definitions:
 
 
 class HostConstants:
-    """Constants of one file.
+    """Constants of one file, what the preprocessor leaves out being blank.
 
     ``headers``: the constants of files that it includes, for names that it does not define itself.
+    ``doubtful``: stretches of the text that the preprocessor may leave out.
     """
 
-    def __init__(self, text: HostText, headers: Sequence[HostConstants] = ()) -> None:
+    def __init__(
+        self,
+        text: HostText,
+        headers: Sequence[HostConstants] = (),
+        doubtful: Sequence[tuple[int, int]] = (),
+    ) -> None:
         self._plain = text.plain
         self._headers = headers
         self._given: Mapping[str, int] = {}
@@ -103,24 +111,25 @@ class HostConstants:
         self._braces = text.braces
         self._macros: dict[str, set[str]] = {}
         definitions: dict[str, list[_Definition]] = {}
-        for name, value in _live_defines(self._plain):
-            self._macros.setdefault(name, set()).add(value)
+        for match in _DEFINE.finditer(self._plain):
+            self._macros.setdefault(match[1], set()).add(match[2].strip())
         self._read_integers(definitions)
         self._read_parameters(definitions)
-        self._definitions = {name: _Definitions(found) for name, found in definitions.items()}
-        self._dims = {name: _Definitions(found) for name, found in self._read_dims().items()}
+        branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
+        self._definitions = _by_name(definitions, branches)
+        self._dims = _by_name(self._read_dims(), branches)
         self._assigned = _places_of(_ASSIGNED, self._plain)
         self._changed = _places_of(_CHANGED, self._plain)
 
     def _read_integers(self, found: dict[str, list[_Definition]]) -> None:
         for match in _INTEGER.finditer(self._plain):
-            position, writes = match.start(), int(match[2] == "=")
+            position = match.start()
             outer = _unqualified(self._plain[max(0, position - 60) : position])[-1:]
-            if outer in ("(", ","):  # a parameter with a default, or a loop's counter
-                definition = _Definition(position, self._braces.parameter_end(position), None, writes)
-            else:
-                definition = _Definition(position, self._braces.end(position), match[3], writes)
-            found.setdefault(match[1], []).append(definition)
+            inner = outer in ("(", ",")  # a parameter with a default, or a loop's counter
+            end = self._braces.parameter_end(position) if inner else self._braces.end(position)
+            for name, at, text, writes in _declarators(self._plain, match.end()):
+                where = position if at == match.end() else at
+                found.setdefault(name, []).append(_Definition(where, end, None if inner else text, writes))
         for match in _ENUMERATOR.finditer(self._plain):
             definition = _Definition(match.start(), len(self._plain), match[2], writes=1)
             found.setdefault(match[1], []).append(definition)
@@ -304,66 +313,52 @@ class HostConstants:
         return (x, y, z)
 
 
-class _Branch(enum.Enum):
-    """Where the preprocessor stands in one ``#if``."""
-
-    LIVE = "taken"
-    WAITING = "no branch taken yet"
-    DONE = "an earlier branch was taken"
-    UNKNOWN = "the test is not understood: every branch counts"
-
-
-def _live_defines(plain: str) -> Iterator[tuple[str, str]]:
-    """``#define NAME VALUE`` lines, without those in branches that tests for one name exclude.
-
-    A name that nothing in the file defines before the test counts as undefined: build flags are not known.
-    """
-    defined: set[str] = set()
-    perhaps: set[str] = set()
-    branches: list[_Branch] = []
-    around = Counter[_Branch]()  # of ``branches``
-
-    def entered(word: str, rest: str) -> _Branch:
-        test = _defined_test(word, rest)
-        if test is None or test[0] in perhaps:
-            return _Branch.UNKNOWN
-        return _Branch.LIVE if (test[0] in defined) is test[1] else _Branch.WAITING
-
-    def leave() -> None:
-        if branches:
-            around[branches.pop()] -= 1
-
-    def enter(branch: _Branch) -> None:
-        branches.append(branch)
-        around[branch] += 1
-
-    for match in _PREPROCESSOR.finditer(plain):
-        word, rest = match[1], match[2].strip()
-        if word in ("ifdef", "ifndef", "if"):
-            enter(entered(word, rest))
-        elif word == "endif":
-            leave()
-        elif word in ("elif", "else") and branches:
-            if branches[-1] is _Branch.LIVE:
-                leave()
-                enter(_Branch.DONE)
-            elif branches[-1] is _Branch.WAITING:
-                leave()
-                enter(_Branch.LIVE if word == "else" else entered("if", rest))
-        elif word == "define" and not around[_Branch.WAITING] and not around[_Branch.DONE]:
-            name, _, value = rest.partition(" ") if " " in rest else rest.partition("\t")
-            (perhaps if around[_Branch.UNKNOWN] else defined).add(name.partition("(")[0])
-            if name.isidentifier() and value.strip() and len(value) <= 120:
-                yield name, value.strip()
+def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str, int]]:
+    """``a = 4, b(8), c{2};``: names, where they stand, their initialisers, and how many ``=`` write them."""
+    while (match := _DECLARATOR.match(plain, at)) is not None:
+        begin = match.end()
+        end = _initialiser_end(plain, begin, closed=match[2] != "=")
+        behind = end + 1 if match[2] != "=" else end
+        behind += plain[behind : behind + 1].isspace()
+        if end < 0 or plain[behind : behind + 1] not in (",", ";", ")") or not plain[begin:end].strip():
+            return
+        yield match[1], match.start(1), plain[begin:end].strip(), int(match[2] == "=")
+        if plain[behind] != ",":
+            return
+        at = behind + 1
 
 
-def _defined_test(word: str, rest: str) -> tuple[str, bool] | None:
-    """(name, whether it must be defined) of a plain test for one name."""
-    if word == "if":
-        test = _DEFINED.match(rest)
-        return (test[2], test[1] != "!") if test else None
-    name = re.match(r"\w+", rest)
-    return (name[0], word == "ifdef") if name else None
+def _initialiser_end(plain: str, begin: int, *, closed: bool) -> int:
+    """Where an initialiser ends: at a comma or semicolon, or (``closed``) at its bracket; -1: nowhere."""
+    depth = 0
+    for match in _BRACKET_OR_END.finditer(plain, begin, begin + _LONGEST_INITIALISER):
+        bracket = match[0]
+        if bracket in "([{":
+            depth += 1
+        elif bracket in ")]}":
+            if not depth:
+                return match.start()
+            depth -= 1
+        elif bracket == ";" or (not depth and not closed):
+            return -1 if closed else match.start()
+    return -1
+
+
+def _by_name(
+    found: Mapping[str, Sequence[_Definition]], branches: Sequence[tuple[int, int]]
+) -> dict[str, _Definitions]:
+    return {name: _Definitions(_doubted(each, branches)) for name, each in found.items()}
+
+
+def _doubted(found: Sequence[_Definition], branches: Sequence[tuple[int, int]]) -> list[_Definition]:
+    """Behind a branch that may be left out, a name that is defined elsewhere too has no known value."""
+    doubts = [
+        _Definition(end, definition.end, None)
+        for definition in found
+        for begin, end in branches
+        if len(found) > 1 and begin <= definition.position < end < definition.end
+    ]
+    return [*found, *doubts]
 
 
 def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
+from cuda_lsp.frontend.assumptions import parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
@@ -18,8 +19,8 @@ from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.ir.program import LaunchBounds
-from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
+from cuda_lsp.ir.program import Directives, Kernel, LaunchBounds
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, ToolError
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
 _THREADS = re.compile(
@@ -36,7 +37,8 @@ def launches_for(
 ) -> tuple[LaunchConfig, ...]:
     """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
-    found = [c for s in own if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
+    read = [s for s in own if not s.left_out] or own
+    found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
     if directive is None:
         return tuple(found)
     written = directive_launch(directive)
@@ -47,7 +49,7 @@ def launches_for(
 def common_facts(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[Dim3 | None, Mapping[str, int]]:
     """Grid and constant arguments (by name) that all launches of a kernel agree on, blocks left out."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
-    if not own:
+    if all(s.left_out for s in own):
         return None, {}
     grid = own[0].grid if all(s.grid == own[0].grid for s in own) else None
     shared = {i: v for i, v in own[0].arguments.items() if all(s.arguments.get(i) == v for s in own)}
@@ -81,9 +83,17 @@ def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[st
     names = kernel.parameters
     return {
         names[i]: axis
-        for i, axis in (own[0].extents.items() if own else ())
+        for i, axis in (() if all(s.left_out for s in own) else own[0].extents.items())
         if i < len(names) and all(s.extents.get(i) == axis for s in own)
     }
+
+
+def launched_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:
+    """``{"launched_x": 32}``: extents of the block that all launches agree on, where others are not known."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    known = zip(*(s.block_axes for s in own), strict=True)
+    agreed = zip("xyz", known, strict=False)
+    return {f"launched_{axis}": n[0] for axis, n in agreed if n[0] is not None and len(set(n)) == 1}
 
 
 def block_of_template(kernel: KernelSource) -> dict[str, int]:
@@ -109,6 +119,24 @@ def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
     return LaunchConfig(
         directive.block, directive.grid, directive.dynamic_shared, LaunchSource.DIRECTIVE, directive.arguments
     )
+
+
+def stated_by(
+    directive: KernelDirective, kernel: Kernel, source: SourceText
+) -> tuple[Directives, dict[int, ToolError]]:
+    """What a directive says of a kernel, and by line what of it cannot be understood."""
+    conditions, problems = parse_assumptions(directive.assumptions, kernel.params)
+    misread: dict[int, ToolError] = {}
+    for line, problem in problems.items():
+        start = source.line_starts[line - 1]
+        misread[line] = ToolError(problem, source.range(start, start + len(source.line(line))))
+    stated = Directives(
+        directive_launch(directive),
+        conditions,
+        arguments=directive.arguments,
+        warp_synchronous=directive.warp_synchronous,
+    )
+    return stated, misread
 
 
 def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | None:

@@ -17,12 +17,14 @@ from attrs import evolve, field, frozen
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
 from cuda_lsp.frontend.host.host_pointers import HostPointers
+from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
 
+_LAUNCH = re.compile(r"<<<|cudaLaunch")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _HELD = r"\s?=\s?&?\s?([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
@@ -47,6 +49,7 @@ class LaunchSite:
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
     ``shared``: arguments that point into the buffer of an earlier one, by position.
+    ``left_out``: by the preprocessor, as far as is known: another build may make it.
     """
 
     kernel: str
@@ -60,6 +63,8 @@ class LaunchSite:
     grid_axes: Extents = (None, None, None)
     block_given: Callable[[Mapping[str, int]], Dim3 | None] = field(default=_not_known, eq=False, repr=False)
     shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
+    block_axes: Extents = (None, None, None)
+    left_out: bool = False
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -72,9 +77,8 @@ class LaunchSite:
         if block is None:
             return None
         named = {parameters[i]: value for i, value in self.arguments.items() if i < len(parameters)}
-        return LaunchConfig(
-            block, self.grid, self.dynamic_shared, LaunchSource.FILE, named, self.site, self.grid_axes
-        )
+        source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.FILE
+        return LaunchConfig(block, self.grid, self.dynamic_shared, source, named, self.site, self.grid_axes)
 
     def _named(self, template_arguments: Sequence[str]) -> dict[str, int]:
         """Names that the launch passes as template arguments → their values in an instantiation."""
@@ -83,11 +87,28 @@ class LaunchSite:
         return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}
 
 
-def find_launches(path: Path, text: str, headers: Sequence[HostConstants] = ()) -> tuple[LaunchSite, ...]:
-    """Every launch site of ``text``, in order. ``headers``: the constants of what it includes."""
-    if "<<<" not in text and "cudaLaunch" not in text:
+def find_launches(
+    path: Path, text: str, headers: Sequence[HostConstants] = (), read: Regions = EVERYTHING
+) -> tuple[LaunchSite, ...]:
+    """Every launch site of ``text``, in order, behind them those that the preprocessor leaves out.
+
+    ``headers``: the constants of what it includes. ``read``: what the preprocessor reads of it.
+    """
+    if not _LAUNCH.search(text):
         return ()
-    reader = _Reader(path, HostText(text), headers)
+    found = _sites(path, read.active(text), text, headers, read)
+    if not any(_LAUNCH.search(text, begin, end) for begin, end in read.inactive):
+        return found
+    known = {site.site for site in found}
+    others = (s for s in _sites(path, text, text, headers, EVERYTHING) if s.site not in known)
+    return (*found, *(evolve(site, left_out=True) for site in others))
+
+
+def _sites(
+    path: Path, text: str, whole: str, headers: Sequence[HostConstants], read: Regions
+) -> tuple[LaunchSite, ...]:
+    """Every launch site of ``text``, which is ``whole`` with stretches left out."""
+    reader = _Reader(path, HostText(text), whole, headers, read)
     host = reader.host
     sites: list[LaunchSite] = []
     launches: list[Written] = []
@@ -121,12 +142,15 @@ def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[Launc
 class _Reader:
     """One file whose launches are told."""
 
-    def __init__(self, path: Path, host: HostText, headers: Sequence[HostConstants]) -> None:
+    def __init__(
+        self, path: Path, host: HostText, whole: str, headers: Sequence[HostConstants], read: Regions
+    ) -> None:
         self.path = path
         self.host = host
-        self._constants = HostConstants(host, headers)
+        self._whole = whole
+        self._constants = HostConstants(host, headers, read.doubtful)
         self._pointers = HostPointers(host)
-        self._line_ends = [match.start() for match in re.finditer("\n", host.text)]
+        self._line_ends = [match.start() for match in re.finditer("\n", whole)]
         self._in_template: dict[str, int] | None = None
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> LaunchSite:
@@ -148,6 +172,7 @@ class _Reader:
             site=self._site(begin, end),
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
+            block_axes=constants.known_extents(block, at) if block is not None else (None, None, None),
             shared=shared_buffers(
                 launch.arguments,
                 lambda text: constants.integer(text, at),
@@ -194,7 +219,7 @@ class _Reader:
     def _site(self, begin: int, end: int) -> Site:
         first, last = self.host.original(begin), self.host.original(end - 1) + 1
         extent = SourceRange(self.path, self._position(first), self._position(last))
-        return Site(extent, self.host.text[first:last])
+        return Site(extent, self._whole[first:last])
 
     def _position(self, offset: int) -> Position:
         line = bisect_left(self._line_ends, offset)

@@ -11,16 +11,15 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.text import HostText
-from cuda_lsp.frontend.surroundings.included import resolved
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
 _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
@@ -83,31 +82,9 @@ class Workspace:
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
     if "<<<" not in text and "cudaLaunch" not in text:
         return _File(stamp)
-    sites = find_launches(file, text, header_constants(file, text))
+    sites = HostCode(file).launches(text)
     kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
     return _File(stamp, sites, frozenset(kernel[1] for kernel in kernels if kernel))
-
-
-def header_constants(path: Path, text: str, folders: Sequence[str] = ()) -> tuple[HostConstants, ...]:
-    """The constants of the ``#include "…"`` files of a text, and of theirs; what is not there is left out.
-
-    ``folders``: the include path, after the folder of the file that includes.
-    """
-    found: dict[Path, HostConstants] = {}
-    pending = [(path, text, 0)]
-    while pending:
-        where, content, depth = pending.pop()
-        for name in INCLUDE.findall(content) if depth < 3 else ():
-            header = resolved(where, name, folders)
-            if header is None or header in found or len(found) >= 40:
-                continue
-            try:
-                inner = files.read_text(header, _MOST_BYTES)
-            except OSError:
-                inner = ""
-            found[header] = HostConstants(HostText(inner))
-            pending.append((header, inner, depth + 1))
-    return tuple(found.values())
 
 
 def _rings(path: Path) -> Iterator[list[Path]]:

@@ -2,8 +2,8 @@
 
 Source: the JSON compilation database format of Clang, and the option list of nvcc's manual. Only flags
 that change what the front end sees are kept: include folders, macros, forced headers, language standard,
-architecture. A header is not listed there; it gets the flags of the first listed file of its folder, else
-of the first file at all. Files are read when a file is opened, never while typing.
+architecture. A header is not listed there; read alone it gets the flags of the first listed file of its
+folder, else of the first file at all. Files are read when a file is opened, never while typing.
 """
 
 from __future__ import annotations
@@ -32,18 +32,32 @@ _MAX_DEPTH = 16  # of response files, and of flags for the host compiler, in eac
 
 # Flag → kind, for flags whose value is the next word or joined (``-I dir``, ``-Idir``, ``--flag=value``).
 _VALUED: dict[str, str] = {
-    "-I": "include", "--include-path": "include", "-isystem": "include", "--system-include": "include",
-    "-iquote": "include", "-D": "define", "--define-macro": "define", "-include": "header",
-    "--pre-include": "header", "-std": "std", "--std": "std", "-arch": "arch", "--gpu-architecture": "arch",
-    "--cuda-gpu-arch": "arch", "-gencode": "arch", "--generate-code": "arch", "-code": "skip", "-o": "skip",
-    "-Xcompiler": "host", "--compiler-options": "host", "-Xptxas": "skip", "-Xlinker": "skip",
-    "-Xcudafe": "skip", "-ccbin": "skip", "--compiler-bindir": "skip", "-x": "skip", "-MF": "skip",
-    "-MT": "skip", "-MQ": "skip", "-L": "skip", "-l": "skip", "-maxrregcount": "skip", "-U": "undefine",
-    "--undefine-macro": "undefine", "-rdc": "skip", "--options-file": "response", "-optf": "response",
+    "-I": "include", "--include-path": "include", "-isystem": "system", "--system-include": "system",
+    "-iquote": "quote", "-idirafter": "after", "-D": "define", "--define-macro": "define",
+    "-U": "undefine", "--undefine-macro": "undefine", "-include": "header", "--pre-include": "header",
+    "--include": "header", "-imacros": "header", "-std": "std", "--std": "std", "-arch": "arch",
+    "--gpu-architecture": "arch", "--cuda-gpu-arch": "arch", "--offload-arch": "arch", "-gencode": "arch",
+    "--generate-code": "arch", "-default-stream": "stream", "--default-stream": "stream",
+    "-rdc": "separate", "--relocatable-device-code": "separate", "-code": "skip", "--gpu-code": "skip",
+    "-o": "skip", "--output-file": "skip", "-Xptxas": "skip", "--ptxas-options": "skip", "-Xlinker": "skip",
+    "-Xcudafe": "skip", "-Xclang": "skip", "-Xnvlink": "skip", "-Xarchive": "skip", "-Xcuda-ptxas": "skip",
+    "-ccbin": "skip", "--compiler-bindir": "skip", "-x": "skip", "--x": "skip", "-MF": "skip", "-MT": "skip",
+    "-MQ": "skip", "--dependency-output": "skip", "-L": "skip", "-l": "skip", "-maxrregcount": "skip",
+    "--maxrregcount": "skip", "-isysroot": "skip", "-include-pch": "skip", "-target": "skip",
 }  # fmt: skip
+_UNPACKED = ("-Xcompiler", "--compiler-options", "--options-file", "-optf")  # their value is further words
+_FOLDERS = ("quote", "include", "system", "after")  # in the order in which compilers look into them
+# Flags that are macros to the text.
+_DEFINING: tuple[tuple[str, str], ...] = (
+    (r"--?use_fast_math|-ffast-math", "__USE_FAST_MATH__"),
+    (r"-G|--device-debug", "__CUDACC_DEBUG__"),
+    (r"-dc|--device-c|-fgpu-rdc", "__CUDACC_RDC__"),
+    (r"-fopenmp(?:=\w+)?|-qopenmp", "_OPENMP=201511"),
+)
+_SEPARATOR = re.compile(r"(?<!\\),|\s+")
 # What nvcc allows only when it is asked to; a kernel compiled without may not compile.
 _DEVICE = re.compile(r"--?(?:expt-(?:relaxed-constexpr|extended-lambda)|extended-lambda)")
-_JOINED = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote")
+_JOINED = ("-I", "-D", "-U", "-L", "-l", "-isystem", "-iquote", "-idirafter")
 _ARCHITECTURE = re.compile(r"(?:sm|compute|lto)_(\d+)")
 
 
@@ -143,15 +157,22 @@ def _absolute(name: str, folder: Path) -> Path:
 def translate(words: Sequence[str], folder: Path) -> CompileFlags:
     """The words of a compiler call (the compiler itself first), run in ``folder``."""
     values: dict[str, list[str]] = {}
-    for kind, value in _Words(folder).flags(list(words[1:]), 0):
-        if _is_usable(value):
-            values.setdefault(kind, []).append(value)
+    macros: dict[str, str | None] = {}  # name → the last that is said of it; None: -U
+    for kind, value in _flags(list(_Words(folder).unpacked(list(words[1:]), 0))):
+        if not _is_usable(value):
+            continue
+        if kind in ("define", "undefine"):
+            name = value.partition("=")[0]
+            macros.pop(name, None)
+            macros[name] = value if kind == "define" else None
+        values.setdefault(kind, []).append(value)
     architectures = [int(n) for text in values.get("arch", ()) for n in _ARCHITECTURE.findall(text)]
+    folders = [name for kind in _FOLDERS for name in values.get(kind, ())]
     standards = [text for text in values.get("std", ()) if re.fullmatch(r"(?:c|gnu)\+\+\w+", text)]
     return CompileFlags(
-        include_dirs=tuple(dict.fromkeys(str(_absolute(d, folder)) for d in values.get("include", ()))),
-        defines=tuple(values.get("define", ())),
-        undefines=tuple(values.get("undefine", ())),
+        include_dirs=tuple(dict.fromkeys(str(_absolute(d, folder)) for d in folders)),
+        defines=tuple(value for value in macros.values() if value is not None),
+        undefines=tuple(name for name, value in macros.items() if value is None),
         headers=tuple(_forced(h, folder) for h in values.get("header", ())),
         std=standards[-1] if standards else None,
         arch=f"sm_{max(architectures)}" if architectures else None,
@@ -183,41 +204,25 @@ class _Words:
         self._folder = folder
         self._read = 0  # response files
 
-    def flags(self, words: list[str], depth: int) -> Iterator[tuple[str, str]]:
-        """(kind, value) of every flag that matters here, in order."""
-        position = 0
-        while position < len(words):
-            word = words[position]
-            position += 1
+    def unpacked(self, words: list[str], depth: int) -> Iterator[str]:
+        """All words in order, those of the host compiler and of response files in their places."""
+        rest = iter(words)
+        for word in rest:
+            name, equals, value = word.partition("=")
             if word.startswith("@"):
                 yield from self._response(word[1:], depth)
-                continue
-            if _DEVICE.fullmatch(word):
-                yield "device", word
-                continue
-            name, equals, value = word.partition("=")
-            kind = _VALUED.get(word)
-            if kind is not None:
-                value = words[position] if position < len(words) else ""
-                position += 1
-            elif equals and name in _VALUED:
-                kind = _VALUED[name]
+            elif name not in _UNPACKED:
+                yield word
             else:
-                flag = next((f for f in _JOINED if word.startswith(f) and len(word) > len(f)), None)
-                if flag is None:
-                    continue
-                kind, value = _VALUED[flag], word[len(flag) :]
-            if kind == "host" and depth < _MAX_DEPTH:
-                yield from self.flags(value.replace(",-", " -").split(), depth + 1)
-            elif kind == "response":
-                yield from self._response(value, depth)
-            elif kind in ("include", "define", "undefine"):
-                parts = [value] if kind == "define" else value.split(",")
-                yield from ((kind, part) for part in parts if part)
-            elif kind not in ("skip", "host"):
-                yield kind, value
+                value = value if equals else next(rest, "")
+                if name in ("--options-file", "-optf"):
+                    for part in value.split(","):
+                        yield from self._response(part, depth)
+                elif depth < _MAX_DEPTH:
+                    parts = [part.replace("\\,", ",") for part in _SEPARATOR.split(value) if part]
+                    yield from self.unpacked(parts, depth + 1)
 
-    def _response(self, name: str, depth: int) -> Iterator[tuple[str, str]]:
+    def _response(self, name: str, depth: int) -> Iterator[str]:
         if depth >= _MAX_DEPTH or self._read >= _MAX_RESPONSE_FILES:
             return
         self._read += 1
@@ -225,4 +230,38 @@ class _Words:
             words = shlex.split(files.read_text(self._folder / name, _MAX_RESPONSE_BYTES), comments=True)
         except (OSError, ValueError):
             return  # made during the build and gone since: the other flags still help
-        yield from self.flags(words, depth + 1)
+        yield from self.unpacked(words, depth + 1)
+
+
+def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(kind, value) of every flag that matters here, in order."""
+    position = 0
+    while position < len(words):
+        word = words[position]
+        position += 1
+        name, equals, value = word.partition("=")
+        macro = next((macro for pattern, macro in _DEFINING if re.fullmatch(pattern, word)), None)
+        if macro is not None:
+            yield "define", macro
+        elif _DEVICE.fullmatch(word):
+            yield "device", word
+        elif word in _VALUED:
+            yield from _valued(_VALUED[word], words[position] if position < len(words) else "")
+            position += 1
+        elif equals and name in _VALUED:
+            yield from _valued(_VALUED[name], value)
+        else:
+            flag = next((f for f in _JOINED if word.startswith(f) and len(word) > len(f)), None)
+            if flag is not None:
+                yield from _valued(_VALUED[flag], word[len(flag) :])
+
+
+def _valued(kind: str, value: str) -> Iterator[tuple[str, str]]:
+    if kind == "stream" and value == "per-thread":
+        yield "define", "CUDA_API_PER_THREAD_DEFAULT_STREAM=1"
+    elif kind == "separate" and value == "true":
+        yield "define", "__CUDACC_RDC__"
+    elif kind in (*_FOLDERS, "undefine"):
+        yield from ((kind, part) for part in value.split(",") if part)
+    elif kind not in ("skip", "stream", "separate") and value:
+        yield kind, value

@@ -1,67 +1,67 @@
 """What a file is read with that nobody told: headers found by name, well-known names, switches, includers.
 
-Every guess is tried in its turn and kept only where more of the kernels is understood with it; what is kept
-is told. Made when a file is opened, never while typing.
+Every guess is tried in its turn. Headers are kept where no more is unclear with them, everything else only
+where more of the kernels is understood; what is kept is told. Made when a file is opened, never while typing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.surroundings import nearby_headers
+from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
     NO_CONVENTIONS,
     Conventions,
     conventions_of,
     switches_of,
 )
-from cuda_lsp.frontend.surroundings.fragments import Prelude, find_preludes
-from cuda_lsp.frontend.surroundings.included import inclusions
 from cuda_lsp.frontend.surroundings.noted import note_forced
+from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
+_MACRO = re.compile(r"\b[A-Za-z_]\w+\b")
 _NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile_commands.json"
 
 
 @frozen
 class Guessed:
-    """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for.
+    """``folders``: of headers that no flag tells the folder of. ``switches``: macros that nobody asked for
+    (``NAME``, ``NAME=VALUE``).
 
-    ``preludes``: what including files say first, outermost first; ``tailed``: and what they say behind.
+    ``unit``: the file that includes this one, in which it is read; None: it is read alone.
     """
 
     folders: tuple[str, ...] = ()
     conventions: Conventions = NO_CONVENTIONS
     switches: tuple[str, ...] = ()
-    preludes: tuple[Prelude, ...] = ()
-    tailed: bool = False
+    unit: Unit | None = None
 
     def flags(self, path: Path) -> tuple[str, ...]:
         """The compiler's flags behind those of the file ``path``."""
-        forced = [self.conventions.header(path)] if self.conventions.text else []
-        forced += [str(prelude.path) for prelude in self.preludes]
-        for header in forced:
-            note_forced(header)
+        forced = ("-include", self.conventions.header(path)) if self.conventions.text else ()
+        if forced:
+            note_forced(self.conventions.header(path))
         return (
             *(f"-I{folder}" for folder in self.folders),
-            *(f"-D{name}=1" for name in self.switches),
-            *(word for header in forced for word in ("-include", header)),
+            *(f"-D{definition}" for definition in self.definitions),
+            *forced,
         )
 
-    def buffers(self, path: Path) -> list[tuple[str, str]]:
-        """(name, text) of the headers that ``flags`` names and no folder holds."""
-        found = [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
-        return found + [(str(prelude.path), prelude.text) for prelude in self.preludes]
+    @property
+    def definitions(self) -> tuple[str, ...]:
+        """The switches as ``NAME=VALUE``."""
+        return tuple(name if "=" in name else f"{name}=1" for name in self.switches)
 
-    def behind(self) -> str:
-        """What stands behind the file's text: the ends of the scopes that the preludes left open."""
-        tails = (f"\n{p.tail}" if self.tailed else "}" * p.open_braces for p in reversed(self.preludes))
-        return "".join(tails)
+    def buffers(self, path: Path) -> list[tuple[str, str]]:
+        """(name, text) of the header that ``flags`` names and no folder holds."""
+        return [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
 
     def told(self, where: SourceRange) -> list[ToolError]:
         """What the user should know of it, at the file's first ``#include``."""
@@ -123,20 +123,26 @@ class Reading(Protocol):
         """Of the last reading."""
         ...
 
+    def texts(self) -> Iterable[str]:
+        """Of the file and of all that was read with it."""
+        ...
 
-def guess(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
+
+def guess(reading: Reading, text: str) -> None:
     """Read ``text``, read once as it is, with what makes more of its kernels clear."""
-    first = reading.understanding()
-    if not first.broken:
-        return
-    if first.unfound:
+    alone = reading.guessed.unit is None
+    if alone and is_header(reading.path):
+        _read_in_a_unit(reading, always=True)
+    if reading.understanding().unfound:
         _look_for_headers(reading)
     if reading.understanding().broken:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
-        _turn_switches_on(reading, text, include_dirs)
+        _define_as_the_build_does(reading)
     if reading.understanding().broken:
-        _try_as_fragment(reading)
+        _turn_switches_on(reading)
+    if alone and reading.guessed.unit is None and reading.understanding().broken:
+        _read_in_a_unit(reading, always=False)
 
 
 def _keep_if_better(reading: Reading, before: Understanding, otherwise: Guessed) -> None:
@@ -154,7 +160,9 @@ def _look_for_headers(reading: Reading) -> None:
         if not new:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
-    if reading.guessed != first:
+    now = reading.understanding()
+    found = len(now.unfound) < len(before.unfound) and now.broken <= before.broken
+    if reading.guessed != first and not (found and before.kernels <= now.kernels):
         _keep_if_better(reading, before, first)
 
 
@@ -167,29 +175,43 @@ def _take_by_convention(reading: Reading, text: str) -> None:
         _keep_if_better(reading, before, first)
 
 
-def _turn_switches_on(reading: Reading, text: str, include_dirs: Sequence[str]) -> None:
-    """Macros under which projects keep their device code."""
+def _define_as_the_build_does(reading: Reading) -> None:
+    """Macros of the project's build files that some text names."""
     first, before = reading.guessed, reading.understanding()
-    around = inclusions([(reading.path, text)], (*include_dirs, *first.folders))
-    switches = switches_of((text, *around.texts.values()))
-    if switches:
-        reading.read_with(evolve(first, switches=switches))
+    names = {word for text in reading.texts() for word in _MACRO.findall(text)}
+    macros = build_macros(reading.path, names)
+    if macros:
+        reading.read_with(evolve(first, switches=macros))
         _keep_if_better(reading, before, first)
 
 
-def _try_as_fragment(reading: Reading) -> None:
-    """What the including files say first, and behind where templates stay without arguments."""
-    best, before = reading.guessed, reading.understanding()
-    fewest, known = before.broken, before.kernels
-    for preludes in find_preludes(reading.path):
-        for tailed in (False, True):
-            reading.read_with(evolve(best, preludes=preludes, tailed=tailed))
-            now = reading.understanding()
-            if now.broken < fewest and known <= now.kernels:
-                fewest, best = now.broken, reading.guessed
-            if not fewest or not now.templates:
-                break
-        if not fewest:
+def _turn_switches_on(reading: Reading) -> None:
+    """Macros under which projects keep their device code."""
+    first, before = reading.guessed, reading.understanding()
+    known = {switch.partition("=")[0] for switch in first.switches}
+    switches = tuple(name for name in switches_of(reading.texts()) if name not in known)
+    if switches:
+        reading.read_with(evolve(first, switches=(*first.switches, *switches)))
+        _keep_if_better(reading, before, first)
+
+
+def _read_in_a_unit(reading: Reading, *, always: bool) -> None:
+    """As a part of a file that includes it: the first in which all is clear, or else most is.
+
+    ``always``: also when nothing is unclear without; what is clear alone may mean something else there.
+    """
+    alone, before = reading.guessed, reading.understanding()
+    best, fewest = alone, before.broken
+    taken = False
+    for unit in units_of(reading.path):
+        reading.read_with(evolve(alone, unit=unit))
+        if reading.understanding().unfound:
+            _look_for_headers(reading)
+        now = reading.understanding()
+        keeps = before.kernels <= now.kernels
+        if keeps and (now.broken < fewest or (always and not taken and now.broken == fewest)):
+            fewest, best, taken = now.broken, reading.guessed, True
+        if taken and not fewest:
             break
     if reading.guessed != best:
         reading.read_with(best)

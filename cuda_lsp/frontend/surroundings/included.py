@@ -47,10 +47,16 @@ class Refusal:
 
 @frozen
 class Inclusions:
-    """``texts``: the files that are included, by their resolved paths, with what they say."""
+    """``texts``: the files that are included, by their resolved paths, with what they say.
+
+    ``with_kernels``: those of the project that hold kernels. ``around``: those through which a unit comes to
+    the file that is looked at, the unit among them.
+    """
 
     texts: Mapping[Path, str] = field(factory=dict[Path, str])
     refused: tuple[Refusal, ...] = ()
+    with_kernels: tuple[Path, ...] = ()
+    around: frozenset[Path] = frozenset()
 
     def told(self, source: SourceText) -> list[ToolError]:
         """What the user should know of refused files."""

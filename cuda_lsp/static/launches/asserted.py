@@ -1,7 +1,8 @@
 """What a kernel demands of its block: ``assert(blockDim.x == 32)``, ``if (blockDim.x != 32) return;``.
 
 Where nothing tells the launch, an assumed block has to satisfy these: under another one no thread would run,
-and nothing would race. Only equalities with constants are read, and only at the kernel's top level.
+and nothing would race. Only equalities with constants are read, and only at the kernel's top level. What the
+launches of the source have in common, where the whole block is not known, counts as well.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from cuda_lsp.static.launches.coordinates import BLOCK_EXTENTS, THREAD_AXES
 
 def asserted_extents(kernel: ir.Kernel) -> Mapping[Axis, int]:
     """Block extent → the number of threads that the kernel demands."""
-    found: dict[Axis, int] = {}
+    names = zip(BLOCK_EXTENTS, "xyz", strict=True)
+    found = {axis: n for axis, name in names if (n := kernel.required.get(f"launched_{name}"))}
     for statement in _top(kernel.body):
         if isinstance(statement, ir.Assume):
             found.update(_equalities(statement.condition))

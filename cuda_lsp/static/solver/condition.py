@@ -2,20 +2,28 @@
 
 Candidates come from the program: comparisons of parameters with one another, with the launch's
 extents and with constants of the formula.  One is kept when the race is impossible without it (Z3);
-among bounds of one parameter the tightest wins.
+among bounds of one parameter the tightest wins.  It is told as *the* condition when the race also happens for
+ordinary values that satisfy it; else the values of the witness are told, as an example.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cuda_lsp.ir.program import Axis
 from cuda_lsp.static import budgets
-from cuda_lsp.static.findings.conditions import Compared, Conditions, SomeValues, parameters_of
+from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
 from cuda_lsp.static.symbolic.terms import Term
+
+_ORDINARY = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
+_COMPARE: Mapping[str, Callable[[int, int], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
 
 
 def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
@@ -47,6 +55,45 @@ def needed_condition(formula: Term, query: Query) -> Conditions:
     if found:
         return tuple(found[: budgets.MOST_CONDITIONS])
     return (SomeValues(tuple(x.args[0] for x in parameters[: budgets.MOST_CONDITIONS])),)
+
+
+def worded(
+    needed: Conditions, p: Problem, facts: Term, arguments: Mapping[str, int], query: Query
+) -> Conditions:
+    """The condition if it is enough as well, else the ``arguments`` of the witness as an example."""
+    formula = query.complete(t.and_(facts, p.formula), p)
+    parameters = {part.args[0]: part for part in query.parameters(formula)}
+    of_parameters = [c for c in needed if isinstance(c, Compared | SomeValues)]
+    if not parameters or not of_parameters:
+        return needed
+    compared = [c for c in of_parameters if isinstance(c, Compared)]
+    if compared == of_parameters and _suffice(compared, parameters, formula, query):
+        return needed
+    example = Example(tuple((name, arguments[name]) for name in sorted(parameters) if name in arguments))
+    return (example, *(c for c in needed if c not in of_parameters))
+
+
+def _suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:
+    """It happens for the ordinary values that satisfy the condition."""
+    limits = {n for c in needed if isinstance(c.other, int) for n in (c.other - 1, c.other, c.other + 1)}
+    values, names = sorted({*_ORDINARY, *limits}), sorted(parameters)
+    tried = 0
+    for number in range(len(values)):
+        chosen = {name: values[(number * (i + 1) + i) % len(values)] for i, name in enumerate(names)}
+        fixed = {parameters[name]: t.const(value) for name, value in chosen.items()}
+        if not all(_holds(c, chosen) for c in needed):
+            continue
+        if query.satisfiable(t.substitute(formula, fixed)) is not True:
+            return False
+        tried += 1
+        if tried == budgets.MOST_CONDITION_EXAMPLES:
+            break
+    return tried > 1
+
+
+def _holds(c: Compared, values: Mapping[str, int]) -> bool:
+    left, right = values[c.parameter], values[c.other] if isinstance(c.other, str) else c.other
+    return _COMPARE[c.sign](left, right)
 
 
 def _relations(a: Term, b: Term) -> list[tuple[str, Term]]:

@@ -15,7 +15,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import MAX_BLOCK_THREADS
+from cuda_lsp.model import MAX_BLOCK_THREADS, SourceRange
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
@@ -66,6 +66,10 @@ class Stats:
     seconds: float = 0.0
 
 
+Places = tuple[SourceRange, SourceRange]
+"""Of two accesses, in the order of the text."""
+
+
 @define(eq=False)
 class Query:
     """Asks about one kernel under one setting. ``limit``: seconds a query; ``deadline``: of ``work.now``."""
@@ -77,6 +81,10 @@ class Query:
     deadline: float
     stats: Stats
     known: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    shown: dict[Places, tuple[Problem, Term, Mapping[str, int]]] = field(
+        factory=dict[Places, tuple[Problem, Term, Mapping[str, int]]]
+    )
+    """Pairs that race when something holds of the parameters: how the two relate, the witness's arguments."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
     _context: Any = field(factory=lambda: z3().Context())

@@ -154,6 +154,7 @@ def _diagnosis(
         if doubt is None:
             conditions = (*needed, *(data or ()))
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
+            query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
     if met is not None:
         array = p.pair.first.array

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.model import Code, GpuModel, LaunchConfig, Verdict
@@ -21,6 +21,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
 from cuda_lsp.static.solver.attempt import Attempt
 from cuda_lsp.static.solver.bounds import out_of_bounds
+from cuda_lsp.static.solver.condition import worded
 from cuda_lsp.static.solver.exits import missed_by_leavers_only
 from cuda_lsp.static.solver.problems import Candidate, problems, ticketed
 from cuda_lsp.static.solver.query import Outcome, Query, Stats
@@ -159,6 +160,7 @@ class _Refinement:
         sizes = not_negative(_sizes_that_matter(candidates, summary))
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
+        _word_conditions(attempt, query)
         attempt.others += solve_report.divergences(query, barriers(summary.events))
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events)
@@ -196,6 +198,15 @@ def _decide(pairs: list[OpenPair], attempt: Attempt) -> None:
             else:
                 attempt.take(pair, answer)
         pairs = still_open
+
+
+def _word_conditions(attempt: Attempt, query: Query) -> None:
+    """What races need is told as a condition where that is enough, else by example."""
+    for sites, finding in attempt.findings.items():
+        if finding.certain and finding.conditions and sites in query.shown:
+            p, facts, arguments = query.shown[sites]
+            conditions = worded(finding.conditions, p, facts, arguments, query)
+            attempt.findings[sites] = evolve(finding, conditions=conditions)
 
 
 def _own_copies(found: Sequence[OwnCopy], query: Query) -> Iterator[str]:

@@ -1,0 +1,124 @@
+"""What is around the text of one file: the unit in which it is read, its flags, its headers, its host code.
+
+All of it is of the disk as it was when the text's ``#include`` lines, or what is guessed, last changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from attrs import evolve
+
+from cuda_lsp import files
+from cuda_lsp.frontend import toolchain
+from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.source_text import resolved_name
+from cuda_lsp.frontend.surroundings import nearby_headers, units
+from cuda_lsp.frontend.surroundings.compile_commands import options_for
+from cuda_lsp.frontend.surroundings.guessed import Guessed
+from cuda_lsp.frontend.surroundings.included import Inclusions, contents_digest, inclusions, mentioned
+from cuda_lsp.frontend.surroundings.units import kernel_headers, on_the_way, unit_at
+from cuda_lsp.frontend.toolchain import FrontendOptions
+
+
+class Around:
+    """Of the file ``path``. ``unit``: the file in which it is read; None: itself, until one is taken."""
+
+    def __init__(self, path: Path, options: FrontendOptions, unit: Path | None) -> None:
+        self.path = path
+        self._given = options
+        self._included: tuple[object, Inclusions] | None = None  # for what of the text and the guesses
+        self._host: tuple[Inclusions, HostCode] | None = None
+        self.outside: Mapping[str, tuple[LaunchSite, ...]] = {}
+        self.guessed = Guessed(unit=unit_at(unit) if unit is not None else None)
+        self._take_options()
+
+    @property
+    def main(self) -> Path:
+        """The file that clang begins with."""
+        return self.guessed.unit.path if self.guessed.unit is not None else self.path
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The include path."""
+        return (*self.options.include_dirs, *self.guessed.folders)
+
+    def take(self, guessed: Guessed) -> None:
+        """Other guesses."""
+        before, self.guessed = self.guessed.unit, guessed
+        if guessed.unit != before:
+            self._take_options()
+
+    def _take_options(self) -> None:
+        """The flags of the unit."""
+        self.options, self.option_errors = options_for(self.main, self._given)
+        self.flags = (*self.options.file_flags(self.main), *toolchain.shim_flags(self.options))
+
+    def refresh(self) -> None:
+        """Headers have changed on disk, or come, or gone."""
+        self._included = None
+        nearby_headers.forget()
+        units.forget()
+        unit = self.guessed.unit
+        if unit is not None:
+            self.guessed = evolve(self.guessed, unit=unit_at(unit.path) or unit)
+
+    def inclusions(self, text: str, names: tuple[str, ...] | None = None) -> Inclusions:
+        """What the text includes, or its unit does; ``names``: what the text mentions, if that is known."""
+        key = (mentioned(text) if names is None else names, self.guessed)
+        if self._included is None or self._included[0] != key:
+            self._included = (key, self._inclusions(text))
+        return self._included[1]
+
+    def _inclusions(self, text: str) -> Inclusions:
+        forced = (self.main, self.options.forced_headers())
+        unit = self.guessed.unit
+        if unit is None:
+            found = inclusions([(self.path, text), forced], self.folders)
+            return evolve(found, with_kernels=kernel_headers(self.path, found.texts))
+        found = inclusions([(unit.path, unit.text), (self.path, text), forced], self.folders)
+        leading = {resolved_name(str(unit.path)): unit.text, **found.texts}
+        return evolve(found, around=on_the_way(resolved_name(str(self.path)), leading))
+
+    def digest(self, text: str, read: Iterable[str]) -> bytes:
+        """Changes with the flags and the contents of the headers; ``read``: those that clang read."""
+        told = {Path(files.target(name)) for name in read}
+        if told or self.guessed.unit is not None:
+            told |= self.inclusions(text).texts.keys()
+        told.discard(resolved_name(str(self.path)))
+        return contents_digest(told, repr((self.flags, self.guessed)).encode())
+
+    # ------------------------------------------------------------------------------------- host code
+
+    def launches(self, text: str, names: tuple[str, ...] | None = None) -> tuple[LaunchSite, ...]:
+        """The launches of the text."""
+        return self._host_code(text, names).launches(text)
+
+    def launches_elsewhere(
+        self, text: str, names: tuple[str, ...] | None = None
+    ) -> Mapping[str, tuple[LaunchSite, ...]]:
+        """Launches in other files by kernel name: of the unit, then of the rest of the workspace."""
+        found: dict[str, tuple[LaunchSite, ...]] = {}
+        for site in self._host_code(text, names).launches_around(text):
+            found[site.kernel] = (*found.get(site.kernel, ()), site)
+        read = {site.site.range.path for sites in found.values() for site in sites if site.site}
+        for kernel, sites in self.outside.items():
+            others = tuple(s for s in sites if s.site and resolved_name(str(s.site.range.path)) not in read)
+            found[kernel] = (*found.get(kernel, ()), *others)
+        return found
+
+    def _host_code(self, text: str, names: tuple[str, ...] | None) -> HostCode:
+        included = self.inclusions(text, names)
+        if self._host is None or self._host[0] is not included:
+            options, unit = self.options, self.guessed.unit
+            code = HostCode(
+                self.path,
+                self.folders,
+                (*options.defines, *self.guessed.definitions),
+                options.undefines(),
+                (unit.path, unit.text) if unit is not None else None,
+            )
+            self._host = (included, code)
+        return self._host[1]

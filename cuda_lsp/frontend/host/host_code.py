@@ -1,0 +1,159 @@
+"""The host code of one unit, as the host's preprocessor leaves it: what is read, and the constants around.
+
+The text of one file, the one that is looked at, changes all the time; the others are read from disk when an
+``#include`` first leads to them, and kept. While the directives of the text stay, nothing is walked anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from cuda_lsp import files
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.frontend.host.preprocessor import Directive, Preprocessor, Regions, State, directives, regions
+from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.surroundings.included import resolved
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+_MOST_FILES = 60
+_MOST_BYTES = 2 << 20  # of one file
+
+
+class HostCode:
+    """A unit's host code, seen from the file ``path``. ``unit``: path and text where that is another file.
+
+    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        folders: Sequence[str] = (),
+        definitions: Sequence[str] = (),
+        undefined: Iterable[str] = (),
+        unit: tuple[Path, str] | None = None,
+    ) -> None:
+        self._path = path
+        self._folders = folders
+        self._definitions = definitions
+        self._undefined = tuple(undefined)
+        self._files = _Files(folders)
+        self._unit = unit
+        self._lines: tuple[tuple[str, str], ...] | None = None
+        self._walked: _Walked | None = None
+
+    def launches(self, text: str) -> tuple[LaunchSite, ...]:
+        """The launches of the file when it has this text."""
+        if "<<<" not in text and "cudaLaunch" not in text:
+            return ()
+        walked, lines = self._walk(text)
+        read = regions(lines, walked.states.get(self._path, ()), len(text))
+        return find_launches(self._path, text, walked.constants, read)
+
+    def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
+        """The launches of the unit's other files, when the file has this text."""
+        walked, _ = self._walk(text)
+        return walked.launches
+
+    def _walk(self, text: str) -> tuple[_Walked, tuple[Directive, ...]]:
+        lines = directives(text)
+        said = tuple((line.word, line.rest) for line in lines)
+        if self._walked is None or self._lines != said:
+            self._lines = said
+            self._walked = self._walked_anew(lines)
+        return self._walked, lines
+
+    def _walked_anew(self, lines: tuple[Directive, ...]) -> _Walked:
+        real = Path(files.target(self._path))
+
+        def included(where: Path, name: str) -> tuple[Path, Sequence[Directive]] | None:
+            found = self._files.included(where, name)
+            if found is None:
+                return None
+            return (self._path, lines) if found == real else (found, self._files.directives(found))
+
+        walk = Preprocessor(included)
+        walk.define(self._definitions, self._undefined)
+        main = self._path
+        if self._unit is None:
+            walk.walk(self._path, lines)
+        else:
+            main = self._unit[0]
+            self._files.take(*self._unit)
+            walk.walk(main, self._files.directives(main))
+        return _Walked(self._files, walk.states, self._path)
+
+
+class _Walked:
+    """One walk through the unit."""
+
+    def __init__(self, known: _Files, states: dict[Path, tuple[State, ...]], looked_at: Path) -> None:
+        self._files = known
+        self.states = states
+        self._others = [path for path in states if path != looked_at][:_MOST_FILES]
+
+    @cached_property
+    def constants(self) -> tuple[HostConstants, ...]:
+        """Of the other files."""
+        return tuple(self._files.constants(path, self._regions(path)) for path in self._others)
+
+    @cached_property
+    def launches(self) -> tuple[LaunchSite, ...]:
+        """Of the other files."""
+        found: list[LaunchSite] = []
+        for path in self._others:
+            text = self._files.text(path)
+            if "<<<" in text or "cudaLaunch" in text:
+                found += find_launches(path, text, self.constants, self._regions(path))
+        return tuple(found)
+
+    def _regions(self, path: Path) -> Regions:
+        return regions(self._files.directives(path), self.states[path], len(self._files.text(path)))
+
+
+class _Files:
+    """Included files as they were when they were first asked for."""
+
+    def __init__(self, folders: Sequence[str]) -> None:
+        self._folders = folders
+        self._resolved: dict[tuple[Path, str], Path | None] = {}
+        self._texts: dict[Path, str] = {}
+        self._directives: dict[Path, tuple[Directive, ...]] = {}
+        self._constants: dict[tuple[Path, Regions], HostConstants] = {}
+
+    def included(self, where: Path, name: str) -> Path | None:
+        return _kept(self._resolved, (where, name), lambda: resolved(where, name, self._folders))
+
+    def take(self, path: Path, text: str) -> None:
+        self._texts[path] = text
+
+    def text(self, path: Path) -> str:
+        return _kept(self._texts, path, lambda: _read(path))
+
+    def directives(self, path: Path) -> tuple[Directive, ...]:
+        return _kept(self._directives, path, lambda: directives(self.text(path)))
+
+    def constants(self, path: Path, read: Regions) -> HostConstants:
+        def made() -> HostConstants:
+            host = HostText(read.active(self.text(path)))
+            return HostConstants(host, doubtful=read.doubtful)
+
+        return _kept(self._constants, (path, read), made)
+
+
+def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    if key not in known:
+        known[key] = make()
+    return known[key]
+
+
+def _read(path: Path) -> str:
+    try:
+        return files.read_text(path, _MOST_BYTES)
+    except OSError:  # gone, or too large: its constants are not known
+        return ""

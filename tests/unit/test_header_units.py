@@ -1,0 +1,203 @@
+"""Headers: read in the unit that includes them, one kernel at a keystroke, and what several units say."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp import files
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.surroundings.units import kernel_files, units_of
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.model import (
+    FileReport,
+    KernelReport,
+    LaunchConfig,
+    LaunchSource,
+    Position,
+    SourceRange,
+    Verdict,
+)
+from cuda_lsp.readings import Reading, Readings
+from cuda_lsp.static import budgets
+from cuda_lsp.static.analyze import Analyzer
+
+KERNELS = """__global__ void turned(real* p) {
+    __shared__ real s[TILE];
+    s[threadIdx.x] = p[threadIdx.x];
+    p[threadIdx.x] = s[TILE - 1 - threadIdx.x];
+}
+template <typename T> __global__ void each(T* p) { p[threadIdx.x] = 1; }
+__global__ void last(real* p) { p[blockIdx.x * blockDim.x + threadIdx.x] = 0; }
+"""
+MAIN = """#include "first.h"
+typedef float real;
+#define TILE 64
+namespace inside {
+#include "kernels.h"
+}
+using namespace inside;
+void go(real* p) { turned<<<1, TILE>>>(p); each<float><<<1, 32>>>(p); last<<<4, 64>>>(p); }
+"""
+
+
+def write(folder: Path, **texts: str) -> Path:
+    (folder / ".git").mkdir(exist_ok=True)
+    for name, text in texts.items():
+        path = folder / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+@pytest.fixture
+def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Analyzer, Path]]:
+    monkeypatch.setattr(budgets, "TYPING_S", 60.0)  # nothing is cut, however busy the machine is
+    monkeypatch.setattr(budgets, "OPENING_S", 60.0)
+    write(tmp_path, main_cu=MAIN, kernels_h=KERNELS, first_h="#pragma once\n")
+    analyzer = Analyzer(Settings(solver=False), quick=True)
+    analyzer.update(tmp_path / "kernels.h", KERNELS)
+    yield analyzer, tmp_path / "kernels.h"
+    analyzer.shutdown()
+
+
+def verdicts(report: FileReport) -> dict[str, Verdict]:
+    return {kernel.name: kernel.verdict for kernel in report.kernels}
+
+
+def test_a_header_is_read_through_its_includer(editor: tuple[Analyzer, Path]) -> None:
+    analyzer, path = editor
+    report = analyzer.update(path, KERNELS)
+    assert verdicts(report) == {
+        "turned": Verdict.RACY,
+        "each<float>": Verdict.RACE_FREE,
+        "last": Verdict.RACE_FREE,
+    }
+    assert report.errors == ()
+    assert {f.site.range.path for f in report.findings} == {path}
+    assert [f.site.range.start.line for f in report.findings if f.kind] == [4]
+    assert [k.launches[0].source for k in report.kernels[:2]] == [LaunchSource.WORKSPACE] * 2
+
+
+def test_a_keystroke_in_a_header_reads_one_kernel_and_no_file(
+    editor: tuple[Analyzer, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyzer, path = editor
+    text = KERNELS.replace("= 1", "= 2")
+    analyzer.update(path, text)
+
+    def no_disk(*_: object) -> None:
+        raise AssertionError("the disk is asked while somebody types")
+
+    # What clang itself asks of the disk is not seen here.
+    ways = ((files, "read_bytes"), (files, "kind"), (files, "target"), (os, "stat"))
+    asked = [(module, name, getattr(module, name)) for module, name in ways]
+    for module, name in ways:
+        monkeypatch.setattr(module, name, no_disk)
+    mended = text.replace("    p[thread", "    __syncthreads();\n    p[thread", 1)
+    report = analyzer.update(path, mended)
+    for module, name, was in asked:
+        monkeypatch.setattr(module, name, was)
+    assert verdicts(report)["turned"] is Verdict.RACE_FREE, report.kernels[0].reasons
+    assert analyzer._documents[path].translation.is_focused
+    whole = analyzer.complete(path, mended)
+    assert whole is not None and verdicts(whole) == verdicts(report)
+
+
+def test_what_the_unit_says_is_read_again_when_it_changes(editor: tuple[Analyzer, Path]) -> None:
+    analyzer, path = editor
+    (path.parent / "main.cu").write_text(MAIN.replace("typedef float real", "typedef float other"))
+    analyzer.refresh(path)
+    report = analyzer.update(path, KERNELS)
+    assert any("unknown type name 'real'" in error.message for error in report.errors)
+
+
+def test_a_header_reads_the_flags_of_its_unit(tmp_path: Path) -> None:
+    commands = '[{"directory": ".", "file": "b.cu", "command": "nvcc b.cu"},'
+    commands += ' {"directory": ".", "file": "a.cu", "command": "nvcc -DTILE=32 a.cu"}]'
+    write(tmp_path, a_cu='#include "k.h"\n', b_cu="", k_h="__global__ void k(int* p) { p[TILE] = 1; }\n")
+    (tmp_path / "compile_commands.json").write_text(commands)
+    translation = Translation(tmp_path / "k.h", (tmp_path / "k.h").read_text())
+    assert translation.options.defines == ("TILE=32",)
+    assert translation.diagnostics == ()
+
+
+def test_units_of_cuda_come_first_then_the_nearest(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        k__k_h="",
+        k__host_cpp='#include "k.h"\n',
+        far__a_cu='#include "../k/all.h"\n',
+        k__all_h='#include "k.h"\n',
+        k__near_cu="#include <k/k.h>\n",
+        other__k_h="",
+        other__own_cu='#include "k.h"\n',
+    )
+    units = [unit.path.name for unit in units_of(tmp_path / "k/k.h")]
+    assert units == ["near.cu", "a.cu", "host.cpp"]
+
+
+def test_files_with_kernels_are_found_whatever_they_are_called(tmp_path: Path) -> None:
+    kernel = "__global__ void k() {}\n"
+    write(
+        tmp_path,
+        a_cu="",
+        b_inl=kernel,
+        c_hpp=kernel,
+        d_h="// __global__ is a word\n",
+        e_cpp=kernel,
+        f_txt=kernel,
+    )
+    assert [path.name for path in kernel_files(tmp_path)] == ["a.cu", "b.inl", "c.hpp", "e.cpp"]
+
+
+# ---------------------------------------------------------------------- several readings of one header
+
+
+def reading(path: Path, verdict: Verdict, block: int = 32, *, name: str = "k") -> FileReport:
+    place = SourceRange(path, Position(1, 1), Position(2, 1))
+    return FileReport(path, (KernelReport(name, place, verdict, launches=(LaunchConfig((block, 1, 1)),)),))
+
+
+def read_all(verdicts: dict[str, Verdict]) -> list[FileReport]:
+    header = Path("/p/k.h")
+    units = [Path(f"/p/{name}.cu") for name in verdicts]
+    readings = Readings([*units, header], [header])
+    while wave := readings.wave():
+        for job in wave:
+            if job.unit is None:
+                readings.take(job, FileReport(job.path, kernel_headers=(header,)))
+            else:
+                readings.take(job, reading(header, verdicts[job.unit.stem]))
+    return readings.reports()
+
+
+def test_what_all_units_say_is_told_once() -> None:
+    *_, header = read_all({"a": Verdict.RACE_FREE, "b": Verdict.RACE_FREE})
+    assert [(k.name, k.verdict, k.notes) for k in header.kernels] == [("k", Verdict.RACE_FREE, ())]
+
+
+def test_what_units_say_differently_is_told_with_their_names() -> None:
+    *_, header = read_all({"a": Verdict.RACE_FREE, "b": Verdict.RACY, "c": Verdict.RACE_FREE})
+    (kernel,) = header.kernels
+    assert kernel.verdict is Verdict.RACY
+    assert kernel.notes == ("race-free as included by a.cu, c.cu", "racy as included by b.cu")
+
+
+def test_a_header_of_many_units_is_read_in_some_and_says_so() -> None:
+    *_, header = read_all(dict.fromkeys("abcdef", Verdict.RACE_FREE))
+    assert [error.message for error in header.errors] == ["read in 4 of the 6 files that include it"]
+
+
+def test_a_file_of_which_no_unit_makes_kernels_is_read_alone() -> None:
+    header = Path("/p/k.h")
+    readings = Readings([Path("/p/a.cu"), header], [header])
+    seen: list[Reading] = []
+    while wave := readings.wave():
+        for job in wave:
+            seen.append(job)
+            readings.take(job, FileReport(job.path, kernel_headers=(header,) if job.path != header else ()))
+    assert seen == [Reading(Path("/p/a.cu")), Reading(header, Path("/p/a.cu")), Reading(header)]
