@@ -118,6 +118,7 @@ def missing_headers(missing: Sequence[tuple[str, int]], source: SourceText) -> l
         if name in seen or _TOOLKIT.search(name):
             continue
         seen.add(name)
+        line = line if line <= len(source.line_starts) else 0  # else it stands behind the text
         start = source.line_starts[line - 1] if line else 0
         errors.append(
             ToolError(

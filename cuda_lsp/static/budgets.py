@@ -161,6 +161,15 @@ MOST_SHARED_ELEMENTS = 1 << 16
 READ_SAMPLES = 4
 """Executions of one read-only access that are kept, for coalescing."""
 
+MOST_ADDRESS = 1 << 50
+"""Bytes behind an array's begin: 1,024 requests are told apart by one 64-bit number beside the address."""
+
+MOST_COPIES = 1 << 31
+"""Groups of copies that may be under way: no execution commits as many."""
+
+MOST_AXES = 28
+"""Of an execution's arrays, each loop of a nest takes one: NumPy spreads 32."""
+
 MOST_SPAN = 1 << 22
 """Bytes of a stretch of memory that is marked byte by byte."""
 

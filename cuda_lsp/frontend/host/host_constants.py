@@ -281,14 +281,14 @@ class HostConstants:
         known = self._definitions.get(stripped)
         integer = known.visible(before) if known else None
         if _ARITHMETIC.search(stripped) or (integer is not None and integer.text is not None):
-            return (self.integer(stripped, before), 1, 1)  # dim3 has no arithmetic
+            return (_extent(self.integer(stripped, before)), 1, 1)  # dim3 has no arithmetic
         return (None, None, None)
 
     def _axes(self, text: str, before: int) -> Extents:
         parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
         if len(parts) > 3:
             return (None, None, None)
-        x, y, z = [*parts, 1, 1, 1][:3]
+        x, y, z = [*map(_extent, parts), 1, 1, 1][:3]
         return (x, y, z)
 
     def _component(self, name: str, before: int, depth: int) -> int:
@@ -311,6 +311,11 @@ class HostConstants:
             return None
         x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
         return (x, y, z)
+
+
+def _extent(value: int | None) -> int | None:
+    """None: unknown, or no extent."""
+    return value if value is not None and value > 0 else None
 
 
 def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str, int]]:

@@ -21,6 +21,7 @@ from attrs import field, frozen
 
 from cuda_lsp import files
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.noted import note_all
 from cuda_lsp.model import ToolError
@@ -29,9 +30,7 @@ _INCLUDE = re.compile(
     r'^[ \t]*#[ \t]*(?:include(?:_next)?|import|define[ \t]+\w+)[ \t]*["<]([^">\n]+)[">]', re.M
 )
 _ASKED_FOR = re.compile(r'__has_include(?:_next)?[ \t]*\([ \t]*["<]([^">\n]+)[">]')
-_GUARDED = re.compile(
-    r"(?:\s+|//[^\n]*|/\*(?:(?!\*/).)*\*/)*#[ \t]*(?:pragma[ \t]+once|ifndef|if[ \t]+!)", re.S
-)
+_GUARDED = re.compile(r"\A#[ \t]*(?:pragma[ \t]+once|ifndef|if[ \t]+!)")
 _MOST_FILES = 2000
 
 
@@ -134,7 +133,7 @@ def _read_too_often(edges: Sequence[_Edge], texts: Mapping[Path, str]) -> list[R
     def readings(path: Path) -> int:
         if path not in known:
             known[path] = 1  # for circles
-            if path in into and not _GUARDED.match(texts.get(path, "")):
+            if path in into and not _GUARDED.match(blanked(texts.get(path, "")).lstrip()):
                 known[path] = sum(edge.times * readings(edge.where) for edge in into[path])
         return known[path]
 

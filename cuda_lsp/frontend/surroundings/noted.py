@@ -16,15 +16,15 @@ from pathlib import Path
 from cuda_lsp import files
 
 _SPLICE = re.compile(r"(?:\\|\?\?/)[ \t]*\n")
-_COMMENT = re.compile(r"/\*.*?\*/", re.S)
+_COMMENT = re.compile(r"/\*(?:.*?\*/|.*\Z)", re.S)
 _HASH = r"(?:#|%:|\?\?=)\s*"
-_READS = re.compile(rf"^\s*{_HASH}(?:include(?:_next)?|import|embed)\b([^\n]*)", re.M)
-_PLAIN = re.compile(r'[ \t]*["<]([^">\n]+)[">]')
-_IS_KNOWN = re.compile(r"(?:ifn?def|defined)[ \t]*\(?[ \t]*__has_\w+")
+_READS = re.compile(rf"^[^\S\n]*{_HASH}(?:include(?:_next)?|import|embed)\b([^\n]*)", re.M)
+_PLAIN = re.compile(r'\A[ \t]*["<]([^">\n]+)[">]')
+_IS_KNOWN = re.compile(r"(?:ifn?def|defined)[ \t]*(?:\([ \t]*)?__has_\w+")
 _ASKS = re.compile(r"__has_(?:include(?:_next)?|embed)\b([ \t]*\([ \t]*[\"<])?")
 _OTHER = re.compile(
     rf"__(?:DATE|TIME|TIMESTAMP)__"
-    rf"|(?:{_HASH}pragma|_Pragma)[^\n]*\b(?:dependency|module|include_alias)\b"
+    rf"|(?:{_HASH}pragma|_Pragma)(?:(?!{_HASH}pragma|_Pragma)[^\n])*\b(?:dependency|module|include_alias)\b"
 )
 
 

@@ -85,6 +85,8 @@ def _report(trace: Trace, accesses: list[Access]) -> SiteBanks:
         warp = np.concatenate([r[2] for r in rows])[: budgets.MOST_WARPS]
         if len(addresses) == 0:
             continue
+        active &= (addresses >= 0) & (addresses < budgets.MOST_ADDRESS)  # no bank holds the others
+        addresses = np.where(active, addresses, 0)
         cost = warp_wavefronts(
             addresses, active, size,
             load=not accesses[0].mode.writes, banks=gpu.banks, bank_bytes=gpu.bank_bytes,

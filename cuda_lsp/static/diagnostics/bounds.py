@@ -78,7 +78,7 @@ def _read_before_write(trace: Trace, path: Path, found: dict[object, Diagnosis])
         seen.add((a.signature, a.mode))
         if a.array.space is not Space.SHARED or a.array.id in blind | volatile or isinstance(a.offset, Data):
             continue
-        size = array_bytes(a.array, trace.launch) or int(np.max(a.offset, initial=0)) + a.size
+        size = max(0, array_bytes(a.array, trace.launch) or int(np.max(a.offset, initial=0)) + a.size)
         known = written.get(a.array.id)
         if known is None or len(known) < min(size, _MAX_BYTES):
             grown = np.zeros(min(size, _MAX_BYTES), bool)

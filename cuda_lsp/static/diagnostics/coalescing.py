@@ -12,6 +12,7 @@ import numpy as np
 from attrs import frozen
 
 from cuda_lsp.model import Code, Mode, Site, Space, Status
+from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.banks import warp_rows
 from cuda_lsp.static.execution.trace import Access, Trace
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
@@ -55,7 +56,7 @@ def sector_reports(trace: Trace) -> tuple[SectorReport, ...]:
     by_site: dict[object, tuple[Site, Mode, list[tuple[Lanes, Lanes]]]] = {}
     for a in _global_accesses(trace):
         addresses, active, _ = warp_rows(a, trace.threads, trace.gpu.warp_size)
-        if len(addresses) and (addresses >= 0).all():
+        if len(addresses) and (addresses >= 0).all() and (addresses < budgets.MOST_ADDRESS).all():
             entry = by_site.setdefault((a.site.range, a.mode), (a.site, a.mode, []))
             entry[2].append(request_sectors(addresses[:1024], active[:1024], a.size))
     reports = [_report(*entry) for entry in by_site.values()]

@@ -103,6 +103,7 @@ class Units:
 
     @staticmethod
     def of(cells: Sequence[Cells]) -> Units:
+        """Those of all cells. Raises TooManyPairs."""
         widths = {c.width for c in cells}
         bits = _folded(np.bitwise_or, np.array([_folded(np.bitwise_or, c.offset) for c in cells]))
         size = math.gcd(*widths) or 1
@@ -112,6 +113,8 @@ class Units:
         span = max((int(c.offset.max()) + c.width) // size for c in cells) - low
         if span <= min(budgets.MOST_SPAN, 4096 + 64 * sum(len(c.offset) for c in cells)):
             return Units(size, low, span)
+        if sum(len(c.offset) * (c.width // size) for c in cells) > budgets.MOST_SPAN:
+            raise TooManyPairs("accesses touch too many bytes to compare")
         parts = [c.offset // size + k for c in cells for k in range(c.width // size)]
         touched = distinct(np.concatenate(parts))
         return Units(size, low, len(touched), touched)
@@ -131,7 +134,10 @@ def _folded(operation: np.ufunc, values: Ints) -> int:
 
 
 def suspicious(group: Group) -> tuple[Units, Flags] | None:
-    """Units where agents conflict before warp order is considered, by number; None: nowhere."""
+    """Units where agents conflict before warp order is considered, by number; None: nowhere.
+
+    Raises TooManyPairs.
+    """
     if not any(a.mode.writes for a in group.accesses):
         return None
     cells = [c for c in (_cells(kind, a, group.lanes) for kind, a in _different(group)) if len(c.offset)]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir.program import AwaitCopies, Barrier, BarrierPhase, BarrierScope, Copy
 from cuda_lsp.model import Mode, Site
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct, identity
@@ -88,6 +89,7 @@ class Copies:
         if (np.broadcast_to(allowed, mask.may.shape)[mask.may] < 0).any():
             self.trace.not_decided(_line(s.site, "waits for a stage that was not committed"))
             return
+        allowed = min(allowed, budgets.MOST_COPIES) if isinstance(allowed, int) else allowed
         for copy in list(self.open):
             covered = (copy.group >= 0) & (copy.group < self.groups - allowed) | (s.pending is None)
             self._done(copy, np.asarray(mask.must & covered))

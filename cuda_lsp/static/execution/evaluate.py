@@ -469,19 +469,33 @@ def _wide(value: Scalar) -> Scalar:
 
 
 def _widened(value: Scalar, type: Int) -> Any:
-    """Lanes that were merged from plain numbers, as wide as the operation is: it must not wrap earlier."""
+    """Lanes that were merged from plain numbers, as the operation takes them: it must not wrap earlier."""
+    if isinstance(value, int):
+        return type.wrap(value)
     if not isinstance(value, np.ndarray) or value.dtype == np.bool_:
         return value
-    return value.astype(dtype_of(type)) if value.dtype.itemsize * 8 < type.bits <= 64 else value
+    return value.astype(dtype_of(type), copy=False) if value.dtype.itemsize * 8 <= type.bits <= 64 else value
 
 
 def _where(lanes: Flags, then: int | Lanes, otherwise: int | Lanes) -> Lanes:
     if isinstance(then, int) and isinstance(otherwise, int):
-        wide = np.int32 if min(then, otherwise) >= -(2**31) and max(then, otherwise) < 2**31 else np.int64
+        wide = _narrowest(then, otherwise)
         return np.where(lanes, wide(then), wide(otherwise))
-    typed = then if isinstance(then, np.ndarray) else otherwise
-    assert isinstance(typed, np.ndarray)
-    return np.where(lanes, np.asarray(then, typed.dtype), np.asarray(otherwise, typed.dtype))
+    kept = then if isinstance(then, np.ndarray) else otherwise
+    assert isinstance(kept, np.ndarray)
+    typed: np.dtype[Any] = kept.dtype
+    number = next((v for v in (then, otherwise) if isinstance(v, int)), 0)
+    if typed.kind in "iu" and not np.iinfo(typed).min <= number <= np.iinfo(typed).max:
+        typed = np.dtype(np.uint64 if number >= 1 << 63 else np.int64)
+    parts = (v if isinstance(v, int) else v.astype(typed, copy=False) for v in (then, otherwise))
+    return np.where(lanes, *(np.asarray(part, typed) for part in parts))
+
+
+def _narrowest(*numbers: int) -> type[np.int32] | type[np.int64] | type[np.uint64]:
+    """The lanes that hold all of these."""
+    if min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31:
+        return np.int32
+    return np.int64 if max(numbers) < 1 << 63 else np.uint64
 
 
 def _options(value: Value) -> tuple[tuple[Flags | None, Address], ...]:

@@ -51,7 +51,7 @@ def execute_loop(machine: Execution, loop: Loop, mask: Mask) -> Mask | None:
 def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) -> bool:
     """Execute an affine straight loop with an extra axis. False: it does not fit (nothing was done)."""
     steps = _steps(machine, shape)
-    if steps is None:
+    if steps is None or mask.may.ndim > budgets.MOST_AXES:
         return False
     start = {v.id: machine.eval.env[v.id] for v in shape.carried}
     rows = max(1, budgets.STRETCH_LANES // max(mask.may.size, 1))

@@ -1,0 +1,1 @@
+__global__ void words_over_bytes(unsigned char* a) {    *(int*)(a + blockIdx.x * 9223372036854775807 + threadIdx.x) = threadIdx.x;  //~ WAW @self}%}%}%}%}%}%}%}%}%}%}
