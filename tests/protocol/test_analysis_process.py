@@ -16,6 +16,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client, Json
+from hostile_texts import ENDLESS
+from hostile_texts import LARGE as LARGE_MACROS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -27,19 +29,6 @@ RACY = """__global__ void neighbour(int *out) {
 void launch(int *out) { neighbour<<<1, 64, 256>>>(out); }
 """
 SUM = " + ".join(["out[threadIdx.x]"] * 20_000)
-DOUBLED = "".join(f"#define M{n + 1} M{n} M{n}\n" for n in range(40))
-CALLS = "".join(f"__device__ int f{n + 1}(int x) {{ return f{n}(x) + f{n}(x + 1); }}\n" for n in range(30))
-TREE = """template <int N, int M> struct T { T<N - 1, 2 * M> a; T<N - 1, 2 * M + 1> b; };
-template <int M> struct T<0, M> { int x; };
-T<28, 1> tree;
-"""
-STEPS = """template <int K> constexpr int slow() {
-  int n = 0;
-  for (int i = 0; i < 200000; ++i) n += i & K;
-  return n;
-}
-"""
-CONSTANTS = "".join(f"constexpr int c{n} = slow<{n}>();\n" for n in range(2000))
 PATIENCE = 90.0
 
 CRASH, LONG, LARGE = r"crashed.*\(\w", "takes more than 10 s", "takes more than . GB"
@@ -48,16 +37,8 @@ TEXTS = {
     "a fatal error": ("#pragma clang __debug llvm_fatal_error\n" + RACY, CRASH),
     "an overflow of a stack": ("#pragma clang __debug overflow_stack\n" + RACY, f"{CRASH}|{LONG}"),
     "a sum of 20,000 terms": (RACY.replace("= 1;", f"= {SUM};"), f"{CRASH}|nests too deeply"),
-    "many inlinings": (
-        "__device__ int f0(int x) { return x * x; }\n" + CALLS + RACY.replace("= 1;", "= f30(out[0]);"),
-        "too large after inlining",
-    ),
-    "a tree of templates": (TREE + RACY, f"{LONG}|{LARGE}"),
-    "a bomb of macros": (
-        "#define M0 x\n" + DOUBLED + RACY.replace("= 1;", "= M40;"),
-        f"{CRASH}|{LONG}|{LARGE}",
-    ),
-    "long constants": (STEPS + CONSTANTS + RACY, LONG),
+    "calls without end": (ENDLESS + RACY, LONG),
+    "a bomb of macros": (LARGE_MACROS + RACY, f"{CRASH}|{LONG}|{LARGE}"),
 }
 
 

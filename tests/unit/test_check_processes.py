@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from click.testing import CliRunner
+from hostile_texts import ENDLESS, LARGE
 
 from cuda_lsp.batch import pool
 from cuda_lsp.batch.asked import Analysed, Asked
@@ -37,17 +38,6 @@ RACY = """__global__ void neighbour(int *out) {
 }
 void launch(int *out) { neighbour<<<1, 64>>>(out); }
 """
-TREE = """template <int N, int M> struct T { T<N - 1, 2 * M> a; T<N - 1, 2 * M + 1> b; };
-template <int M> struct T<0, M> { int x; };
-T<28, 1> tree;
-"""
-STEPS = """template <int K> constexpr int slow() {
-  int n = 0;
-  for (int i = 0; i < 200000; ++i) n += i & K;
-  return n;
-}
-"""
-LONG = STEPS + "".join(f"constexpr int c{n} = slow<{n}>();\n" for n in range(2000))
 LIMITS = FileLimits(30, 1 << 30)
 
 
@@ -86,8 +76,8 @@ def checked(paths: Sequence[Path], jobs: int = 2, limits: FileLimits = LIMITS) -
     [
         ("#pragma clang __debug crash\n", LIMITS, "crashed, most likely in clang (SIGILL)"),
         ("#pragma clang __debug llvm_fatal_error\n", LIMITS, "crashed, most likely in clang (SIGABRT)"),
-        (LONG, evolve(LIMITS, seconds=1), "takes more than 1 s"),
-        (TREE, evolve(LIMITS, memory=512 << 20), "takes more than 512 MB"),
+        (ENDLESS, evolve(LIMITS, seconds=1), "takes more than 1 s"),
+        (LARGE, evolve(LIMITS, memory=512 << 20), "takes more than 512 MB"),
     ],
     ids=["a crash", "a fatal error", "a hang", "a bomb of memory"],
 )
@@ -183,7 +173,7 @@ def test_what_was_known_before_a_process_died_stays(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_is_replaced_while_others_go_on(tmp_path: Path) -> None:
-    paths = written(tmp_path, bad=LONG, one=RACY, two=RACY, three=RACY)
+    paths = written(tmp_path, bad=ENDLESS, one=RACY, two=RACY, three=RACY)
     with checking(paths, Asked(), 2, LIMITS, cache=False) as reports:
         os.kill(min(descendants(os.getpid())), signal.SIGKILL)  # the first, with the largest file
         found = list(reports)
@@ -252,7 +242,7 @@ def test_no_more_processes_than_files_or_jobs(tmp_path: Path) -> None:
 
 def started(tmp_path: Path, **how: object) -> subprocess.Popen[bytes]:
     """``check`` of a file that takes long and another, once both are analysed."""
-    paths = written(tmp_path, long=LONG, longer=LONG + "//")
+    paths = written(tmp_path, long=ENDLESS, longer=ENDLESS + "//")
     command = [sys.executable, "-m", "cuda_lsp", "check", "-j2", *map(str, paths)]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(command, env=environment, start_new_session=True, **how)  # type: ignore[call-overload]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,9 @@ def test_behind_it():
 
 
 def run(folder: Path, limit: int, megabytes: int) -> subprocess.CompletedProcess[str]:
+    """``limit``, ``megabytes``: beyond what this process takes, which its children are said to have had."""
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    limit, megabytes = own + limit, own + megabytes if megabytes > limit else megabytes
     (folder / "conftest.py").write_text(CONFTEST.format(limit=limit))
     (folder / "test_suite.py").write_text(SUITE.format(megabytes=megabytes))
     return subprocess.run(
@@ -39,7 +43,7 @@ def run(folder: Path, limit: int, megabytes: int) -> subprocess.CompletedProcess
 
 
 def test_a_child_that_was_too_large_fails_the_run_and_its_test_is_named(tmp_path: Path):
-    done = run(tmp_path, 200, 400)
+    done = run(tmp_path, 200, 600)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
     told = [line for line in done.stdout.splitlines() if line.startswith("a child had")]
     assert len(told) == 1, done.stdout
