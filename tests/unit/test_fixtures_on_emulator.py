@@ -78,8 +78,8 @@ ENDLESS = {"roots_to_other_array"}
 """Kernels that random contents keep in a loop for ever: they follow parents to a root."""
 
 PLAINLY_GIVEN_BACK = {
-    "a_block_s_lock_given_back_through_a_pointer", "a_lock_for_every_fourth_block", "given_back_by_a_function",
-    "given_back_through_a_pointer", "taken_and_given_back_through_a_choice",
+    "a_block_s_lock_given_back_through_a_pointer", "a_lock_for_every_fourth_block",
+    "given_back_by_a_function", "given_back_through_a_pointer", "taken_and_given_back_through_a_choice",
 }  # fmt: skip
 """A plain store behind a fence gives a lock back, says the static side; for the detector it races with the
 ``atomicCAS`` of who waits, as the memory model has it."""
