@@ -7,6 +7,7 @@ racing pairs of a word the GPU's detector may name some; it must not name others
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,13 @@ MOST_BLOCKS = 2
 OPTIONS = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
 
 Races = dict[tuple[int, int], SeenRace]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def room():
+    """What earlier tests of this process left behind is not needed beside two engines."""
+    gc.collect()
+    return_memory()
 
 
 @pytest.fixture(autouse=True)
