@@ -28,6 +28,7 @@ from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.runs import Detail, Engine, KernelRun, RunOutcome, SeenRace, SiteKind
+from cuda_lsp.server.analysis.documents import return_memory
 from cuda_lsp.static.analyze import Analyzer
 
 pytestmark = needs_nvcc
