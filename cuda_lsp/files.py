@@ -121,7 +121,14 @@ def _presence(path: Path | str) -> str:
 
 def target(path: Path | str) -> str:
     """The path without links; those that go round stay."""
-    return _noted("target", path, os.path.realpath(path))
+    return _noted("target", path, _target(path))
+
+
+def _target(path: Path | str) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a NUL in the name
+        return str(path)
 
 
 def size(path: Path | str) -> int:
@@ -238,5 +245,5 @@ _ANSWERS: dict[str, Callable[[str], str]] = {
     "presence": _presence,
     "size": _size,
     "contents": _digest_of_contents,
-    "target": os.path.realpath,
+    "target": _target,
 }
