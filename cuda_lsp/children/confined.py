@@ -54,7 +54,9 @@ def end_of(status: int, used: resource.struct_rusage, memory: int) -> End:
     code = os.waitstatus_to_exitcode(status)
     if -code in _FROM_OUTSIDE:
         return End(f"was ended ({signal.Signals(-code).name})", blamed=False)
-    if code == OUT_OF_MEMORY or used.ru_maxrss * _RSS_UNIT > _MUCH * memory:
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # a fork is said to have had as much
+    large = used.ru_maxrss > inherited and used.ru_maxrss * _RSS_UNIT > _MUCH * memory
+    if code == OUT_OF_MEMORY or large:
         return End(too_large(memory), blamed=True)
     how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     return End(f"crashed, most likely in clang ({how})", blamed=True)
