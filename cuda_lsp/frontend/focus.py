@@ -14,11 +14,11 @@ An edit inside a host function leaves all kernels as they were, and nothing need
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.kernel_sources import DIRECTIVE_LINE, Body, KernelSources
+from cuda_lsp.frontend.source_text import BLANK, differing
 
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _TOKEN = re.compile(
@@ -33,7 +33,6 @@ _NEVER = re.compile(rb"<<<|\\\r?\n|\b(?:__COUNTER__|cudaLaunch\w*)\b")  # in the
 _NEVER_IN_HOST = re.compile(rb"\\\r?\n|\b__COUNTER__\b")
 _TOLD_ELSEWHERE = re.compile(rb"cuda-lsp:|__device__|__constant__|__managed__")
 _LEVELS = 8  # of functions that name each other; beyond them all count
-_BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
 
 @frozen
@@ -57,21 +56,9 @@ class Edit:
 
 def edit_between(before: bytes, after: bytes) -> Edit:
     """The one stretch in which two texts differ."""
-    shorter = min(len(before), len(after))
-    start = _longest(shorter, lambda n: before[:n] == after[:n])
-    same = _longest(shorter - start, lambda n: before[len(before) - n :] == after[len(after) - n :])
-    old_end, new_end = len(before) - same, len(after) - same
+    start, old_end, new_end = differing(before, after)
     lines = after.count(b"\n", start, new_end) - before.count(b"\n", start, old_end)
     return Edit(start, old_end, new_end, lines)
-
-
-def _longest(limit: int, holds: Callable[[int], bool]) -> int:
-    """The largest number up to ``limit`` for which ``holds``, which does for all smaller ones."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle - 1)
-    return low
 
 
 @frozen
@@ -194,7 +181,7 @@ def focus_on(around: Surroundings, sources: KernelSources, before: bytes, after:
         start, stop = edit.moved(other.start) + 1, edit.moved(other.end) - 1
         if external and after.find(b"extern", start, stop) >= 0:
             continue
-        pieces += after[position:start], after[start:stop].translate(_BLANK)
+        pieces += after[position:start], after[start:stop].translate(BLANK)
         blank.append((start, stop))
         position = stop
     return Focus(

@@ -7,11 +7,33 @@ usual case, needs no conversion.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import AnyStr
 
 from cuda_lsp import files
 from cuda_lsp.model import Position, SourceRange
+
+BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
+"""For ``bytes.translate``: spaces, and line ends as they are."""
+
+
+def differing(before: AnyStr, after: AnyStr) -> tuple[int, int, int]:
+    """The one stretch in which two texts differ: where it begins, and where it ends in either."""
+    shorter = min(len(before), len(after))
+    start = _longest(shorter, lambda n: before[:n] == after[:n])
+    same = _longest(shorter - start, lambda n: before[len(before) - n :] == after[len(after) - n :])
+    return start, len(before) - same, len(after) - same
+
+
+def _longest(limit: int, holds: Callable[[int], bool]) -> int:
+    """The largest number up to ``limit`` for which ``holds``, which does for all smaller ones."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
 
 
 class SourceText:

@@ -130,8 +130,9 @@ class Session:
         with self._condition:
             self._condition.wait_for(lambda: self._has(uri, version), seconds)
             known = self._open.get(uri)
-            mine = known is not None and (known.version, known.text) == (version, text)
-            return known.report if known and mine and self._has(uri, version) else None
+            if known is None or (known.version, known.text) != (version, text) or not self._has(uri, version):
+                return None
+            return known.report
 
     def tried(self, uri: str, version: int | None, text: str) -> FileReport | None:
         """What the first tier says of another text, as if this version of the document had it.

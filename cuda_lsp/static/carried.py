@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.source_text import differing
 from cuda_lsp.model import Finding, KernelReport, Position, SourceRange, Status
 
 _SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
@@ -28,10 +29,8 @@ class Edit:
     @classmethod
     def between(cls, old: str, new: str) -> Edit:
         """The shortest one."""
-        shorter = min(len(old), len(new))
-        start = _common(old, new, shorter)
-        same = _common(old[::-1], new[::-1], shorter - start)
-        return cls(_position(old, start), _position(old, len(old) - same), _position(new, len(new) - same))
+        begin, before, after = differing(old, new)
+        return cls(_position(old, begin), _position(old, before), _position(new, after))
 
     def moved(self, stretch: SourceRange) -> SourceRange | None:
         """Where a stretch of the old text is now; None: it was edited."""
@@ -53,15 +52,6 @@ class Edit:
             return None
         moved = tuple(evolve(r, site=evolve(r.site, range=place)) for r, place in related if place)
         return evolve(finding, site=evolve(finding.site, range=site), related=moved)
-
-
-def _common(old: str, new: str, limit: int) -> int:
-    """Letters of the common beginning, up to ``limit``."""
-    low, high = 0, limit
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if old[:middle] == new[:middle] else (low, middle - 1)
-    return low
 
 
 def _position(text: str, offset: int) -> Position:

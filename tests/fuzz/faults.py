@@ -11,7 +11,6 @@ there are any. ``SEEDS`` are the numbers that failed once.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
@@ -28,6 +27,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "protocol"))
 
+from campaign import arguments, search
 from client import Client
 from conversations import last_published
 from mutation import originals
@@ -300,26 +300,10 @@ def failures(numbers: Iterable[int], most: int = 6) -> Iterator[tuple[int, str]]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=60.0, help="begin no talk after so many")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--only", type=int, help="one talk")
-    given = parser.parse_args()
-    until, done, failed = time.monotonic() + given.seconds, 0, 0
+    given = arguments(__doc__)
     if os.geteuid():
         print("full and read-only disks are left out: only the superuser can mount one")
-
-    def numbers() -> Iterator[int]:
-        nonlocal done
-        while (time.monotonic() < until) if given.only is None else not done:
-            done += 1
-            yield given.first + done - 1 if given.only is None else given.only
-
-    for number, problem in failures(numbers()):
-        failed += 1
-        print(f"{number}: {problem[:3000]}", flush=True)
-    print(f"{done} talks from {given.first}, {failed} failed, {given.seconds:.0f} s")
-    sys.exit(bool(failed))
+    search(given, "talks", failures, 3000)
 
 
 if __name__ == "__main__":

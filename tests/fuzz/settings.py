@@ -10,7 +10,6 @@ there are any. ``SEEDS`` are the numbers that failed once.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import re
@@ -23,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from campaign import arguments, search
 from mutation import CHARACTERS, NUMBERS
 from sources import Child
 
@@ -308,27 +308,11 @@ def failures(numbers: Iterable[int]) -> Iterator[tuple[int, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--seconds", type=float, default=60.0, help="end after so many")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--only", type=int, help="one case")
-    given = parser.parse_args()
+    given = arguments(__doc__)
     if given.only is not None:
         print(tried(given.only) or "nothing wrong")
         return
-    until, done, failed = time.monotonic() + given.seconds, 0, 0
-
-    def numbers() -> Iterator[int]:
-        nonlocal done
-        while time.monotonic() < until:
-            done += 1
-            yield given.first + done - 1
-
-    for number, problem in failures(numbers()):
-        failed += 1
-        print(f"{number}: {problem[:500]}", flush=True)
-    print(f"{done} cases from {given.first}, {failed} failed, {given.seconds:.0f} s")
-    sys.exit(bool(failed))
+    search(given, "cases", failures, 500)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from itertools import accumulate
 from attrs import frozen
 
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.source_text import BLANK
 
 # What nobody closes ends with its line, a comment with the text: so each letter is looked at once.
 _NOT_CODE = rb"//[^\n]*|/\*(?:.*?\*/|.*\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
@@ -21,7 +22,6 @@ _STRUCTURE = re.compile(_NOT_CODE + rb"|(?P<token>[{};]|\belse\b)", re.S)
 _PREFIXES = re.compile(rb"(?:[-+!~*&]\s*){%d}" % budgets.MOST_PREFIXES)
 _NO_BRACES = bytes(c for c in range(256) if c not in b"{}")
 _CHAIN = budgets.MOST_TOKENS // 10
-_BLANK = bytes(c if c in b"\r\n" else 0x20 for c in range(256))
 
 
 @frozen
@@ -37,7 +37,7 @@ class Excess:
         """The text with a name that nobody declares, and spaces, in its place."""
         stretch = data[self.start : self.end]
         mark = b"$;"[: len(stretch)] if self.whole else b"$"
-        return data[: self.start] + mark + stretch[len(mark) :].translate(_BLANK) + data[self.end :]
+        return data[: self.start] + mark + stretch[len(mark) :].translate(BLANK) + data[self.end :]
 
 
 def long_statements(data: bytes) -> Iterator[Excess]:

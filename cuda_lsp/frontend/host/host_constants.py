@@ -118,8 +118,8 @@ class HostConstants:
         branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
         self._definitions = _by_name(definitions, branches)
         self._dims = _by_name(self._read_dims(), branches)
-        self._assigned = _places_of(_ASSIGNED, self._plain)
-        self._changed = _places_of(_CHANGED, self._plain)
+        self._assigned = places_of(_ASSIGNED, self._plain)
+        self._changed = places_of(_CHANGED, self._plain)
 
     def _read_integers(self, found: dict[str, list[_Definition]]) -> None:
         for match in _INTEGER.finditer(self._plain):
@@ -366,7 +366,7 @@ def _doubted(found: Sequence[_Definition], branches: Sequence[tuple[int, int]]) 
     return [*found, *doubts]
 
 
-def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
+def places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
     """Where a file changes each name."""
     found: dict[str, list[int]] = {}
     for match in pattern.finditer(plain):

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.host_constants import split_arguments
+from cuda_lsp.frontend.host.host_constants import places_of, split_arguments
 from cuda_lsp.frontend.host.text import HostText
 
 _NAME = r"[A-Za-z_]\w*"
@@ -65,9 +65,9 @@ class HostPointers:
                 values.setdefault(match[1].replace(" ", ""), []).append((match.end(), match[2]))
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
-        self._moved = _places(_MOVED, plain)
-        self._lent = _places(_LENT, plain)
-        self._swapped = _places(_SWAPPED, plain)
+        self._moved = places_of(_MOVED, plain)
+        self._lent = places_of(_LENT, plain)
+        self._swapped = places_of(_SWAPPED, plain)
 
     def held(self, name: str, at: int) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it."""
@@ -104,14 +104,6 @@ def _declarators(text: str) -> Iterator[tuple[str, str | None]]:
         match = _DECLARATOR.match(part.strip())
         if match is not None:
             yield match[1], match[2] or match[3]
-
-
-def _places(pattern: re.Pattern[str], plain: str) -> Mapping[str, Sequence[int]]:
-    found: dict[str, list[int]] = {}
-    for match in pattern.finditer(plain):
-        for name in filter(None, match.groups()):
-            found.setdefault(name, []).append(match.start())
-    return found
 
 
 def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:

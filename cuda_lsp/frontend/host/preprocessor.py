@@ -76,10 +76,6 @@ class Regions:
             done = end
         return "".join((*pieces, text[done:])) if pieces else text
 
-    def is_inactive(self, offset: int) -> bool:
-        """Whether the place is in text that is not read."""
-        return any(begin <= offset < end for begin, end in self.inactive)
-
 
 EVERYTHING = Regions()
 _NOT_END = re.compile(r"[^\n]")
