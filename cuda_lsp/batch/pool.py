@@ -33,6 +33,7 @@ from cuda_lsp.children.confined import (
     Times,
     confine,
     end_of,
+    resident,
     too_long,
 )
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
@@ -119,14 +120,14 @@ class Pool:
     def _start(self, reading: Reading) -> None:
         """Fork; an interrupt comes before or behind, and never in the child."""
         ours, theirs = os.pipe()
-        parent = os.getpid()
+        parent, inherited = os.getpid(), resident()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process = os.fork()
             if process == 0:
                 _be_the_worker(reading, self._work, self._limits, theirs, parent)
             os.set_blocking(ours, False)
-            self._running[ours] = _Worker(reading, process, ours, self._limits)
+            self._running[ours] = _Worker(reading, process, ours, self._limits, inherited)
             self._poll.register(ours, select.POLLIN)
         except OSError:
             os.close(ours)
@@ -160,6 +161,7 @@ class _Worker:
     process: int
     pipe: int
     limits: FileLimits
+    inherited: int  # bytes that it had as a fork
     heard: bytearray = field(factory=bytearray)
     stillness: Stillness = field(factory=Stillness)
     began: float = field(factory=time.perf_counter)
@@ -207,7 +209,7 @@ class _Worker:
             return self.killed
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
             return too_long(_whole(self.limits.reading if known is None else self.limits.seconds))
-        return end_of(status, used, self.limits.memory).reason
+        return end_of(status, used, self.limits.memory, self.inherited).reason
 
 
 def _said_in(heard: bytearray) -> list[Analysed]:

@@ -22,7 +22,7 @@ OUT_OF_MEMORY = 77
 STUCK = "does not come to an end"
 
 _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG
-_MUCH = 0.4  # of the memory limit: what ends a process then is the lack of it
+_MUCH = 0.4  # of the memory it may take: what ends a process then is the lack of it
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 # Sent by who is short of memory, or wants us to end.
@@ -49,14 +49,30 @@ class End:
     blamed: bool
 
 
-def end_of(status: int, used: resource.struct_rusage, memory: int) -> End:
-    """What ``os.wait4`` tells of a confined process: its wait status and what it used."""
+def resident() -> int:
+    """Bytes that this process has in memory now: what a fork of it is said to have used, at the least."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # no /proc: never less than what is asked for
+        return most_resident()
+    return pages * resource.getpagesize()
+
+
+def most_resident() -> int:
+    """Bytes that this process ever had in memory: what a program that it starts is said to have used."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+
+
+def end_of(status: int, used: resource.struct_rusage, memory: int, inherited: int) -> End:
+    """What ``os.wait4`` tells of a process confined to ``memory`` bytes: its wait status and what it used.
+
+    ``inherited``: the bytes that it was said to have used before it began.
+    """
     code = os.waitstatus_to_exitcode(status)
     if -code in _FROM_OUTSIDE:
         return End(f"was ended ({signal.Signals(-code).name})", blamed=False)
-    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # a fork is said to have had as much
-    large = used.ru_maxrss > inherited and used.ru_maxrss * _RSS_UNIT > _MUCH * memory
-    if code == OUT_OF_MEMORY or large:
+    taken = used.ru_maxrss * _RSS_UNIT - inherited
+    if code == OUT_OF_MEMORY or taken > _MUCH * max(0, memory - inherited):
         return End(too_large(memory), blamed=True)
     how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
     return End(f"crashed, most likely in clang ({how})", blamed=True)

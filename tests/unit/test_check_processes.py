@@ -38,7 +38,7 @@ RACY = """__global__ void neighbour(int *out) {
 }
 void launch(int *out) { neighbour<<<1, 64>>>(out); }
 """
-LIMITS = FileLimits(30, 1 << 30)
+LIMITS = FileLimits(30)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,9 +77,8 @@ def checked(paths: Sequence[Path], jobs: int = 2, limits: FileLimits = LIMITS) -
         ("#pragma clang __debug crash\n", LIMITS, "crashed, most likely in clang (SIGILL)"),
         ("#pragma clang __debug llvm_fatal_error\n", LIMITS, "crashed, most likely in clang (SIGABRT)"),
         (ENDLESS, evolve(LIMITS, seconds=1), "takes more than 1 s"),
-        (LARGE, evolve(LIMITS, memory=512 << 20), "takes more than 512 MB"),
     ],
-    ids=["a crash", "a fatal error", "a hang", "a bomb of memory"],
+    ids=["a crash", "a fatal error", "a hang"],
 )
 def test_a_text_that_ends_its_process_costs_its_file_only(
     tmp_path: Path, text: str, limits: FileLimits, reason: str
@@ -90,6 +89,26 @@ def test_a_text_that_ends_its_process_costs_its_file_only(
     for name in ("before", "behind"):
         (report,) = [report for report in reports if report.path.stem == name]
         assert [kernel.verdict for kernel in report.kernels] == [Verdict.RACY] and not report.errors
+
+
+def test_a_bomb_of_memory_is_told_from_a_crash(tmp_path: Path):
+    paths = written(tmp_path, before=RACY, bad=LARGE + RACY, behind=RACY)
+    command = [sys.executable, "-P", "-m", "cuda_lsp", "check", "--memory", "512", "--no-cache"]
+    result = subprocess.run([*command, *map(str, paths)], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 2
+    assert "not analysed: its analysis takes more than 512 MB" in " ".join(result.stdout.split())
+    assert result.stdout.count("shared-race") >= 2
+
+
+def test_what_the_parent_has_or_once_had_in_memory_is_not_taken_for_the_childs(tmp_path: Path):
+    once = bytearray(b"x") * (900 << 20)
+    del once
+    now = bytearray(b"x") * (900 << 20)
+    paths = written(tmp_path, bomb=LARGE, crash="#pragma clang __debug llvm_fatal_error\n", good=RACY)
+    reports = checked(paths)
+    assert now and said_of(reports, "bomb") == "not analysed: its analysis takes more than 2 GB"
+    assert said_of(reports, "crash") == "not analysed: its analysis crashed, most likely in clang (SIGABRT)"
+    assert said_of(reports, "good") == ""
 
 
 @pytest.mark.parametrize("style", ["text", "json", "sarif", "github"])
@@ -139,7 +158,7 @@ def a_bug(say: Say) -> None:
     [
         (lambda say: os.kill(os.getpid(), signal.SIGKILL), "not analysed: its analysis was ended (SIGKILL)"),
         (lambda say: os._exit(3), "not analysed: its analysis crashed, most likely in clang (exit status 3)"),
-        (no_memory, "not analysed: its analysis takes more than 1 GB"),
+        (no_memory, "not analysed: its analysis takes more than 2 GB"),
         (a_bug, "not analysed: internal error KeyError: 'k'; please report this file"),
     ],
 )

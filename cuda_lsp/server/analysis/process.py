@@ -20,7 +20,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
-from cuda_lsp.children.confined import STUCK, End, Stillness, Times, end_of, too_large, too_long
+from cuda_lsp.children.confined import STUCK, End, Stillness, Times, end_of, most_resident, too_large, too_long
 from cuda_lsp.server.analysis.messages import MEMORY_LIMIT
 from cuda_lsp.server.analysis.slate import Slate
 
@@ -53,6 +53,7 @@ class AnalysisProcess:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         descriptor = Slate.file()
+        self._inherited = most_resident()
         try:
             self._popen = subprocess.Popen(
                 python_command(
@@ -154,7 +155,7 @@ class AnalysisProcess:
         with self._reaping:
             if self._end is None:
                 _, status, used = os.wait4(self._popen.pid, 0)
-                self._end = end_of(status, used, MEMORY_LIMIT)
+                self._end = end_of(status, used, MEMORY_LIMIT, self._inherited)
                 self._popen.returncode = os.waitstatus_to_exitcode(status)
             return self._end
 
