@@ -20,7 +20,16 @@ from typing import Any
 from attrs import define, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
-from cuda_lsp.children.confined import STUCK, End, Stillness, Times, end_of, most_resident, too_large, too_long
+from cuda_lsp.children.confined import (
+    STUCK,
+    End,
+    Stillness,
+    Times,
+    end_of,
+    most_resident,
+    too_large,
+    too_long,
+)
 from cuda_lsp.server.analysis.messages import MEMORY_LIMIT
 from cuda_lsp.server.analysis.slate import Slate
 
