@@ -28,7 +28,7 @@ from mutation import text_of
 MOST_SECONDS = 10.0  # of CPU
 MOST_BYTES = 1 << 30  # resident
 _HANGS = 90.0  # seconds of the clock after which a text is taken to hang
-_TOGETHER = 400  # texts of one process
+_TOGETHER = 2000  # texts of one process
 SEEDS = Path(__file__).resolve().parent / "seeds"
 
 
