@@ -102,28 +102,6 @@ WARP_SIZE = 32
 MAX_BLOCK_THREADS = 1024
 """Threads of a block that every GPU allows."""
 
-
-@frozen
-class GpuModel:
-    """Hardware facts of one architecture. Sizes in bytes."""
-
-    name: str
-    compute_capability: tuple[int, int]
-    banks: int = 32
-    bank_bytes: int = 4
-    warp_size: int = WARP_SIZE
-    max_threads_per_block: int = MAX_BLOCK_THREADS
-    max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
-    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    max_static_shared: int = 48 * 1024
-    max_dynamic_shared: int = 99 * 1024
-
-    @property
-    def independent_threads(self) -> bool:
-        """From Volta on the lanes of a warp are not in lock step."""
-        return self.compute_capability >= (7, 0)
-
-
 # ---------------------------------------------------------------------------------------- launch
 
 Dim3 = tuple[int, int, int]

@@ -81,8 +81,5 @@ def _said_by_git(folder: Path, *words: str) -> bytes:
     return said.stdout
 
 
-def _without_programs(command: Sequence[str]) -> list[str]:
-    if "diff" not in command:
-        return list(command)
-    at = command.index("diff") + 1
-    return [*command[:at], "--no-ext-diff", "--no-textconv", *command[at:]]
+def _without_programs(words: Sequence[str]) -> Sequence[str]:
+    return ("diff", "--no-ext-diff", "--no-textconv", *words[1:]) if words[0] == "diff" else words

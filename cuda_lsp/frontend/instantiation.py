@@ -12,9 +12,10 @@ import re
 from collections.abc import Sequence
 
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import ToolError
 
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29

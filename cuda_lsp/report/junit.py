@@ -12,8 +12,8 @@ from xml.etree import ElementTree as Xml
 from cuda_lsp.model import FileReport, Finding, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.report.defects import defects
 
-_REFUSED = {c: "\N{REPLACEMENT CHARACTER}" for c in range(32) if chr(c) not in "\t\n\r"}
-_REFUSED |= dict.fromkeys((0xFFFE, 0xFFFF, *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}")
+_CONTROLS = (c for c in range(32) if chr(c) not in "\t\n\r")
+_REFUSED = dict.fromkeys((*_CONTROLS, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "\N{REPLACEMENT CHARACTER}")
 """Characters that XML 1.0 cannot hold (its production 2, ``Char``)."""
 
 
@@ -52,7 +52,7 @@ def _case(kernel: KernelReport, report: FileReport) -> Xml.Element:
 
 
 def _error(error: ToolError, report: FileReport) -> Xml.Element:
-    """What the tool says of a file: an error of the run when nothing came of it, else a case that is skipped."""
+    """What the tool says of a file: an error when nothing came of the file, else a case that is skipped."""
     case = _named(error.kernel or "analysis", report, error.range.start.line if error.range else 1)
     failed = error.severity is Severity.ERROR or not report.kernels
     Xml.SubElement(case, "error" if failed else "skipped", message=_safe(error.message))

@@ -6,8 +6,9 @@ from collections.abc import Sequence, Set
 
 from attrs import evolve
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running

@@ -6,11 +6,12 @@ import pytest
 from kernel_notation import BDIM, BID, LANE, TID, E, Notation
 from test_solve_classics import BROKEN, CLASSICS, figure1
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.ir.types import INT32
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, RaceKind, Scope, Status
+from cuda_lsp.model import Code, LaunchConfig, RaceKind, Scope, Status
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute
 

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Axis, Kernel, Var
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
+from cuda_lsp.model import LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.exact.run import Pending

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, linear_code

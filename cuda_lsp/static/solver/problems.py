@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, SourceRange, Space
+from cuda_lsp.model import LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
