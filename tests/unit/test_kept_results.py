@@ -362,11 +362,11 @@ def test_clang_asks_for_nothing_that_was_not_noted(project: Path) -> None:
     script = project / "script.py"
     script.write_text(
         "import os, pickle, sys\nfrom pathlib import Path\n"
-        "from cuda_lsp.batch.analysis import _report\nfrom cuda_lsp.batch.asked import Asked\n"
+        "from cuda_lsp.batch.analysis import analysed\nfrom cuda_lsp.batch.asked import Asked\n"
         "from cuda_lsp import files\nfrom cuda_lsp.readings import Reading\n"
         "os.path.exists('/begin')\n"
         "with files.noting() as notes:\n"
-        "    _report(Reading(Path(sys.argv[1])), Asked(solver=False), lambda report: None)\n"
+        "    analysed(Reading(Path(sys.argv[1])), Asked(solver=False), lambda report: None)\n"
         "os.path.exists('/end')\n"
         "pickle.dump((notes.answers, notes.doubts), open(sys.argv[2], 'wb'))\n"
     )
