@@ -106,20 +106,15 @@ class Encoder:
             else z3().BitVecVal(value, self.width, self.context)
         )
 
-    def _variable(self, name: str, term: Term) -> Z3:
-        variable = (
-            z3().Int(name, self.context)
-            if self.width is None
-            else z3().BitVec(name, self.width, self.context)
-        )
-        if math.isfinite(term.lo):
-            self.constraints.append(variable >= self._number(int(term.lo)))
-        elif self.width is not None and self.width > 34:
-            self.constraints.append(variable >= self._number(-(1 << 31)))
-        if math.isfinite(term.hi):
-            self.constraints.append(variable <= self._number(int(term.hi)))
-        elif self.width is not None and self.width > 34:
-            self.constraints.append(variable <= self._number((1 << 31) - 1))
+    def _variable(self, name: str, term: Term, most: int = 1 << 31) -> Z3:
+        """``most``: how far from 0 bit-vectors let a number be of which nothing says it."""
+        width = self.width
+        variable = z3().Int(name, self.context) if width is None else z3().BitVec(name, width, self.context)
+        limited = width is not None and width > 34
+        lo = int(term.lo) if math.isfinite(term.lo) else -most if limited else None
+        hi = int(term.hi) if math.isfinite(term.hi) else most - 1 if limited else None
+        self.constraints += [] if lo is None else [variable >= self._number(lo)]
+        self.constraints += [] if hi is None else [variable <= self._number(hi)]
         return variable
 
     def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
@@ -288,7 +283,7 @@ class Encoder:
     def _power(self, term: Term) -> Z3:
         """A case for each exponent as far as it goes; of larger ones only how far the value is from 0."""
         start, factor, exponent, growing = term.args
-        value = self._variable(f"power!{term.order}", term)
+        value = self._variable(f"power!{term.order}", term, _FAR)
         x, n = self.encode(start), self.encode(exponent)
         cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
         last, amount = int(min(exponent.hi, MAX_EXPONENT)), 1
