@@ -30,6 +30,7 @@ from cuda_lsp.ir.walk import (
     walk,
 )
 from cuda_lsp.model import Mode, Site, SourceRange, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice
 
@@ -124,7 +125,7 @@ class DataFlow:
         return frozenset(found)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
     facts = facts_of(kernel)

@@ -13,12 +13,13 @@ from functools import lru_cache
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BarrierScope, Expr, Kernel, Stmt
 from cuda_lsp.ir.walk import assigned, used, variables, walk
+from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
 
 _WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 
 
-@lru_cache(maxsize=8)  # facts hold their kernel: a weak dictionary would keep every text ever typed
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def facts_of(kernel: Kernel) -> Slice:
     """The facts of ``kernel``, computed once for the analyses that follow one another."""
     facts = slice_kernel(kernel)

@@ -22,6 +22,7 @@ from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
 from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
@@ -143,7 +144,7 @@ class Code:
         return tuple(i.barrier for i in self.instructions if isinstance(i, Wait))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
     """The kernel for a schedule of threads, without what decides neither addresses nor ways.
 
@@ -152,7 +153,7 @@ def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
     return _written(_Writer(facts, _needed(facts)), kernel)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def whole_code(kernel: ir.Kernel, floats: bool = False) -> Code:
     """The kernel for one thread alone; nothing is taken from any analysis.
 

@@ -170,7 +170,7 @@ def _may_touch(copy: InFlight, a: Access, lanes: Flags) -> bool:
     if isinstance(copy.address.offset, Data) or isinstance(a.offset, Data):
         return bool((_by_lane(copy.mask.may) & _by_lane(a.may) & lanes).any())
     mine, other = (
-        np.reshape(np.where(may, spread_out(offset, may.shape), -(1 << 40)), (-1, may.shape[-1]))
+        np.reshape(np.where(may, spread_out(offset, may.shape), -budgets.MOST_ADDRESS), (-1, may.shape[-1]))
         for offset, may in ((copy.address.offset, copy.mask.may & lanes), (a.offset, a.may))
     )
     meet = (mine[:, None] < other + a.size) & (other < mine[:, None] + copy.size) & (mine[:, None] >= 0)

@@ -35,8 +35,6 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import Slice
 
-_STATEMENT, _LANE = 15e-3, 2e-6  # milliseconds of work, on a core of 2020
-
 
 class Machine(Execution):
     """Executes statements."""
@@ -63,14 +61,14 @@ class Machine(Execution):
         """Counts one statement under ``mask``. Raises OutOfBudget."""
         budget = self.budget
         self.steps += 1
-        self.work += _STATEMENT + _LANE * mask.may.size
+        self.work += budgets.STATEMENT_MS + budgets.LANE_MS * mask.may.size
         if self.steps > budget.steps:
             raise OutOfBudget(f"more than {budget.steps} statements executed")
         if self.work > budget.milliseconds:
             raise OutOfBudget(f"more than about {budget.milliseconds:g} ms of execution")
         if self.eval.held > budget.megabytes << 20:
             raise OutOfBudget(f"its values take more than {budget.megabytes} MB")
-        due = not self.steps & 7 or mask.may.size > budgets.MANY_LANES
+        due = self.steps % budgets.CLOCK_STATEMENTS == 0 or mask.may.size > budgets.MANY_LANES
         if due and time.thread_time() > budget.until:
             raise OutOfTime("it takes longer than a pause in the typing")
 

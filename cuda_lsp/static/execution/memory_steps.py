@@ -83,7 +83,7 @@ def _records(machine: Execution, array: Array) -> bool:
 
 
 def _sample(machine: Execution, s: Load, address: Address, mask: Mask) -> None:
-    if not isinstance(address.offset, Data) and len(machine.path.reads) < 4096:
+    if not isinstance(address.offset, Data) and len(machine.path.reads) < budgets.MOST_READS:
         key = (id(s), identity(address.offset), id(mask.must))
         machine.path.reads.setdefault(key, (s, address.array, address.offset, mask.must))
 
@@ -165,7 +165,7 @@ def _load_local(machine: Execution, s: Load, address: Address) -> Value:
             return cells[offset]
     elif isinstance(offset, np.ndarray):
         found = distinct(offset)
-        if len(found) <= 64 and all(int(o) in cells for o in found):
+        if len(found) <= budgets.MOST_PRIVATE_CELLS and all(int(o) in cells for o in found):
             result = cells[int(found[0])]
             for o in found[1:]:
                 result = machine.eval.merge(offset == o, cells[int(o)], result)
@@ -223,7 +223,7 @@ def _scatter_local(
     machine: Execution, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
 ) -> None:
     offsets = set[int]() if isinstance(at, Data) else set[int](at.ravel().tolist())
-    if isinstance(at, Data) or len(offsets) > 64:
+    if isinstance(at, Data) or len(offsets) > budgets.MOST_PRIVATE_CELLS:
         cells.clear()
         return
     for o in sorted(offsets):

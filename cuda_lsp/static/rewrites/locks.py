@@ -28,6 +28,7 @@ from cuda_lsp.ir.atomics import AtomicOp, AtomicRow
 from cuda_lsp.ir.program import Array, BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.walk import assigned, destinations, labels, stripped, used, variables, walk
 from cuda_lsp.model import Scope
+from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.rewrites.patterns import Bind, Either, Node, Pattern, Where, commuting, match, matches
 from cuda_lsp.static.rewrites.values import substituted, truth_of
@@ -307,7 +308,7 @@ class _Rewriter:
 
     def _resolved(self, e: Expr) -> Expr:
         """The expression with variables that are assigned once, by a plain value, replaced by it."""
-        return substituted(e, self.once, depth=8)
+        return substituted(e, self.once, depth=2 * budgets.MOST_SUBSTITUTIONS)
 
 
 def _compared(condition: Expr, var: Var, outcome: bool) -> Expr | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from attrs import evolve
 
 from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.ir.types import INT32, Int, Type
 from cuda_lsp.model import Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact
@@ -25,7 +25,7 @@ from cuda_lsp.static.symbolic.scene import Cell, Cells, Drawn, Scene, Stored, Ve
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import type_range
 
-_MOST = (1 << 31) - 1
+_MOST = INT32.maximum
 """Counters are taken not to exceed it."""
 
 _TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)

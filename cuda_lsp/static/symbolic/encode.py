@@ -14,6 +14,7 @@ from typing import Any
 
 from attrs import define, field
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact, Summary
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
@@ -21,8 +22,10 @@ from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 Z3 = Any
 """A Z3 expression; the library ships no types."""
 
-MAX_EXPONENT = 31
 _FAR = 1 << 62
+"""From 0, for a number of 64 bits."""
+_WORD, _SPARE = 32, 2
+"""Bits of an ordinary number, and beside those of the largest: its sign, and one for sums."""
 
 
 def z3() -> Any:
@@ -110,7 +113,7 @@ class Encoder:
         """``most``: how far from 0 bit-vectors let a number be of which nothing says it."""
         width = self.width
         variable = z3().Int(name, self.context) if width is None else z3().BitVec(name, width, self.context)
-        limited = width is not None and width > 34
+        limited = width is not None and width > _WORD + _SPARE
         lo = int(term.lo) if math.isfinite(term.lo) else -most if limited else None
         hi = int(term.hi) if math.isfinite(term.hi) else most - 1 if limited else None
         self.constraints += [] if lo is None else [variable >= self._number(lo)]
@@ -286,7 +289,7 @@ class Encoder:
         value = self._variable(f"power!{term.order}", term, _FAR)
         x, n = self.encode(start), self.encode(exponent)
         cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
-        last, amount = int(min(exponent.hi, MAX_EXPONENT)), 1
+        last, amount = int(min(exponent.hi, budgets.MOST_EXPONENT)), 1
         for i in range(last + 1):
             amount = factor**i
             if (start.lo > 0 and start.lo * amount > _FAR) if growing else start.hi // amount == 0:
@@ -322,11 +325,11 @@ class Encoder:
 
 
 def width_for(formula: Term) -> int:
-    """Bits that hold every sub-term of the formula, at most 66 (two's complement, with a spare bit)."""
+    """Bits that hold every sub-term (two's complement, with a spare bit), ``MOST_BITS`` at most."""
     bits = 8
     for part in t.subterms(formula):
         for bound in (part.lo, part.hi):
             if not math.isfinite(bound):
-                return 66
-            bits = max(bits, int(abs(bound)).bit_length() + 2)
-    return min(bits, 66)
+                return budgets.MOST_BITS
+            bits = max(bits, int(abs(bound)).bit_length() + _SPARE)
+    return min(bits, budgets.MOST_BITS)
