@@ -16,15 +16,16 @@ import click
 from cuda_lsp import __version__
 from cuda_lsp.batch.asked import Asked
 from cuda_lsp.batch.limits import FILE_MEMORY_MB, FILE_S, LEAST_MEMORY_MB, FileLimits
-from cuda_lsp.batch.sources import SUFFIXES, NoSource, sources
-from cuda_lsp.files import read_text
-from cuda_lsp.model import CODES, Code, Dim3, FileReport, KernelReport, Severity, ToolError
+from cuda_lsp.batch.pool import prepare
+from cuda_lsp.batch.sources import NoSource, sources
+from cuda_lsp.model import CODES, Code, Dim3, FileReport, Severity, ToolError
 from cuda_lsp.report.output import STYLES, print_reports
 
 if TYPE_CHECKING:
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions
-    from cuda_lsp.confirm_program import Analysed, ProgramOptions
+    from cuda_lsp.confirm_files import Planned
+    from cuda_lsp.confirm_program import ProgramOptions
 
 FOUND, BROKEN = 1, 2
 INTERRUPTED = 130  # as shells tell of who was ended by Ctrl-C
@@ -139,20 +140,23 @@ def check(
     overrides = _overrides(**given)
     asked = Asked(overrides, config, solver)
     files = _sources(paths)
-    if dynamic == "off":
-        from cuda_lsp.batch.check import checking
+    limits = FileLimits(deadline, memory << 20)
+    try:
+        if dynamic != "off":
+            prepare()
+            from cuda_lsp.confirm import CheckOptions
+            from cuda_lsp.confirm_files import planned
+            from cuda_lsp.dynamic.job import EngineKind
 
-        try:
-            with checking(files, asked, jobs, FileLimits(deadline, memory << 20), cache=cache) as reports:
+            plan = planned(files, asked, CheckOptions(EngineKind(dynamic)), jobs, limits)
+            _finish(*_run_planned(plan), style, verbose, fail_on)
+        else:
+            from cuda_lsp.batch.check import checking
+
+            with checking(files, asked, jobs, limits, cache=cache) as reports:
                 _finish(reports, True, style, verbose, fail_on)
-        except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
-        return
-    from cuda_lsp.confirm import CheckOptions
-    from cuda_lsp.dynamic.job import EngineKind
-
-    options = CheckOptions(engine=EngineKind(dynamic))
-    _finish(*_run_files(files, asked, options, lambda kernel: True), style, verbose, fail_on)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
 
 
 @main.command()
@@ -204,7 +208,9 @@ def run(
     Each kernel runs on its own with made-up data, or (--program, --build) as its program launches it. Exit
     codes as for check.
     """
-    from cuda_lsp.confirm import CheckOptions
+    prepare()
+    from cuda_lsp.confirm import CheckOptions, is_wanted
+    from cuda_lsp.confirm_files import planned_alone
     from cuda_lsp.dynamic.job import EngineKind
     from cuda_lsp.dynamic.runs import Detail
 
@@ -220,77 +226,62 @@ def run(
         how = ProgramOptions(  # what is not given, the settings say
             arguments, sources, link, Path.cwd(), deadline or 120.0, build or "", start or ""
         )
-        _finish(*_run_program(file, overrides, config, options, how, names), style, True, fail_on)
+        _finish(*_run_program(file, Asked(overrides, config), options, how, names), style, True, fail_on)
         return
     if arguments or sources or link:
         raise _Failure("arguments and further sources are for --program")
 
-    def wanted(kernel: KernelReport) -> bool:
-        return not names or kernel.name in names or kernel.name.split("<")[0] in names
-
-    reports, ran = _run_files(_sources([file]), Asked(overrides, config), options, wanted)
-    if names and not any(wanted(kernel) for report in reports for kernel in report.kernels):
-        known = ", ".join(kernel.name for report in reports for kernel in report.kernels)
-        raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {known or 'none'}")
-    _finish(reports, ran, style, True, fail_on)
+    plan = planned_alone(_sources([file])[0], Asked(overrides, config), options, names)
+    known = [kernel.name for report in plan.reports for kernel in report.kernels]
+    lost = any(_unusable(error, report) for report in plan.reports for error in report.errors)
+    if not lost and names and not any(is_wanted(kernel, names) for kernel in known):
+        raise _Failure(f"no kernel {' or '.join(names)} in {file}; it has {', '.join(known) or 'none'}")
+    _finish(*_run_planned(plan), style, True, fail_on)
 
 
-def _run_files(
-    files: Sequence[Path],
-    asked: Asked,
-    options: CheckOptions,
-    wanted: Callable[[KernelReport], bool],
-) -> tuple[Sequence[FileReport], bool]:
-    """Both analyses on every file, with a line of progress where somebody watches; whether all could run."""
+def _run_planned(plan: Planned) -> tuple[Sequence[FileReport], bool]:
+    """Reports after all runs, with a line of progress where somebody watches; whether all could be made."""
     from rich.console import Console
 
-    from cuda_lsp.batch.analysis import analysed_files
-    from cuda_lsp.confirm import check_kernels
+    from cuda_lsp.confirm_files import run_planned
     from cuda_lsp.dynamic.runner import Runner
 
     runner = Runner()
-    console = Console(stderr=True, highlight=False)
-    reports: list[FileReport] = []
-    ran = True
     try:
-        with console.status("", spinner="dots") as status:
-            for analyzer, text, report in analysed_files(files, asked):
-                checked = check_kernels(
-                    analyzer, report.path, text, report, runner, options, wanted, status.update,
-                    printed=lambda said: click.echo(said, err=True, nl=False),
-                )  # fmt: skip
-                ran = ran and len(checked.errors) == len(report.errors)
-                reports.append(checked)
+        with Console(stderr=True, highlight=False).status("", spinner="dots") as status:
+            return run_planned(
+                plan, runner, status.update, printed=lambda said: click.echo(said, err=True, nl=False)
+            )
     finally:
         runner.close()
-    return reports, ran
 
 
 def _run_program(
-    file: Path,
-    overrides: dict[str, Any],
-    config: Path | None,
-    options: CheckOptions,
-    how: ProgramOptions,
-    names: Sequence[str],
+    file: Path, asked: Asked, options: CheckOptions, how: ProgramOptions, names: Sequence[str]
 ) -> tuple[Sequence[FileReport], bool]:
     """Both analyses on a program, and whether it ran; what it prints goes to stderr, beside the report."""
     from attrs import evolve
     from rich.console import Console
 
+    from cuda_lsp.confirm_files import program_sources
     from cuda_lsp.confirm_program import build_job, check_program, outcome_of
     from cuda_lsp.dynamic.runner import Runner
 
     runner = Runner()
     console = Console(stderr=True, highlight=False)
     try:
-        with console.status("", spinner="dots") as status:
-            how = _configured(file, config, how)
-            if how.build:
+        settings, _ = asked.settings(file)  # problems are told by its analysis
+        how = _configured(settings, how)
+        if how.build:
+            with console.status("", spinner="dots") as status:
                 how = evolve(how, built=runner.run_build(build_job(file, how, options), status.update))
-            if how.built is not None and how.built.problem is not None:
-                return [FileReport(file, errors=(ToolError(how.built.problem),))], False
-            files, settings = _program_files(file, overrides, config, how)
+        if how.built is not None and how.built.problem is not None:
+            return [FileReport(file, errors=(ToolError(how.built.problem),))], False
+        try:
+            files = program_sources(file, asked, options, how)
+        except NoSource as error:
+            raise _Failure(str(error)) from None
+        with console.status("", spinner="dots") as status:  # its thread must not be there before
             reports, result = check_program(files, settings, runner, options, how, names, status.update)
     finally:
         runner.close()
@@ -300,14 +291,12 @@ def _run_program(
     return reports, result.problem is None
 
 
-def _configured(file: Path, config: Path | None, how: ProgramOptions) -> ProgramOptions:
+def _configured(settings: Settings, how: ProgramOptions) -> ProgramOptions:
     """The program with what the settings say of it."""
     from attrs import evolve
 
     from cuda_lsp.confirm_program import options_of
-    from cuda_lsp.settings_file import load, load_file
 
-    settings, _ = load_file(config) if config else load(file.absolute().parent)  # problems are told later
     known = options_of(settings)
     if not how.build and known.build and not (how.sources or how.link):
         how = evolve(how, build=known.build, run=how.run or known.run, folder=known.folder)
@@ -319,38 +308,6 @@ def _configured(file: Path, config: Path | None, how: ProgramOptions) -> Program
         sources=how.sources or known.sources,
         link=how.link or known.link,
     )
-
-
-def _program_files(
-    file: Path, overrides: dict[str, Any], config: Path | None, how: ProgramOptions
-) -> tuple[list[Analysed], Settings]:
-    """The static analysis of every source and header of the program that may hold kernels."""
-    from cuda_lsp.batch.analysis import analysed_files
-    from cuda_lsp.confirm_program import Analysed, device_headers, device_units
-
-    (main_file,) = _sources([file])
-    flags = device_units(how.built) if how.built is not None else {}
-    known = {path.resolve(): said for path, said in flags.items()}
-    others = [path for path in how.sources if path.suffix in SUFFIXES]
-    others += [path for path in flags if path.resolve() != file.resolve()]
-    pending = {path: {**known.get(path.resolve(), {}), **overrides} for path in _sources([file, *others])}
-    for source, said in list(pending.items()):
-        try:
-            text = read_text(source)
-        except OSError:  # its analysis says so
-            continue
-        for header in device_headers(source, text, [Path(folder) for folder in said.get("include_dirs", ())]):
-            if header != main_file.resolve():
-                pending.setdefault(header, said)
-    analysed: list[Analysed] = []
-    settings = None
-    for source, said in pending.items():
-        for analyzer, text, report in analysed_files([source], Asked(said, config)):
-            kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
-            analysed.append(Analysed(report.path, text, report, kernels))
-            settings = settings or analyzer.settings
-    assert settings is not None
-    return analysed, settings
 
 
 def _finish(coming: Iterable[FileReport], ran: bool, style: str, verbose: bool, fail_on: str) -> None:

@@ -165,6 +165,7 @@ class Code(enum.Enum):
     SHARED_RACE = "shared-race"
     GLOBAL_RACE = "global-race"
     WARP_RACE = "warp-race"
+    WARP_SYNCHRONOUS = "warp-synchronous"
     BANK_CONFLICT = "bank-conflict"
     BARRIER_DIVERGENCE = "barrier-divergence"
     REDUNDANT_BARRIER = "redundant-barrier"
@@ -225,6 +226,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_RACE, "data race in shared memory"),
         CodeInfo(Code.GLOBAL_RACE, "data race in global memory"),
         CodeInfo(Code.WARP_RACE, "data race between lanes of one warp"),
+        CodeInfo(Code.WARP_SYNCHRONOUS, "code that needs the lanes of a warp in lock step", Severity.WARNING),
         CodeInfo(Code.BANK_CONFLICT, "shared-memory bank conflict", Severity.WARNING),
         CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
         CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
@@ -237,6 +239,10 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),
     )
 }
+
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS})
+"""The codes of data races."""
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:

@@ -29,7 +29,7 @@ def refine_with_second_opinion(
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
     if launches:
-        first = evolve(first, findings=claimed(kernel, launches[0], first.findings))
+        first = evolve(first, findings=claimed(kernel, launches[0], gpu, first.findings))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 

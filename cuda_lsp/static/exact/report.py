@@ -141,7 +141,7 @@ def _within_a_warp(search: Search, shown: Shown) -> bool:
     size = search.gpu.warp_size
     a, b = shown.first.runner.thread, shown.second.runner.thread
     same = shown.same_block and a.linear // size == b.linear // size
-    return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
+    return same and shown.first.touch.site != shown.second.touch.site
 
 
 def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:

@@ -99,7 +99,7 @@ class Search:
     @staticmethod
     def of(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float) -> Search:
         """Raises ``RecursionError`` when the kernel's expressions nest too deeply."""
-        lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
+        lock_step = kernel.directives.warp_synchronous
         flow = data_flow(kernel)
         return Search(kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice), lock_step)
 

@@ -41,7 +41,7 @@ def execute(
     facts = facts_of(kernel)
     executed = blocks or representative_blocks(facts, launch)
     trace = Trace(kernel, launch, gpu, executed)
-    trace.warp_synchronous = kernel.directives.warp_synchronous or not gpu.independent_threads
+    trace.warp_synchronous = kernel.directives.warp_synchronous
     pending: list[tuple[bool, ...]] = [()]
     while pending:
         if trace.late:

@@ -46,7 +46,7 @@ def problems(
 
     Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (of ``work.now``).
     """
-    lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
+    lock_step = kernel.directives.warp_synchronous
     found: list[Candidate] = []
     seen: set[tuple[Sites, Term]] = set()
     for relation in relations(summary, gpu.warp_size, lock_step):
