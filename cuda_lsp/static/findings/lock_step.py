@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from attrs import evolve
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BarrierScope, Kernel
 from cuda_lsp.ir.walk import walk
-from cuda_lsp.model import Code, GpuModel, LaunchConfig
+from cuda_lsp.model import Code, LaunchConfig
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, Status
+from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.findings.conditions import Needs
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such

@@ -50,9 +50,8 @@ def sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Ter
     inside = factors.pop() if len(factors) == 1 else None
     if inside is None or inside is t.ZERO:
         return None
-    if (
-        inside.is_const and inside.value <= -budgets.LEAST_KNOWN_WIDTH * times
-    ):  # a known width less a parameter
+    if inside.is_const and inside.value <= -budgets.LEAST_KNOWN_WIDTH * times:
+        # a known width less a parameter
         times, inside = -times, t.scale(inside, -1)
     coordinate = reduced(row, times)
     rest = t.sub(column, t.mul(coordinate, inside))
