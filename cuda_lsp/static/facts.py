@@ -11,12 +11,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import BarrierScope, Expr, Kernel, Stmt
-from cuda_lsp.ir.walk import assigned, used, variables, walk
+from cuda_lsp.ir.program import Expr, Kernel, Stmt
+from cuda_lsp.ir.walk import assigned, inside, used, variables, walk
 from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
-
-_WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 
 
 @lru_cache(maxsize=budgets.KEPT_FACTS)
@@ -32,13 +30,13 @@ def _find(facts: Slice) -> None:
     for loop in facts.statements:
         if not isinstance(loop, ir.Loop):
             continue
-        inside = list(walk(loop.test + loop.body + loop.step))
-        for s in inside:
+        within = list(inside(loop))
+        for s in within:
             if _takes_lock(facts, s):
                 assert isinstance(s, ir.Atomic)
                 facts.acquiring.add(id(s))
                 facts.lock_arrays |= facts.roots(s.pointer)
-        if _waits(facts, loop, inside):
+        if _waits(facts, loop, within):
             facts.waiting.add(id(loop))
 
 
@@ -50,7 +48,7 @@ def _takes_lock(facts: Slice, s: Stmt) -> bool:
 
 def _waits(facts: Slice, loop: ir.Loop, inside: list[Stmt]) -> bool:
     if any(
-        isinstance(s, (ir.Store, ir.Copy)) or (isinstance(s, ir.Barrier) and s.scope not in _WARP)
+        isinstance(s, (ir.Store, ir.Copy)) or (isinstance(s, ir.Barrier) and not s.scope.of_lanes)
         for s in inside
     ):
         return False

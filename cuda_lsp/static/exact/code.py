@@ -20,7 +20,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
-from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
+from cuda_lsp.ir.walk import assigned, inside, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
@@ -332,8 +332,8 @@ class _Writer:
         facts = self.facts
         if facts is None or id(s) in facts.waiting:
             return False
-        inside = list(walk((*s.test, *s.body, *s.step)))
-        for x in inside:
+        within = list(inside(s))
+        for x in within:
             if isinstance(x, ir.Load) and not _matters(facts, x.pointer):
                 continue
             if isinstance(x, ir.Leave) and x.label in (s.label, s.continue_label):
@@ -342,8 +342,8 @@ class _Writer:
                 continue
             if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in facts.waiting:
                 return False
-        own = {id(s), *map(id, inside)}
-        changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
+        own = {id(s), *map(id, within)}
+        changed = {var.id for x in within if (var := assigned(x)) is not None} & self.needed
         others = (x for x in facts.statements if id(x) not in own)
         return not changed or not any(v.id in changed for x in others for e in used(x) for v in variables(e))
 

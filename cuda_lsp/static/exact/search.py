@@ -227,8 +227,8 @@ class Search:
             blocks.append((1, 0, 0) if gx > 1 else (0, 1, 0) if gy > 1 else (0, 0, 1))
         x, y, z = self.launch.block
         threads: list[Dim3] = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-        warps, size = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED), self.gpu.warp_size
-        if all(b.scope in warps and (b.size or 0) <= size for b in self.code.barriers):
+        size = self.gpu.warp_size
+        if all(b.scope.of_lanes and (b.size or 0) <= size for b in self.code.barriers):
             last = (len(threads) - 1) // size
             kept = {*range(budgets.RUN_WARPS), last}
             lanes = size if self.code.barriers or Space.SHARED in spaces else budgets.RUN_LANES

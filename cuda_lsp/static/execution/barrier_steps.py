@@ -23,7 +23,7 @@ def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     line = s.site.range.start.line
     if not s.assured:
         machine.not_modelled(f"line {line}: whether `{s.site.text}` is a barrier is up to the library")
-    if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
+    if s.scope.of_lanes:
         if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
             machine.not_modelled(f"line {line}: a tile of more than one warp")
         elif machine.warp is not None:

@@ -25,7 +25,6 @@ from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct, identity
 
 Groups = NDArray[np.int64]
-_BLOCK_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
 
 
 @define(eq=False)
@@ -126,7 +125,7 @@ class Copies:
         """What goes on behind a barrier, and in which lanes. ``whole_object``: one of the whole block."""
         if s.phase in (BarrierPhase.INIT, BarrierPhase.BIND):
             return
-        whole = s.scope in _BLOCK_WIDE or (s.scope is BarrierScope.OBJECT and whole_object)
+        whole = s.scope.of_blocks or (s.scope is BarrierScope.OBJECT and whole_object)
         for copy in self.open:
             mask = copy.mask
             if not whole and (copy.finishes >= 0).any():  # phases say when these are done

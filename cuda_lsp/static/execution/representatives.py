@@ -19,7 +19,6 @@ from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice
 
-_BLOCK_INDEX = (ir.Axis.BID_X, ir.Axis.BID_Y, ir.Axis.BID_Z)
 _by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
 
@@ -126,4 +125,4 @@ class _Taint:
 
 
 def _is_block_index(e: ir.Expr) -> bool:
-    return isinstance(e, ir.Builtin) and e.axis in _BLOCK_INDEX
+    return isinstance(e, ir.Builtin) and e.axis in ir.BID

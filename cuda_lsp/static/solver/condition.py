@@ -11,12 +11,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cuda_lsp.ir.program import Axis
+from cuda_lsp.ir.program import BDIM, GDIM, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Term
 
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {

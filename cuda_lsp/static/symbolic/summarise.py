@@ -39,7 +39,7 @@ def summarise(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
             deadline=deadline, counters=counters, walk_loop=walk_loop,
         )  # fmt: skip
-        x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+        x, y, z = (axes[axis] for axis in ir.BDIM)
         threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
         walker.objects = WholeObjects(threads, regular(kernel.body))
         walker.walk(kernel.body)

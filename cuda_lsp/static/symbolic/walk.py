@@ -193,7 +193,7 @@ class Walker(Memory):
 
     def _whole_block(self, count: ir.Expr) -> bool:
         wanted = self.evaluator().integer(count)
-        x, y, z = (self.axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
+        x, y, z = (self.axes[axis] for axis in ir.BDIM)
         known = wanted.is_const and x.is_const and y.is_const and z.is_const
         return known and wanted.value >= x.value * y.value * z.value
 
@@ -224,7 +224,7 @@ class Walker(Memory):
                 s.scope, s.phase, guard, s.site, mask, s.size, key, everyone, s.assured, completes, labels
             )
         )
-        wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
+        wide = s.assured and s.scope.of_blocks
         level = Level.THREAD
         if wide and s.phase is not BarrierPhase.ARRIVE:
             level = Level.GRID if s.scope is BarrierScope.GRID else Level.BLOCK

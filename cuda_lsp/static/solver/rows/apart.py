@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.ir.program import BDIM, GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 

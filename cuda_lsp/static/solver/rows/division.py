@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.ir.program import Var
+from cuda_lsp.ir.program import BDIM, GDIM, Var
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 
 _GRID = {axis.value for axis in (*BDIM, *GDIM)}
