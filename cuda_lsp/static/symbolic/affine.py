@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import TID, Axis
+from cuda_lsp.ir.program import BID, TID, Axis
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
