@@ -20,7 +20,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
-from cuda_lsp.ir.walk import assigned, inside, pointers, root, used, variables, walk
+from cuda_lsp.ir.walk import accesses, assigned, inside, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
@@ -259,9 +259,9 @@ class _Writer:
                 self.access(s)
             case ir.Copy():
                 size = self.expression(s.size)
-                for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
+                for pointer, mode, site in accesses(s):
                     place = self.expression(pointer)
-                    self.code.append(Touch(place, size, mode, s.where(mode), inside=self.inside))
+                    self.code.append(Touch(place, size, mode, site, inside=self.inside))
             case ir.Barrier():
                 self.barrier(s, following)
             case ir.If():

@@ -249,9 +249,9 @@ class Search:
             first = p.start // 4
             for word in range(first, min((p.stop + 3) // 4, first + budgets.MOST_WORDS)):
                 here = words.setdefault((p.base, word), [])
-                near = sum(_nearness(x, p) == _IN_A_WARP for x in here)
-                if len(here) < budgets.KEPT_TOUCHES and near < budgets.KEPT_ACCESSES:
-                    here.append(p)
+                if len(here) < budgets.KEPT_TOUCHES:
+                    near = sum(_nearness(x, p) == _IN_A_WARP for x in here)
+                    here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
         schedule = self._schedule(places, inputs)

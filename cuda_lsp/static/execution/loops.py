@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_lsp.ir.pretty import pretty
-from cuda_lsp.ir.program import Assign, BinaryOp, Loop
+from cuda_lsp.ir.program import Assign, BinaryOp, Loop, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.masks import Mask
@@ -188,8 +188,13 @@ def _data_rounds(
     machine.run(loop.body, chunk)
     machine.left.pop(loop.continue_label, None)
     for var in shape.carried:
-        reason = f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}"
-        machine.eval.env[var.id] = machine.eval.fresh(reason, weak=True)
+        machine.eval.env[var.id] = _behind(machine, loop, var)
+
+
+def _behind(machine: Execution, loop: Loop, var: Var) -> Data:
+    """What the loop leaves of a variable, when each lane may have its own last round."""
+    reason = f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}"
+    return machine.eval.fresh(reason, weak=True)
 
 
 def _first_rounds(machine: Execution, value: Value, rounds: int) -> Value:
@@ -212,9 +217,7 @@ def _finish(
         if rounds == 0:
             machine.eval.env[var.id] = before
             continue
-        machine.eval.env[var.id] = machine.eval.fresh(
-            f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}", weak=True
-        )
+        machine.eval.env[var.id] = _behind(machine, loop, var)
         if isinstance(before, int) and isinstance(step, int) and isinstance(var.type, Int):
             unanimous = len(shape.carried) == 1 and not _varying_end(
                 machine, loop, before, step, rounds, var.id

@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store
 from cuda_lsp.ir.types import Int, Pointer
-from cuda_lsp.ir.walk import variables
+from cuda_lsp.ir.walk import accesses, variables
 from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution import tickets
@@ -315,8 +315,7 @@ def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
         at = s.site.range.start.line
         machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
         return mask
-    for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
-        site = s.where(mode)
+    for pointer, mode, site in accesses(s):
         for _, address, part in _targets(machine, pointer, mask, site):
             if part is not None and _records(machine, address.array):
                 if s.asynchronous:

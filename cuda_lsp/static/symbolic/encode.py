@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, field
@@ -309,19 +310,18 @@ class Encoder:
         return value
 
     def _bits(self, term: Term) -> Z3:
-        op = term.op
         if self.width is None:
             self.inexact = True
             value = self._variable(f"bits!{term.order}", term)
-            return self._application(op.value, term.args, value)
+            return self._application(term.op.value, term.args, value)
         a, b = (self.encode(part) for part in term.args)
-        if op is Op.BAND:
-            return a & b
-        if op is Op.BOR:
-            return a | b
-        if op is Op.BXOR:
-            return a ^ b
-        return a << b if op is Op.SHL else a >> b
+        return _BITS[term.op](a, b)
+
+
+_BITS: Mapping[Op, Callable[[Z3, Z3], Z3]] = {
+    Op.BAND: operator.and_, Op.BOR: operator.or_, Op.BXOR: operator.xor,
+    Op.SHL: operator.lshift, Op.SHR: operator.rshift,
+}  # fmt: skip
 
 
 def width_for(formula: Term) -> int:
