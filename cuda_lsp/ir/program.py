@@ -338,10 +338,6 @@ class Atomic:
         first = self.operands[0] if self.operands else None
         return first if isinstance(first, Const) else None
 
-    def adds(self, number: int) -> bool:
-        """It adds that constant."""
-        return self.op is AtomicOp.ADD and self.constant is not None and self.constant.value == number
-
     @property
     def elementwise(self) -> bool:
         """On a vector: atomic in each element only."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -319,9 +318,12 @@ class Encoder:
 
 
 _BITS: Mapping[Op, Callable[[Z3, Z3], Z3]] = {
-    Op.BAND: operator.and_, Op.BOR: operator.or_, Op.BXOR: operator.xor,
-    Op.SHL: operator.lshift, Op.SHR: operator.rshift,
-}  # fmt: skip
+    Op.BAND: lambda a, b: a & b,
+    Op.BOR: lambda a, b: a | b,
+    Op.BXOR: lambda a, b: a ^ b,
+    Op.SHL: lambda a, b: a << b,
+    Op.SHR: lambda a, b: a >> b,
+}
 
 
 def width_for(formula: Term) -> int:
