@@ -41,9 +41,7 @@ def _find(facts: Slice) -> None:
 
 
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
-    if not isinstance(s, ir.Atomic) or s.var is None or s.var.id not in facts.relevant:
-        return False
-    return s.row.swaps
+    return isinstance(s, ir.Atomic) and s.row.swaps and s.var is not None and s.var.id in facts.relevant
 
 
 def _waits(facts: Slice, loop: ir.Loop, inside: list[Stmt]) -> bool:

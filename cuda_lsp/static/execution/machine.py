@@ -145,9 +145,6 @@ class Machine(Execution):
         local = tuple((i, tuple((o, identity(v)) for o, v in c.items())) for i, c in self.local.items())
         return shared, local, self.copies.state(), self.split.state(active)
 
-    def _loop(self, s: ir.Loop, mask: Mask) -> Mask | None:
-        return execute_loop(self, s, mask)
-
     # -------------------------------------------------------------------------------- variables
 
     def _assign(self, s: ir.Assign, mask: Mask) -> Mask:
@@ -212,5 +209,5 @@ class Machine(Execution):
         ir.Leave: _leave,
         ir.Assume: _assume,
         ir.Incomplete: _incomplete,
-        ir.Loop: _loop,
+        ir.Loop: execute_loop,
     }

@@ -192,10 +192,8 @@ class Walker(Memory):
         return None
 
     def _whole_block(self, count: ir.Expr) -> bool:
-        wanted = self.evaluator().integer(count)
-        x, y, z = (self.axes[axis] for axis in ir.BDIM)
-        known = wanted.is_const and x.is_const and y.is_const and z.is_const
-        return known and wanted.value >= x.value * y.value * z.value
+        wanted, threads = self.evaluator().integer(count), self.block_threads
+        return wanted.is_const and threads is not None and wanted.value >= threads
 
     def _barrier(self, s: ir.Barrier) -> None:
         completes = s.scope is BarrierScope.OBJECT
