@@ -186,7 +186,7 @@ class Unknown:
 
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
     them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
-    what memory holds, so that inputs make it what they like.
+    what memory holds, so that inputs make it what they like. ``per_block``: each block may have its own.
     """
 
     reason: str
@@ -194,6 +194,11 @@ class Unknown:
     id: int
     uniform: bool = False
     loaded: bool = False
+    per_block: bool = False
+
+
+STRETCH = 1 << 40
+"""Bytes between the objects that neighbouring bytes of a table of pointers point to, in one ``Array``."""
 
 
 @frozen(eq=False)

@@ -166,8 +166,9 @@ def _say_overlapping(low: Lowering) -> None:
 
 
 def _granted(low: Lowering) -> tuple[str, ...]:
-    return tuple(f"{what} point to pieces of one buffer that do not overlap"
-                 for what in _written_pairs(low, low.pieces))  # fmt: skip
+    pieces = (f"{what} point to pieces of one buffer that do not overlap"
+              for what in _written_pairs(low, low.pieces))  # fmt: skip
+    return (*pieces, *low.kept_pointers.granted())
 
 
 def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:
