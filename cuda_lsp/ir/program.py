@@ -588,6 +588,7 @@ class Kernel:
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
+    ``enumerated``: the values that a parameter of an enumeration takes.
     ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
@@ -610,6 +611,7 @@ class Kernel:
     extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
+    enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter
     granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
 
 

@@ -93,6 +93,7 @@ class Output:
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
         self.late_parameters: list[Var] = []  # fields that only their use told of
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
         self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self._ids = 0
