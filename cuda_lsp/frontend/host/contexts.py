@@ -9,9 +9,10 @@ in ``main``: a library's function may be called by others with other arguments.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.branches import rounds, values_at
 from cuda_lsp.frontend.host.host_constants import Given, Key
@@ -19,6 +20,7 @@ from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
 from cuda_lsp.model import Extents
 
+_WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
 _MOST_CALLERS = 3
 """Functions that hand a parameter on."""
 _MOST_CONTEXTS = 24
@@ -41,12 +43,13 @@ class Context:
     """One way to a place: what is known there on it.
 
     ``place``: the outermost call that it comes through, and in which file; None: none is looked through.
-    ``program``: it begins in ``main``.
+    ``program``: it begins in ``main``. ``types``: what template parameters of the function there stand for.
     """
 
     given: Given
     place: tuple[HostFile, int, int] | None = None
     program: bool = False
+    types: Mapping[str, str] = field(factory=dict[str, str])
 
 
 def local_facts(file: HostFile, at: int) -> tuple[Given, ...]:
@@ -60,16 +63,20 @@ def local_facts(file: HostFile, at: int) -> tuple[Given, ...]:
 
 @frozen
 class Texts:
-    """Expressions at a place: what is ``needed``, and what is worth knowing besides."""
+    """Expressions at a place: what is ``needed``, and what is worth knowing besides.
+
+    ``types``: those that may be types, or name some.
+    """
 
     needed: tuple[str, ...]
     wished: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 def contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers) -> tuple[Context, ...]:
     """The ways to a place on which more is known of what the texts hang on."""
     found = _contexts(file, at, texts, elsewhere, _MOST_CALLERS)
-    return tuple(itertools.islice((c for c in found if c.given.values), _MOST_CONTEXTS))
+    return tuple(itertools.islice((c for c in found if c.given.values or c.types), _MOST_CONTEXTS))
 
 
 def _contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers, depth: int) -> Iterator[Context]:
@@ -78,11 +85,12 @@ def _contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers, depth: 
         for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
             needed = _missing(file, at, texts.needed, given)
             passed = _passed(function, needed) if function is not None and depth else ()
-            if function is None or not passed:
+            types = _named_types(function, texts.types) if function is not None and depth else ()
+            if function is None or not (passed or types):
                 yield Context(given, None, function is not None and function.name == "main")
                 continue
             wished = _passed(function, _missing(file, at, texts.wished, given))
-            for way in _ways(file, function, passed, wished, elsewhere, depth):
+            for way in _ways(file, function, _Wanted(passed, wished, types), elsewhere, depth):
                 yield evolve(way, given=given.and_those(way.given))
 
 
@@ -98,6 +106,21 @@ def _missing(file: HostFile, at: int, texts: Iterable[str], given: Given) -> fro
     return frozenset[Key]().union(*(file.constants.missing(text, at, given) for text in texts))
 
 
+@frozen
+class _Wanted:
+    """Of a function's parameters: what is needed, what is worth knowing, and names of types."""
+
+    needed: tuple[Key, ...]
+    wished: tuple[Key, ...]
+    types: tuple[str, ...]
+
+
+def _named_types(function: HostFunction, texts: Iterable[str]) -> tuple[str, ...]:
+    """The template parameters of a function that some texts name."""
+    words = {word for text in texts for word in _WORD.findall(text)}
+    return tuple(name for name in function.template if name in words)
+
+
 def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
     """Those of the missing values that callers of the function pass, as arguments or template arguments."""
     names = {name for name, _ in function.parameters} | set(function.template)
@@ -111,20 +134,32 @@ def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
 def _ways(
     file: HostFile,
     function: HostFunction,
-    needed: Sequence[Key],
-    wished: Sequence[Key],
+    wanted: _Wanted,
     elsewhere: Callers,
     depth: int,
 ) -> Iterator[Context]:
     """The ways to a function's body by its calls."""
     for caller, call in _calls(file, function, elsewhere):
-        given = {key: _argument(function, call, key[0]) for key in dict.fromkeys((*needed, *wished))}
+        keys = dict.fromkeys((*wanted.needed, *wanted.wished))
+        given = {key: _argument(function, call, key[0]) for key in keys}
         passed = {key: text for key, text in given.items() if text is not None}
-        texts = Texts(tuple(passed[key] for key in needed if key in passed), tuple(passed.values()))
-        for way in _contexts(caller, call.begin, texts, elsewhere, depth - 1) if texts.needed else ():
+        named = {name: _argument(function, call, name) for name in wanted.types}
+        types = {name: text.strip() for name, text in named.items() if text is not None}
+        needed = tuple(passed[key] for key in wanted.needed if key in passed)
+        texts = Texts(needed, tuple(passed.values()), tuple(types.values()))
+        if not (needed or types):
+            continue
+        for way in _contexts(caller, call.begin, texts, elsewhere, depth - 1):
             values = {key: _value(caller, text, call.begin, way.given) for key, text in passed.items()}
             known = {key: value for key, value in values.items() if value is not None}
-            yield Context(Given(known), way.place or (caller, call.begin, call.end), way.program)
+            place = way.place or (caller, call.begin, call.end)
+            stand_for = {name: renamed(text, way.types) for name, text in types.items()}
+            yield Context(Given(known), place, way.program, stand_for)
+
+
+def renamed(text: str, types: Mapping[str, str]) -> str:
+    """A text with what template parameters stand for."""
+    return _WORD.sub(lambda word: types.get(word[0], word[0]), text) if types else text
 
 
 def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterator[tuple[HostFile, Call]]:
@@ -137,7 +172,7 @@ def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterat
             continue
         for call in itertools.islice(functions.calls(function.name, function.member), _MOST_CALLS):
             around = functions.around(call.begin)
-            if around is not None and (caller is not file or around.body != function.body):
+            if caller is not file or around is None or around.body != function.body:
                 yield caller, call
 
 
@@ -147,6 +182,8 @@ def _argument(function: HostFunction, call: Call, name: str) -> str | None:
         given = (call.template_arguments or "").split(",")
         index = function.template.index(name)
         return given[index] if index < len(given) and given[index].strip() else None
+    if call.explicit:
+        return None
     names = [parameter for parameter, _ in function.parameters]
     index = names.index(name)
     if len(call.arguments) > len(names):

@@ -67,7 +67,9 @@ class HostCode:
     def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
         """The launches of the unit's other files, when the file has this text."""
         walked, _ = self._walk(text)
-        return walked.launches_with(self.file(text)) if walked.calls_of(text) else walked.launches
+        if all(site.block is not None for site in walked.launches):
+            return walked.launches
+        return walked.launches_with(self.file(text))
 
     def file(self, text: str) -> HostFile:
         """The file, when it has this text."""
@@ -120,42 +122,34 @@ class _Walked:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Of the other files."""
-        return tuple(site for path in self._launching for site in self._launches(path, self.callers))
+        return tuple(
+            site for path in self._launching for site in self._launches(path, self.callers, self.constants)
+        )
 
     def launches_with(self, here: HostFile) -> tuple[LaunchSite, ...]:
-        """Of the other files, where the one that is looked at may call what launches."""
+        """Of the other files, with the constants and the calls of the one that is looked at."""
 
         def callers(name: str) -> Iterable[HostFile]:
             return (here, *self.callers(name))
 
-        open_ones = {site.site.range.path for site in self.launches if site.block is None and site.site}
-        settled = (s for s in self.launches if s.site is None or s.site.range.path not in open_ones)
-        return (*settled, *(site for path in open_ones for site in self._launches(path, callers)))
+        headers = (*self.constants, here.constants)
+        unknown = {site.site.range.path for site in self.launches if site.block is None and site.site}
+        settled = (s for s in self.launches if s.site is None or s.site.range.path not in unknown)
+        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers)))
 
-    def _launches(self, path: Path, callers: Callers) -> tuple[LaunchSite, ...]:
-        return find_launches(path, self._files.text(path), self.constants, self._regions(path), callers)
+    def _launches(
+        self, path: Path, callers: Callers, headers: Sequence[HostConstants]
+    ) -> tuple[LaunchSite, ...]:
+        return find_launches(path, self._files.text(path), headers, self._regions(path), callers)
 
     def callers(self, name: str) -> Iterable[HostFile]:
         """Those of the other files that may call a function."""
         return (self._host_file(path) for path in self._others if name in self._files.text(path))
 
-    def calls_of(self, text: str) -> bool:
-        """Whether a text may call a function of another file that launches what it is given."""
-        return any(name in text for name in self._launching_functions)
-
     @cached_property
     def _launching(self) -> Sequence[Path]:
         texts = ((path, self._files.text(path)) for path in self._others)
         return [path for path, text in texts if "<<<" in text or "cudaLaunch" in text]
-
-    @cached_property
-    def _launching_functions(self) -> frozenset[str]:
-        """Functions of other files whose launches are not known without their callers."""
-        if all(site.block is not None for site in self.launches):
-            return frozenset()
-        return frozenset(
-            name for path in self._launching for name in self._host_file(path).constants.functions.names
-        )
 
     def _host_file(self, path: Path) -> HostFile:
         def made() -> HostFile:

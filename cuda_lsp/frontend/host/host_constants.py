@@ -353,6 +353,11 @@ class HostConstants:
             self._missed.add((name, value.position))
         return found
 
+    def _is_dim(self, text: str, before: int) -> bool:
+        """Whether one argument of ``dim3(…)`` is another dim3."""
+        definition = self._visible(text, before)
+        return text.startswith("dim3") or (definition is not None and not definition.scalar)
+
     def _component_at(self, name: str, position: int) -> bool:
         """Whether the write that stands here is one of a component."""
         return any(w.position == position and w.axis is not None for w in self._writes.get(name, ()))
@@ -361,8 +366,8 @@ class HostConstants:
         parts = split_arguments(text)
         if len(parts) > 3:
             return _UNKNOWN
-        if len(parts) == 1:
-            return self._extents(parts[0], before, depth)  # of another dim3, or one extent
+        if len(parts) == 1 and self._is_dim(parts[0].strip(), before):
+            return self._extents(parts[0], before, depth)
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)

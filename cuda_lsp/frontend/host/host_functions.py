@@ -25,6 +25,7 @@ _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
 _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
@@ -60,13 +61,17 @@ def _range(function: HostFunction) -> tuple[int, int]:
 
 @frozen
 class Call:
-    """``name<template_arguments>(arguments)``: offsets of its first character and of what is behind it."""
+    """``name<template_arguments>(arguments)``: offsets of its first character and of what is behind it.
+
+    ``explicit``: no call, but an explicit instantiation, which has no arguments.
+    """
 
     name: str
     template_arguments: str | None
     arguments: tuple[str, ...]
     begin: int
     end: int
+    explicit: bool = False
 
 
 class HostFunctions:
@@ -130,11 +135,6 @@ class HostFunctions:
                 return function
         return None
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Of all functions that take something."""
-        return frozenset(f.name for f in self._functions if f.parameters or f.template)
-
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
         return (function for function in self._functions if function.name == name)
@@ -147,7 +147,9 @@ class HostFunctions:
         return found
 
     def calls(self, name: str, member: bool = False) -> Iterator[Call]:
-        """The calls of a function inside of bodies, in order; a declaration there looks like one.
+        """The calls of a function inside of bodies, in order, and its explicit instantiations.
+
+        A declaration inside of a body looks like a call.
 
         ``member``: also those of an object's.
         """
@@ -156,9 +158,12 @@ class HostFunctions:
             closing = self._host.closing(opening)
             if not member and plain[max(0, begin - 2) : begin].rstrip().endswith((".", ">")):
                 continue
-            if closing > 0 and self.around(begin) is not None:
-                arguments = tuple(whole_arguments(plain[opening + 1 : closing]))
-                yield Call(name, template, arguments, begin, closing + 1)
+            if closing < 0:
+                continue
+            explicit = _INSTANTIATION.search(plain, max(0, begin - 200), begin) is not None
+            if explicit or self.around(begin) is not None:
+                arguments = () if explicit else tuple(whole_arguments(plain[opening + 1 : closing]))
+                yield Call(name, template, arguments, begin, closing + 1, explicit)
 
     def runs_once(self, begin: int, position: int) -> bool:
         """Whether ``position`` is in no loop and no lambda that ``begin``, before it, is not in.

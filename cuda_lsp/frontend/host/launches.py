@@ -21,6 +21,7 @@ from cuda_lsp.frontend.host.contexts import (
     contexts,
     local_facts,
     no_callers,
+    renamed,
 )
 from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, HostConstants
@@ -165,22 +166,37 @@ class _Reader:
         block = launch.configuration[1] if len(launch.configuration) > 1 else None
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
-        if block is None or all(site.block is not None for site in plain):
+        known = block is None or all(site.block is not None for site in plain)
+        template = tuple(split_arguments(launch.template_arguments or ""))
+        if known and not self._depends(template, at):
             yield from plain
             return
-        texts = Texts((block,), (*launch.configuration, *launch.arguments))
+        needed = template if known or block is None else (block, *template)
+        texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
         ways = contexts(self._file, at, texts, self._elsewhere)
-        found = [self._on(way, launch, at, place) for way in ways]
-        known = [site for site in found if site.block is not None]
-        yield from known or plain
+        found = [self._on(way, launch, at, place, known) for way in ways]
+        told = [site for site in found if site.block is not None or known]
+        yield from (site for i, site in enumerate(told) if site not in told[:i])
+        yield from () if told else plain
 
-    def _on(self, way: Context, launch: Written, at: int, place: Site) -> LaunchSite:
-        """The launch as one way comes to it."""
-        if way.place is not None:
+    def _depends(self, template: Sequence[str], at: int) -> bool:
+        """Whether template arguments hang on what the function around is given."""
+        function = self._file.constants.functions.around(at) if template else None
+        if function is None:
+            return False
+        words = {word for text in template for word in _WORD.findall(text)}
+        return not words.isdisjoint(function.template)
+
+    def _on(self, way: Context, launch: Written, at: int, place: Site, known: bool) -> LaunchSite:
+        """The launch as one way comes to it; ``known``: its block is, without."""
+        if way.place is not None and not known:
             file, begin, end = way.place
             place = file.site(begin, end)
-        arguments = way.given if way.program or way.place is None else NOTHING_GIVEN
-        return self._site(launch, at, place, way.given, arguments)
+        facts = way.given if not known else NOTHING_GIVEN
+        arguments = facts if way.program or way.place is None else NOTHING_GIVEN
+        site = self._site(launch, at, place, facts, arguments)
+        written = self._evaluated(launch.template_arguments, at, way.given)
+        return evolve(site, template_arguments=renamed(written, way.types) if written else written)
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
@@ -239,7 +255,8 @@ class _Reader:
         for argument in split_arguments(arguments):
             name = argument.strip()
             plainly = name.isidentifier() and self._template_words.get(name, at + 1) > at
-            value = self._file.constants.integer(name, at, given) if plainly or given.values else None
+            known = plainly or bool(given.values)
+            value = self._file.constants.integer(name, at, given) if known else None
             found.append(name if value is None else str(value))
         return ", ".join(found)
 
