@@ -2,7 +2,8 @@
 
 Both analyses (static and dynamic) speak in these classes, and every output (editor, terminal, JSON,
 SARIF) only translates them.  Definitions of race, conflict, status and verdict: ``docs/semantics.md``.
-Nothing here computes; nothing here imports another room.
+Nothing here computes; nothing here imports another room.  One vocabulary, which is read as a whole (a finding
+names all of it): one file, somewhat longer than most.
 """
 
 from __future__ import annotations
@@ -78,10 +79,12 @@ class Mode(enum.Enum):
 
     @property
     def writes(self) -> bool:
+        """Memory may hold something else behind it."""
         return self in (Mode.WRITE, Mode.ATOMIC)
 
     @property
     def atomic(self) -> bool:
+        """It does not race with its like."""
         return self in (Mode.ATOMIC, Mode.ATOMIC_READ)
 
 
@@ -101,28 +104,6 @@ WARP_SIZE = 32
 
 MAX_BLOCK_THREADS = 1024
 """Threads of a block that every GPU allows."""
-
-
-@frozen
-class GpuModel:
-    """Hardware facts of one architecture. Sizes in bytes."""
-
-    name: str
-    compute_capability: tuple[int, int]
-    banks: int = 32
-    bank_bytes: int = 4
-    warp_size: int = WARP_SIZE
-    max_threads_per_block: int = MAX_BLOCK_THREADS
-    max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
-    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    max_static_shared: int = 48 * 1024
-    max_dynamic_shared: int = 99 * 1024
-
-    @property
-    def independent_threads(self) -> bool:
-        """From Volta on the lanes of a warp are not in lock step."""
-        return self.compute_capability >= (7, 0)
-
 
 # ---------------------------------------------------------------------------------------- launch
 
@@ -164,6 +145,7 @@ class LaunchConfig:
 
     @property
     def threads(self) -> int:
+        """Of a block."""
         x, y, z = self.block
         return x * y * z
 
@@ -175,6 +157,7 @@ class LaunchConfig:
 
     @property
     def assumed(self) -> bool:
+        """The source does not tell it."""
         return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 
 
@@ -187,6 +170,7 @@ class Code(enum.Enum):
     SHARED_RACE = "shared-race"
     GLOBAL_RACE = "global-race"
     WARP_RACE = "warp-race"
+    WARP_SYNCHRONOUS = "warp-synchronous"
     BANK_CONFLICT = "bank-conflict"
     BARRIER_DIVERGENCE = "barrier-divergence"
     REDUNDANT_BARRIER = "redundant-barrier"
@@ -247,6 +231,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_RACE, "data race in shared memory"),
         CodeInfo(Code.GLOBAL_RACE, "data race in global memory"),
         CodeInfo(Code.WARP_RACE, "data race between lanes of one warp"),
+        CodeInfo(Code.WARP_SYNCHRONOUS, "code that needs the lanes of a warp in lock step", Severity.WARNING),
         CodeInfo(Code.BANK_CONFLICT, "shared-memory bank conflict", Severity.WARNING),
         CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
         CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
@@ -259,6 +244,10 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),
     )
 }
+
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS})
+"""The codes of data races."""
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:
@@ -377,6 +366,7 @@ class Finding:
 
     @property
     def effective_severity(self) -> Severity:
+        """As the settings have it, else the default."""
         if self.severity is not None:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
@@ -452,11 +442,11 @@ class FileReport:
     path: Path
     kernels: tuple[KernelReport, ...] = ()
     errors: tuple[ToolError, ...] = ()
-    file_findings: tuple[Finding, ...] = ()  # not of one kernel: launch limits, directives
     seconds: float = 0.0
     version: int | None = None
     kernel_headers: tuple[Path, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(f for k in self.kernels for f in k.findings) + self.file_findings
+        """Of all kernels."""
+        return tuple(f for k in self.kernels for f in k.findings)

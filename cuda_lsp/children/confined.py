@@ -38,6 +38,11 @@ def confine(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):  # the system has a lower one
         resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Have the system kill this process when the thread that started it ends (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 

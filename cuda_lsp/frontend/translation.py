@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import evolve
 
-from cuda_lsp.frontend import instantiation, toolchain
+from cuda_lsp.frontend import budgets, clang_unit, instantiation, toolchain
 from cuda_lsp.frontend.around import Around
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
@@ -53,6 +53,7 @@ from cuda_lsp.frontend.kernel_sources import (
     text_outside,
     with_digests,
 )
+from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -65,14 +66,11 @@ from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
 
-_MAX_BYTES = 8 << 20
-_ROUNDS = 6  # parses of one text: a guess for its templates, and more when that guess does not compile
-_PATIENCE = 3  # readings of the whole file after one of a single kernel could not be believed
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 
 
@@ -91,6 +89,7 @@ class Translation:
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
+        self._outside_is_new = False
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._read(text)
         guess(self, text)
@@ -114,6 +113,7 @@ class Translation:
     def outside(self, sites: Mapping[str, tuple[LaunchSite, ...]]) -> None:
         self._around.outside = sites
         self._elsewhere = None
+        self._outside_is_new = bool(sites)
 
     # ------------------------------------------------------------------------ guesses of what is around
 
@@ -155,7 +155,9 @@ class Translation:
         ``focused``: when only the body of one kernel changed, only that is read; ``lower`` then takes no
         other (``reads``) until ``complete``. All else that is told is what reading the whole file tells.
         """
-        if text != self._source.text and not (focused and self._read_focused(text)):
+        if self._outside_is_new and self._sources.templates:
+            self._read(text)  # launches may tell other arguments of templates
+        elif text != self._source.text and not (focused and self._read_focused(text)):
             self._read(text)
 
     @property
@@ -208,10 +210,10 @@ class Translation:
     def _read(self, text: str) -> None:
         self._take(text)
         self._wait = max(0, self._wait - 1)
-        if len(self._source.data) > _MAX_BYTES:
-            self._failure = ToolError(f"files beyond {_MAX_BYTES >> 20} MB are not analysed")
+        if len(self._source.data) > budgets.MOST_BYTES:
+            self._failure = ToolError(f"files beyond {budgets.MOST_BYTES >> 20} MB are not analysed")
             return
-        for _ in range(_ROUNDS):
+        for _ in range(budgets.MOST_PARSES):
             if not self._parse() or not self._revise():
                 break
         if self._ast is not None:
@@ -233,7 +235,7 @@ class Translation:
         if not self._may_focus() or around is None or environment is None:
             return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
-        if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
+        if focus is None or len(before.data) + focus.edit.shift > budgets.MOST_BYTES:
             return False
         if not is_readable(focus.text, *focus.offsets):
             return False
@@ -268,7 +270,7 @@ class Translation:
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            self._wait = _PATIENCE
+            self._wait = budgets.PATIENCE
             return False
         asked = self._guesses.asked_for(self._sources.templates, self._source)
         if asked and self._problems.within(*focus.offsets):
@@ -280,34 +282,19 @@ class Translation:
         if focus is None and not self._can_be_read():
             return False
         text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
-        unit, replaced = self.guessed.unit, dict(self._readable.headers)
-        leading = text if unit is None else replaced.pop(str(unit.path), unit.text)
+        leader, replaced = self.guessed.unit, dict(self._readable.headers)
+        leading = text if leader is None else replaced.pop(str(leader.path), leader.text)
         buffers = [(str(self._around.main), leading + self._guesses.text)]
-        buffers += [(str(self.path), text)] if unit else []
+        buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
-        parsing = toolchain.PARSE_OPTIONS if unit is None else toolchain.PARSE_ALL
-        self._ast = None
+        parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
+        arguments = (*self.guessed.flags(self.path), *self._readable.flags)
+        unit, self._unit, self._ast = self._unit, None, None
         try:
-            if self._unit is None:
-                self._unit = toolchain.index().parse(
-                    str(self._around.main),
-                    args=[*self._around.flags, *self.guessed.flags(self.path), *self._readable.flags],
-                    unsaved_files=buffers,
-                    options=parsing,
-                )
-            else:
-                self._unit.reparse(buffers, options=parsing)
-            if toolchain.shim_is_damaged(self._around.flags, self._unit):
-                raise toolchain.LoadError("the precompiled header is damaged")
+            self._unit = clang_unit.read(unit, self._around, arguments, buffers, parsing)
         except (toolchain.LoadError, ValueError, TypeError) as error:
-            reparsed, self._unit = self._unit, None
-            if reparsed is not None and isinstance(error, toolchain.LoadError):
-                return self._parse(focus)  # what failed may be what the unit keeps of older texts
-            if "-include-pch" in self._around.flags:
-                self._around.flags = toolchain.without_damaged_shim(self._around.flags)
-                return self._parse(focus)
             gave_up = f"libclang gave up on this text ({error})"
             self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False
@@ -333,7 +320,13 @@ class Translation:
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
         ast, guesses = self._ast, self._guesses
-        return ast is not None and guesses.revise(ast, self._sources, self._problems, self._source)
+        self._outside_is_new = False
+        return ast is not None and guesses.revise(
+            ast, self._sources, self._problems, self._source, self._launches_of
+        )
+
+    def _launches_of(self, kernel: str) -> tuple[LaunchSite, ...]:
+        return (*self.launch_sites, *self.sites_elsewhere.get(kernel, ()))
 
     # ------------------------------------------------------------------------------------ results
 

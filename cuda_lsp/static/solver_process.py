@@ -19,11 +19,8 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.children.confined import end_with_parent
 from cuda_lsp.static import budgets
-
-MEMORY_LIMIT = 2 << 30
-"""Bytes of data of a solver process: its own, whatever the process that starts it may use."""
-_Z3_MEBIBYTES = 1024  # beyond it Z3 gives up by itself, and says so
 
 READY, STOP = b"ready", b"stop"
 
@@ -48,7 +45,8 @@ def main(descriptor: str) -> None:
 def _limit_memory() -> None:
     if sys.platform == "linux":
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        own = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+        most = budgets.SOLVER_BYTES
+        own = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (own, hard))
 
 
@@ -61,7 +59,7 @@ def serve(pipe: Connection) -> None:
     sys.setrecursionlimit(budgets.STACK_FRAMES)
     importlib.import_module("cuda_lsp.static.second_tier")
     z3 = importlib.import_module("z3")
-    z3.set_param("memory_max_size", _Z3_MEBIBYTES)
+    z3.set_param("memory_max_size", budgets.Z3_MEBIBYTES)
     z3.Solver().check()
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them
@@ -87,6 +85,7 @@ def _answer(work: bytes) -> bytes:
 def _answer_apart(pipe: Connection, work: bytes) -> bytes:
     """The answer of a fork of this process, which ends early when something comes through ``pipe``."""
     ours, theirs = Pipe(duplex=False)
+    parent = os.getpid()
     try:
         child = os.fork()
     except OSError as error:  # the system has no process, or no memory, left
@@ -94,7 +93,7 @@ def _answer_apart(pipe: Connection, work: bytes) -> bytes:
         theirs.close()
         return pickle.dumps(Failure(f"the solver was not started: {error.strerror}", lost=True))
     if child == 0:
-        _be_the_child(pipe, ours, theirs, work)
+        _be_the_child(pipe, ours, theirs, work, parent)
     theirs.close()
     try:
         if ours not in wait([ours, pipe]):
@@ -108,9 +107,12 @@ def _answer_apart(pipe: Connection, work: bytes) -> bytes:
         ours.close()
 
 
-def _be_the_child(pipe: Connection, ours: Connection, theirs: Connection, work: bytes) -> None:
-    """Answers and ends; never returns."""
+def _be_the_child(pipe: Connection, ours: Connection, theirs: Connection, work: bytes, parent: int) -> None:
+    """Answers and ends, at the latest with its parent; never returns."""
     try:
+        end_with_parent()
+        if os.getppid() != parent:
+            return  # it was killed before
         pipe.close()
         ours.close()
         theirs.send_bytes(_answer(work))

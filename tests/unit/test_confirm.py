@@ -83,7 +83,8 @@ def test_codes_of_races_that_only_a_run_saw_are_the_static_sides(tmp_path):
     source = tmp_path / "lanes.cu"
     source.write_text(LANES)
     static, dynamic = checked(source, blind=True)
-    assert [(f.code, f.site.range) for f in static.findings] == [
+    alike = {Code.WARP_SYNCHRONOUS: Code.WARP_RACE}  # a run does not tell what code relies on
+    assert [(alike.get(f.code, f.code), f.site.range) for f in static.findings] == [
         (f.code, f.site.range) for f in dynamic.findings
     ]
     assert all(f.missed for f in dynamic.findings)
@@ -154,4 +155,4 @@ def test_dynamic_shared_memory_of_a_size_that_nothing_tells_is_large_enough(tmp_
     source.write_text(OF_ANY_SIZE)
     _, after = checked(source)
     (kernel,) = after.kernels
-    assert {f.code for f in kernel.findings if f.status is Status.CONFIRMED} == {Code.WARP_RACE}
+    assert {f.code for f in kernel.findings if f.status is Status.CONFIRMED} == {Code.WARP_SYNCHRONOUS}

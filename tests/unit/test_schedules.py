@@ -8,8 +8,9 @@ import time
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Space, Status
+from cuda_lsp.model import Finding, LaunchConfig, LaunchSource, RaceKind, Space, Status
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.code import Touch, linear_code
 from cuda_lsp.static.exact.machine import Status as Standing
@@ -238,3 +239,11 @@ def test_sizes_that_agree_come_first():
     sets = list(argument_sets(kernel, LaunchConfig((64, 1, 1))))
     assert [s.equal for s in sets] == sorted((s.equal for s in sets), reverse=True)
     assert sets[0].values == {"rows": 64, "pitch": 64}
+
+
+def test_both_sides_of_a_copy_are_accesses_at_their_own_places():
+    kernel = lowered("struct P { int a[9]; }; __global__ void k(P* p, P* q) { p[0] = q[threadIdx.x]; }")
+    flow = data_flow(kernel)
+    touches = [i for i in linear_code(kernel, flow.slice).instructions if isinstance(i, Touch)]
+    assert [t.site.text for t in touches] == ["q[threadIdx.x]", "p[0]"]
+    assert all([t.mode] == [a.mode for a in flow.at(t.site.range)] for t in touches)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
@@ -21,7 +22,7 @@ from cuda_lsp.frontend.lowering.places import Place, StaticPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.statements import not_compiled, statement
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
-from cuda_lsp.frontend.tree import Ast, Declaration, Node, RawCursor
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
     BinaryOp,
@@ -98,6 +99,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         required=dict(low.required),
         layout=layout,
         granted=_granted(low),
+        enumerated=dict(low.enumerated),
     )
 
 
@@ -165,8 +167,10 @@ def _say_overlapping(low: Lowering) -> None:
 
 
 def _granted(low: Lowering) -> tuple[str, ...]:
-    return tuple(f"{what} point to pieces of one buffer that do not overlap"
-                 for what in _written_pairs(low, low.pieces))  # fmt: skip
+    pieces = (f"{what} point to pieces of one buffer that do not overlap"
+              for what in _written_pairs(low, low.pieces))  # fmt: skip
+    named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
+    return (*pieces, *low.kept_pointers.granted(), *named)
 
 
 def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:

@@ -13,7 +13,8 @@ from typing import Any
 from attrs import define, frozen
 
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.tree import Ast, Declaration, FieldVisitor, Node, RawCursor, RawType
+from cuda_lsp.frontend.libclang import FieldVisitor, RawCursor, RawType
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
 _SIGNED = {13: 8, 14: 8, 16: 16, 17: 32, 18: 64, 19: 64, 20: 128}  # Char_S SChar Short Int Long LongLong
@@ -46,7 +47,7 @@ class TypeInfo:
 
     ``ir`` is what a value of it is in the kernel program; ``kind`` one of scalar, pointer, reference,
     record, array, function, void, unknown. ``target``: pointee, referee or element. ``count``: array
-    extent, None if unknown.
+    extent, None if unknown. ``declaration``: of a record or an enumeration.
     """
 
     kind: str
@@ -169,7 +170,9 @@ def _describe(ast: Ast, raw: RawType, key: Any) -> TypeInfo:
         bits = _FLOATS[kind]
         result = TypeInfo("scalar", name, Float(bits), bits // 8, bits // 8, **flags)
     elif kind == _ENUM:
-        integer = info(ast, lib.clang_getEnumDeclIntegerType(lib.clang_getTypeDeclaration(raw)))
+        cursor = lib.clang_getTypeDeclaration(raw)
+        integer = info(ast, lib.clang_getEnumDeclIntegerType(cursor))
+        flags["declaration"] = ast.declaration(cursor)
         result = TypeInfo("scalar", name, integer.ir, integer.size, integer.align, **flags)
     elif kind in (_POINTER, _NULLPTR):
         target = info(ast, lib.clang_getPointeeType(raw)) if kind == _POINTER else VOID

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cuda_lsp.ir.program import Axis, Kernel, Var
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.ir.program import TID, Axis, Kernel, Var
+from cuda_lsp.model import LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.exact.run import Pending
@@ -30,7 +31,7 @@ from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
 
-_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+_THREADS = frozenset({*TID, Axis.LANE})
 
 
 def races_by_running(
@@ -140,7 +141,7 @@ def _within_a_warp(search: Search, shown: Shown) -> bool:
     size = search.gpu.warp_size
     a, b = shown.first.runner.thread, shown.second.runner.thread
     same = shown.same_block and a.linear // size == b.linear // size
-    return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
+    return same and shown.first.touch.site != shown.second.touch.site
 
 
 def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:

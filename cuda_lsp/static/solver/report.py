@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
@@ -29,7 +29,7 @@ from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
@@ -238,11 +238,10 @@ def _happens_anyway(
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
-    """The two statements race between lanes of one warp, and nowhere else in a larger block."""
+    """The two statements race between lanes of one warp, and nowhere else in the block."""
     a, b = threads
     size = query.where.warp_size
-    x, y, z = a.bdim
-    if p.pair.first is p.pair.second or a.bid != b.bid or x * y * z <= size:
+    if p.pair.first is p.pair.second or a.bid != b.bid:
         return False
     if a.linear // size != b.linear // size:
         return False
@@ -270,7 +269,7 @@ def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnos
     if facts is t.FALSE:
         return
     for barrier in found:
-        wide = barrier.scope in (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
+        wide = barrier.scope.of_blocks
         if not wide or barrier.site in seen or t.level_of(barrier.guard) <= Level.BLOCK:
             continue
         shared = shared_level(relation)
