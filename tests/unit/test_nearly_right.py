@@ -350,6 +350,20 @@ __global__ void bits_of_what_is_doubled_beyond_32_bits(int* out, int n, unsigned
     unsigned b = (unsigned)(w >> 40) & 1;
     out[threadIdx.x] = s[threadIdx.x + ((b ^ x) & (x ^ 1) & 1)];
 }
+// cuda-lsp: launch block=64 grid=1
+__global__ void masked_by_a_size_of_32_bits(int* out, unsigned x, unsigned size) {
+    __shared__ int s[65];
+    s[threadIdx.x] = 1;
+    unsigned at = x & (size - 1);
+    out[threadIdx.x] = s[threadIdx.x + (at > (1u << 30))];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void masked_by_a_size_of_64_bits(int* out, long long x, long long size) {
+    __shared__ int s[65];
+    s[threadIdx.x] = 1;
+    long long at = x & (size - 1);
+    out[threadIdx.x] = s[threadIdx.x + (int)(at >> 40 & 1)];
+}
 // cuda-lsp: launch block=64
 __global__ void launched_against_its_assertion(float* out, int n) {
     assert(blockDim.x == 32);
