@@ -192,7 +192,7 @@ class Unknown:
 
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
     them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
-    what memory holds, so that inputs make it what they like.
+    what memory holds, so that inputs make it what they like. ``per_block``: each block may have its own.
     """
 
     reason: str
@@ -200,6 +200,11 @@ class Unknown:
     id: int
     uniform: bool = False
     loaded: bool = False
+    per_block: bool = False
+
+
+STRETCH = 1 << 40
+"""Bytes between the objects that neighbouring bytes of a table of pointers point to, in one ``Array``."""
 
 
 @frozen(eq=False)
@@ -595,6 +600,7 @@ class Kernel:
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
+    ``enumerated``: the values that a parameter of an enumeration takes.
     ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
@@ -617,6 +623,7 @@ class Kernel:
     extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
+    enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter
     granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cuda_lsp.frontend.lowering.enumerators import among, values_of
 from cuda_lsp.frontend.lowering.output import Output
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
@@ -12,9 +13,9 @@ from cuda_lsp.frontend.lowering.places import (
     VarPlace,
 )
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
-from cuda_lsp.ir.program import AddressOf, Array, Var
+from cuda_lsp.ir.program import AddressOf, Array, Assume, Var
 from cuda_lsp.ir.types import Pointer
-from cuda_lsp.model import Space
+from cuda_lsp.model import Site, Space
 
 
 def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var], owner: int) -> Place:
@@ -37,6 +38,10 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
         return StaticPlace(info, AddressOf(_pointee(low, name, info, var), info.ir), owner)
     if info.is_float:
         return DataPlace(info, owner, uniform=True, constant=True)
+    values = values_of(low.ast, info)
+    if values:
+        low.enumerated[name] = values
+        low.emit(Assume(among(var, values), Site(low.home)))
     return VarPlace(info, var, owner, constant=True)
 
 

@@ -319,7 +319,7 @@ class _Writer:
     def enclosed(self, s: ir.Block) -> None:
         outer, end = self.inside, [0]
         self.labels[s.label] = end
-        if s.lock is not None and self.facts is None:
+        if s.lock is not None:
             slot = self.fresh()
             self.code.append(Assign(slot, self.expression(s.lock.pointer)))
             self.inside = evolve(outer, locks=(*outer.locks, (slot, s.lock.scope)))

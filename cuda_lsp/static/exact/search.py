@@ -331,7 +331,8 @@ class Search:
         if sorted((a.touch.site.range, b.touch.site.range)) != sorted(pair):
             return False
         grouped = a.runner.grouped or b.runner.grouped
-        return self._may_race(a, b) and not (grouped and _nearness(a, b) == _IN_A_WARP)
+        in_group = grouped and _nearness(a, b) == _IN_A_WARP
+        return self._may_race(a, b) and not in_group and not _same_lock(a, b)
 
 
 def _all(words: _Words) -> Iterator[Pending]:
@@ -348,6 +349,17 @@ def _one_choice(shown: Shown) -> bool:
         return True
     both = shown.first.runner.choices and shown.second.runner.choices
     return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= budgets.MOST_CHOICES
+
+
+def _same_lock(a: Pending, b: Pending) -> bool:
+    """Both threads are where they hold one lock, as far as anybody knows."""
+    near = _nearness(a, b) != _APART
+    places = [[(p.runner.held[slot], scope) for slot, scope in p.touch.inside.locks] for p in (a, b)]
+    return any(
+        conflicts.lock_orders(mine, theirs, near) and (None in (one, other) or one == other)
+        for one, mine in places[0]
+        for other, theirs in places[1]
+    )
 
 
 _IN_A_WARP, _APART = 1, 2

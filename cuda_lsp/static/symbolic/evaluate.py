@@ -96,7 +96,7 @@ class Evaluator:
             case ir.Cast():
                 return self._cast(expression)
             case ir.Unknown():
-                level = Level.GRID if expression.uniform else Level.THREAD
+                level = _level(expression)
                 return self.fresh(expression.reason, level, expression.type, expression.loaded)
             case ir.Unary():
                 return self._unary(expression)
@@ -274,6 +274,12 @@ def _compare_data(op: BinaryOp, a: Term, b: Term) -> Term:
     if op is BinaryOp.NE:
         return t.not_(t.test("float==", Level.GRID, (a, b)))
     return t.test(f"float{op.value}", Level.GRID, (a, b))
+
+
+def _level(unknown: ir.Unknown) -> Level:
+    if not unknown.uniform:
+        return Level.THREAD
+    return Level.BLOCK if unknown.per_block else Level.GRID
 
 
 _LEVELS = {Reach.LANE: Level.THREAD, Reach.WARP: Level.WARP, Reach.BLOCK: Level.BLOCK}
