@@ -13,7 +13,7 @@ from contextlib import suppress
 from attrs import evolve
 
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
-from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -261,8 +261,10 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
 # -------------------------------------------------------------------------------------- divergence
 
 
-def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnosis]:
-    """Barriers that two threads of one block disagree on."""
+def divergences(
+    query: Query, found: Iterable[BarrierEvent], not_settled: set[SourceRange]
+) -> Iterator[Diagnosis]:
+    """Barriers that two threads of one block disagree on; it may be that they do on those ``not_settled``."""
     relation = Relation()
     facts = related(query.where, relation)
     seen: set[Site] = set()
@@ -275,16 +277,20 @@ def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnos
         shared = shared_level(relation)
         passes = copy_of(barrier.guard, 1, shared, {})
         misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared)
+        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared, not_settled)
         if finding is not None:
             seen.add(barrier.site)
             yield finding
 
 
-def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Level) -> Diagnosis | None:
+def _divergence(
+    query: Query, barrier: BarrierEvent, formula: Term, shared: Level, not_settled: set[SourceRange]
+) -> Diagnosis | None:
     from cuda_lsp.static.symbolic.encode import closure
 
     answer = query.solve(closure(formula, query.summary, shared))
+    if answer.outcome is not Outcome.REFUTED:
+        not_settled.add(barrier.site.range)
     if answer.outcome is not Outcome.MODEL:
         return None
     values = answer.values or {}
