@@ -86,11 +86,12 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
+        begins, row = array in self.flow.begins, budgets.ROW_ELEMENTS
         if self.filling is UNEVEN:
-            return _ROW * element + element // 3 if array in self.flow.begins else _ROW + element % 3
-        if array in self.flow.begins:
-            return budgets.ROW_ELEMENTS * element
-        return budgets.ROW_ELEMENTS * (element + 1) if self.flow.begins else budgets.ROW_ELEMENTS
+            return row * element + element // 3 if begins else row + element % 3
+        if begins:
+            return row * element
+        return row * (element + 1) if self.flow.begins else row
 
 
 def _element(how: str, element: int, array: int) -> int:
@@ -98,7 +99,7 @@ def _element(how: str, element: int, array: int) -> int:
         case "ones":
             return 1
         case "first":
-            return _HUB if element == 0 else 0
+            return budgets.HUB if element == 0 else 0
         case "mixed":
             return ((element + 1) * 2654435761 + array * 40503 >> 7) % budgets.MIXED_BELOW
         case "previous":
