@@ -31,22 +31,24 @@ def checking(
     asked: Asked,
     jobs: int | None = None,
     limits: FileLimits | None = None,
+    heard: Heard = lambda reading, found: None,
     *,
     cache: bool = True,
-    heard: Heard = lambda reading, found: None,
+    tick: Callable[[], None] = lambda: None,
 ) -> Generator[Iterator[FileReport]]:
     """While files are analysed: their reports, each told as soon as those before it are.
 
     Behind them come the headers with kernels that they include, and those of the files that others include.
     ``jobs`` files at once; None: as many as there are processors. ``cache``: what earlier runs have found
     is believed where nothing has changed, but for plans, which are made anew. ``heard`` is told each reading
-    that was analysed. All processes end with the context.
+    that is done, ``tick`` is called several times a second. All processes end with the context.
     """
     limits = limits or FileLimits()
     results = Results.of(asked, limits) if cache and asked.plan is None else None
     asked = evolve(asked, noting=results is not None)
     readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
-    with Pool(_unknown(readings, results), _work(lambda path: asked), jobs or cores(), limits) as pool:
+    first = _unknown(readings, results, heard)
+    with Pool(first, _work(lambda path: asked), jobs or cores(), limits, tick) as pool:
         yield _in_order(readings, pool, results, heard)
 
 
@@ -75,7 +77,7 @@ def _parts(paths: Sequence[Path]) -> list[Path]:
     return [*(path for path in paths if is_header(path)), *included_sources(paths)]
 
 
-def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
+def _unknown(readings: Readings, results: Results | None, heard: Heard) -> list[Reading]:
     """What is to be read next and was not read before; nothing when all is read."""
     while wave := readings.wave():
         unknown: list[Reading] = []
@@ -85,6 +87,7 @@ def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
                 unknown.append(reading)
             else:
                 readings.take(reading, report)
+                heard(reading, Analysed(report))
         if unknown:
             return unknown
     return []
@@ -103,7 +106,7 @@ def _in_order(readings: Readings, pool: Pool, results: Results | None, heard: He
             whole = readings.whole()
             yield from whole[told:]
             told = len(whole)
-        unknown = _unknown(readings, results)
+        unknown = _unknown(readings, results, heard)
         pool.add(unknown)
         more = bool(unknown)
     yield from readings.reports()[told:]

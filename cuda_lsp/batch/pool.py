@@ -52,13 +52,24 @@ _GONE = select.POLLERR | select.POLLHUP
 
 
 class Pool:
-    """Analyses files, ``jobs`` at once, the largest first; begins at once. Leaving it ends all processes."""
+    """Analyses files, ``jobs`` at once, the largest first; begins at once. Leaving it ends all processes.
 
-    def __init__(self, readings: Sequence[Reading], work: Work, jobs: int, limits: FileLimits) -> None:
+    ``tick`` is called several times a second while they are waited for.
+    """
+
+    def __init__(
+        self,
+        readings: Sequence[Reading],
+        work: Work,
+        jobs: int,
+        limits: FileLimits,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
         self._waiting = sorted(readings, key=_size)  # the last one is next
         self._work = work
         self._jobs = jobs
         self._limits = limits
+        self._tick = tick
         self._running: dict[int, _Worker] = {}
         self._refused: tuple[int, str] = (0, "")  # times in a row that the system gave no process; why
         self._poll = select.poll()
@@ -101,6 +112,7 @@ class Pool:
                     yield worker.reading, report
             for worker in self._running.values():
                 worker.look()
+            self._tick()
             self._fill()
             if not self._running and self._refused[0] > MOST_REFUSALS:
                 reading = self._waiting.pop()

@@ -45,8 +45,8 @@ MOST_ATTEMPTS = 64
 MOST_BYTES = 8 << 20
 """Of one text."""
 
-MOST_PARSES = 6
-"""Of one text: one with a guess for its templates, and more while that guess does not compile."""
+MOST_PARSES = 7
+"""Of one text: one with what launches tell of its templates, and guesses while that does not compile."""
 
 PATIENCE = 3
 """Readings of the whole text after one of a single kernel could not be believed, before the next is tried."""

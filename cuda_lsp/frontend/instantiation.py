@@ -2,19 +2,22 @@
 
 A template that no launch of the file fixes is still worth checking: a line that names
 ``kernel<float, 256>`` is appended behind the last line of the buffer (no position moves), so clang
-instantiates it. Values come from the template's own hints: launch bounds, parameter names, small
-defaults. The arguments that were assumed are part of the kernel's name, so they are shown.
+instantiates it. Values come from launches, as far as these tell (``told_instances``), else from the
+template's own hints: launch bounds, parameter names, small defaults. The arguments that were assumed are part
+of the kernel's name, so they are shown.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources
+from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
+from cuda_lsp.frontend.told_instances import TemplateParameter, told
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import ToolError
 
@@ -43,64 +46,109 @@ _VALUES: tuple[tuple[str, str], ...] = (
     (r"radius|halo", "3"),
 )
 
+_TOLD = 0  # the first attempt, before the guesses: what launches tell
 _LAST_ATTEMPT = 1000  # no guess compiles: the first one stays, with its errors
 _MOST_TEMPLATES = 64
+
+Launches = Callable[[str], Sequence[LaunchSite]]
+"""The launches of the project that are known, of a kernel by its name."""
 
 
 class Guesses:
     """What is asked for, for every template that needs it; kept from one text to the next."""
 
     def __init__(self) -> None:
-        self._requests: dict[str, tuple[int, str]] = {}  # template header → attempt, ``kernel<float, 16>``
+        # Template header → attempt, and ``kernel<float, 16>``, of which launches tell several.
+        self._requests: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._refused: dict[str, tuple[str, ...]] = {}  # what launches tell, where that does not compile
 
     def clear(self) -> None:
         """Ask for nothing."""
         self._requests.clear()
+        self._refused.clear()
 
     @property
     def text(self) -> str:
         """The line for all of them."""
-        return _appended([request for _, request in self._requests.values() if request])
+        return _appended([each for _, asked in self._requests.values() for each in asked])
 
     def text_for(self, templates: Sequence[KernelSource], source: SourceText) -> str:
         """The line for these templates only; "" when the file itself says their arguments."""
-        return _appended([request for t in templates if (request := self._request(t, source))])
+        return _appended([each for template in templates for each in self._request(template, source)])
 
     def asked_for(self, templates: Sequence[KernelSource], source: SourceText) -> bool:
         """Whether any of the templates has arguments that were guessed."""
         return any(self._request(template, source) for template in templates)
 
-    def _request(self, template: KernelSource, source: SourceText) -> str:
-        return self._requests.get(_header(template, source), (0, ""))[1]
+    def _request(self, template: KernelSource, source: SourceText) -> tuple[str, ...]:
+        return self._requests.get(_header(template, source), (0, ()))[1]
 
-    def revise(self, ast: Ast, sources: KernelSources, problems: Problems, source: SourceText) -> bool:
+    def revise(
+        self, ast: Ast, sources: KernelSources, problems: Problems, source: SourceText, launches: Launches
+    ) -> bool:
         """Ask for, change or withdraw instantiations. True: the text must be parsed again."""
         before = {key: asked for key, (_, asked) in self._requests.items()}
+        made = _Requests(ast, source.data, launches)
         for template in sources.templates:
             key = _header(template, source)
             instances = [k for k in sources.kernels if k.offsets == template.offsets and not k.dependent]
-            attempt, asked = self._requests.get(key, (-1, ""))
+            attempt, asked = self._requests.get(key, (-1, ()))
             broken = problems.within(*template.offsets)
             if attempt < 0:
                 if not instances:
-                    self._ask(ast, key, template, source, 0, broken)
-            elif len(instances) > 1 and asked:
+                    self._ask(made, key, template, _TOLD, broken)
+            elif len(instances) > len(asked) and asked:
                 del self._requests[key]  # the file itself fixes the arguments now
             elif asked and (not instances or broken):
-                self._ask(ast, key, template, source, attempt + 1, broken)
+                if attempt == _TOLD:
+                    self._refused[key] = asked
+                self._ask(made, key, template, attempt + 1, broken)
+            elif asked and (new := made.told(template)) not in ((), asked, self._refused.get(key)):
+                self._requests[key] = (_TOLD, new)
         for key in list(self._requests)[:-_MOST_TEMPLATES]:
             del self._requests[key]
         return before != {key: asked for key, (_, asked) in self._requests.items()}
 
-    def _ask(
-        self, ast: Ast, key: str, template: KernelSource, source: SourceText, attempt: int, broken: bool
-    ) -> None:
-        asked = request(ast, template, source.data, attempt)
-        if asked is None and broken:
+    def _ask(self, made: _Requests, key: str, template: KernelSource, attempt: int, broken: bool) -> None:
+        asked = made.told(template) if attempt == _TOLD else ()
+        if not asked and attempt <= len(_ATTEMPTS):
+            attempt = max(attempt, _TOLD + 1)
+            asked = made.guessed(template, attempt - 1)
+        if not asked and broken:
             # No guess compiles. The first one at least gives the types names; its errors are shown.
-            asked, attempt = request(ast, template, source.data, 0), _LAST_ATTEMPT
+            asked, attempt = made.guessed(template, 0), _LAST_ATTEMPT
         if attempt <= _LAST_ATTEMPT:
-            self._requests[key] = (attempt, asked or "")
+            self._requests[key] = (attempt, asked)
+
+
+class _Requests:
+    """What can be asked for of the templates of one text."""
+
+    def __init__(self, ast: Ast, data: bytes, launches: Launches) -> None:
+        self._ast = ast
+        self._data = data
+        self._launches = launches
+
+    def told(self, template: KernelSource) -> tuple[str, ...]:
+        """``ns::kernel<float, 256>``, as launches write it; none: they do not tell."""
+        parameters = parameters_of(self._ast, template, self._data, 0)
+        if parameters is None:
+            return ()
+        sites = [s for s in self._launches(template.base_name) if s.kernel == template.base_name]
+        read = [s for s in sites if not s.left_out] or sites
+        every = told(parameters, read, self._data.decode("utf-8", "replace"))
+        return tuple(_named(template, arguments) for arguments in spread(every))
+
+    def guessed(self, template: KernelSource, attempt: int) -> tuple[str, ...]:
+        """Guess number ``attempt`` (from 0); none: there is no further guess."""
+        parameters = parameters_of(self._ast, template, self._data, attempt)
+        if parameters is None:
+            return ()
+        return (_named(template, ", ".join(parameter.guess for parameter in parameters)),)
+
+
+def _named(template: KernelSource, arguments: str) -> str:
+    return f"{template.scope}{template.base_name}<{arguments}>"
 
 
 def _header(template: KernelSource, source: SourceText) -> str:
@@ -120,7 +168,7 @@ def left_out(sources: KernelSources) -> list[ToolError]:
         told.append(
             ToolError(
                 f"kernel template '{template.base_name}' has {shown + more} instantiations;"
-                f" the first {shown} are analysed",
+                f" {shown} of them are analysed",
                 template.name_range,
             )
         )
@@ -141,27 +189,33 @@ def without_arguments(sources: KernelSources) -> list[ToolError]:
     ]
 
 
-def request(ast: Ast, template: KernelSource, data: bytes, attempt: int) -> str | None:
-    """``ns::kernel<float, 256>``: guess number ``attempt`` (from 0); None when there is no further guess."""
+def parameters_of(
+    ast: Ast, template: KernelSource, data: bytes, attempt: int
+) -> tuple[TemplateParameter, ...] | None:
+    """A template's parameters with guess number ``attempt`` (from 0); None when there is no further guess."""
     start, end = template.offsets
     types = _VECTOR_TYPES if _MEMBER.search(data, start, end) is not None else _DEFAULT_TYPES
     if attempt >= len(_ATTEMPTS):
         return None
     kind, named = _ATTEMPTS[attempt]
     bounds = _BOUNDS.search(data, start, end)
-    arguments: list[str] = []
+    found: list[TemplateParameter] = []
     for parameter in ast.children(template.cursor):
         if parameter.kind == _TEMPLATE_PARAMETER:
             return None
+        if parameter.kind not in (_TYPE_PARAMETER, _VALUE_PARAMETER):
+            continue
+        text = _text(ast, parameter, data)
+        if b"..." in text:
+            break
         if parameter.kind == _TYPE_PARAMETER:
-            if _is_pack(ast, parameter, data):
-                break
-            arguments.append(_type(ast.spelling(parameter).lower(), types[kind], named))
-        elif parameter.kind == _VALUE_PARAMETER:
-            if _is_pack(ast, parameter, data):
-                break
-            arguments.append(_value(ast, parameter, bounds[1].decode() if bounds else None))
-    return f"{template.scope}{template.base_name}<{', '.join(arguments)}>"
+            guess = _type(ast.spelling(parameter).lower(), types[kind], named)
+            found.append(TemplateParameter(guess, is_type=True, has_default=b"=" in text))
+        else:
+            guess = _value(ast, parameter, bounds[1].decode() if bounds else None)
+            enumeration = guess.startswith("static_cast<")
+            found.append(TemplateParameter(guess, is_enumeration=enumeration, has_default=b"=" in text))
+    return tuple(found)
 
 
 def _type(name: str, otherwise: str, named: bool) -> str:
@@ -203,9 +257,9 @@ def _enumerator(ast: Ast, parameter: RawCursor) -> str | None:
     return f"static_cast<{ast.string(lib.clang_getTypeSpelling(type))}>({value})"
 
 
-def _is_pack(ast: Ast, parameter: RawCursor, data: bytes) -> bool:
+def _text(ast: Ast, parameter: RawCursor, data: bytes) -> bytes:
     lib = ast.lib
     extent = lib.clang_getCursorExtent(parameter)
     start = ast.place(lib.clang_getRangeStart(extent))[3]
     end = ast.place(lib.clang_getRangeEnd(extent))[3]
-    return b"..." in data[start:end]
+    return data[start:end]

@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from attrs import evolve, frozen
 
@@ -28,6 +28,7 @@ _BODY, _DEVICE_ATTRIBUTE, _GLOBAL_ATTRIBUTE = 202, 413, 414
 _TEMPLATE_PARAMETERS = (27, 28, 29)
 _SCOPES = (_NAMESPACE, _LINKAGE, _STRUCT, _CLASS, _UNEXPOSED)
 
+Instance = TypeVar("Instance")
 MAX_INSTANTIATIONS = 4  # walked per template; the rest is said, not dropped
 # All but those that concern the statement behind them only.
 DIRECTIVE_LINE = re.compile(rb"^[ \t]*#(?![ \t]*pragma[ \t]+(?:(?:no)?unroll|omp)\b)[^\n]*", re.M)
@@ -203,7 +204,7 @@ class _Finder:
             unique = list({k.name: k for k in group}.values())
             if len(unique) > MAX_INSTANTIATIONS:
                 skipped.append((first, len(unique) - MAX_INSTANTIATIONS))
-            kernels += (_as_instance(k, first) for k in unique[:MAX_INSTANTIATIONS])
+            kernels += (_as_instance(k, first) for k in spread(unique))
         for end, template in self.templates.items():
             if end not in self.by_end:
                 kernels.append(evolve(template, dependent=True))
@@ -215,6 +216,14 @@ class _Finder:
             tuple(sorted(self.device_functions)),
             tuple(b for _, b in sorted(self.bodies.items()) if b.end not in self.template_ends),
         )
+
+
+def spread(instances: Sequence[Instance]) -> Sequence[Instance]:
+    """At most ``MAX_INSTANTIATIONS``, evenly from the first to the last: a ladder's ends differ most."""
+    last, most = len(instances) - 1, MAX_INSTANTIATIONS
+    if last < most:
+        return instances
+    return [instances[last * number // (most - 1)] for number in range(most)]
 
 
 def _as_instance(kernel: KernelSource, of: KernelSource) -> KernelSource:

@@ -89,6 +89,7 @@ class Translation:
         self._host_key: tuple[int, int] | None = None
         self._host_sites: tuple[LaunchSite, ...] = ()
         self._headers: tuple[bytes, bytes] = (b"", b"")  # include lines, digest of what they brought in
+        self._outside_is_new = False
         self._wait = 0  # readings of the whole text before the next attempt to read one kernel
         self._read(text)
         guess(self, text)
@@ -112,6 +113,7 @@ class Translation:
     def outside(self, sites: Mapping[str, tuple[LaunchSite, ...]]) -> None:
         self._around.outside = sites
         self._elsewhere = None
+        self._outside_is_new = bool(sites)
 
     # ------------------------------------------------------------------------ guesses of what is around
 
@@ -153,7 +155,9 @@ class Translation:
         ``focused``: when only the body of one kernel changed, only that is read; ``lower`` then takes no
         other (``reads``) until ``complete``. All else that is told is what reading the whole file tells.
         """
-        if text != self._source.text and not (focused and self._read_focused(text)):
+        if self._outside_is_new and self._sources.templates:
+            self._read(text)  # launches may tell other arguments of templates
+        elif text != self._source.text and not (focused and self._read_focused(text)):
             self._read(text)
 
     @property
@@ -316,7 +320,13 @@ class Translation:
     def _revise(self) -> bool:
         """Whether other arguments of templates are wanted, for which the text must be parsed again."""
         ast, guesses = self._ast, self._guesses
-        return ast is not None and guesses.revise(ast, self._sources, self._problems, self._source)
+        self._outside_is_new = False
+        return ast is not None and guesses.revise(
+            ast, self._sources, self._problems, self._source, self._launches_of
+        )
+
+    def _launches_of(self, kernel: str) -> tuple[LaunchSite, ...]:
+        return (*self.launch_sites, *self.sites_elsewhere.get(kernel, ()))
 
     # ------------------------------------------------------------------------------------ results
 

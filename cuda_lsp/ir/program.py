@@ -58,6 +58,12 @@ class Axis(enum.Enum):
     WARP_SIZE = "warpSize"
 
 
+TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
+BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
+BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
+GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
+
+
 class UnaryOp(enum.Enum):
     """C semantics; NOT gives BOOL."""
 
@@ -337,10 +343,6 @@ class Atomic:
         first = self.operands[0] if self.operands else None
         return first if isinstance(first, Const) else None
 
-    def adds(self, number: int) -> bool:
-        """It adds that constant."""
-        return self.op is AtomicOp.ADD and self.constant is not None and self.constant.value == number
-
     @property
     def elementwise(self) -> bool:
         """On a vector: atomic in each element only."""
@@ -383,6 +385,16 @@ class BarrierScope(enum.Enum):
     OBJECT = "object"  # cuda::barrier, mbarrier, the stages of a cuda::pipeline
     CLUSTER = "cluster"
     GRID = "grid"
+
+    @property
+    def of_lanes(self) -> bool:
+        """It orders lanes, mostly of one warp."""
+        return self in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
+
+    @property
+    def of_blocks(self) -> bool:
+        """Whole blocks meet there."""
+        return self in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
 
 
 class BarrierPhase(enum.Enum):

@@ -100,7 +100,7 @@ class Analyzer:
         until = time.thread_time() + (budgets.TYPING_S if path in self._documents else budgets.OPENING_S)
         document = self._open(path, text, unit)
         translation = document.translation
-        self._look_around(path, document)
+        self._look_around(path, document, text)
         keys, errors, unknown = self._first_tier(translation, until)
         for key, line in keys:
             document.last_good[self._reports[key].base_name] = (key, line)
@@ -286,7 +286,7 @@ class Analyzer:
         places = {launch.site for launch in known.report.launches}
         return places <= {None, *(site.site for site in translation.launch_sites)}
 
-    def _look_around(self, path: Path, document: _Document) -> None:
+    def _look_around(self, path: Path, document: _Document, text: str) -> None:
         """Learn the launches of kernels that this file does not launch: at once, or soon when in a hurry."""
         translation = document.translation
         here = itertools.chain(translation.launch_sites, *translation.sites_elsewhere.values())
@@ -296,7 +296,8 @@ class Analyzer:
             return
         document.searched |= names
         if not self._quick:
-            document.translation.outside = self._workspace.launches(path, document.searched)
+            translation.outside = self._workspace.launches(path, document.searched)
+            translation.reparse(text)
         elif self._learnt is not None:
             if self._searcher is None:
                 self._searcher = threading.Thread(target=self._search, name="cuda-lsp-launches", daemon=True)

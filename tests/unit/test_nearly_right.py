@@ -341,6 +341,15 @@ __global__ void doubled_beyond_32_bits(int* out, int n) {
     for (int i = 0; i < n; i++) w *= 2;
     out[threadIdx.x] = s[threadIdx.x + (unsigned)(w >> 40 & 1)];
 }
+// cuda-lsp: launch block=64 grid=1
+__global__ void bits_of_what_is_doubled_beyond_32_bits(int* out, int n, unsigned x) {
+    __shared__ int s[65];
+    s[threadIdx.x] = n;
+    unsigned long long w = 1;
+    for (int i = 0; i < n; i++) w *= 2;
+    unsigned b = (unsigned)(w >> 40) & 1;
+    out[threadIdx.x] = s[threadIdx.x + ((b ^ x) & (x ^ 1) & 1)];
+}
 // cuda-lsp: launch block=64
 __global__ void launched_against_its_assertion(float* out, int n) {
     assert(blockDim.x == 32);

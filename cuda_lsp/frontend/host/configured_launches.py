@@ -10,9 +10,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from cuda_lsp.frontend.host.host_constants import split_arguments
-from cuda_lsp.frontend.host.text import HostText, by_name, start_of
-from cuda_lsp.frontend.host.written_launches import KERNEL, Written, whole_arguments
+from cuda_lsp.frontend.host.text import HostText, by_name, split_arguments, start_of, whole_arguments
+from cuda_lsp.frontend.host.written_launches import KERNEL, Written
 
 _CALL = re.compile(r"\bcudaLaunchKernelEx(?:C)?\s?\(")
 _MEMBERS = ("gridDim", "blockDim", "dynamicSmemBytes")

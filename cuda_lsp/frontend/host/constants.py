@@ -8,7 +8,7 @@ that is not known leaves the value open, unless the other operand of ``&&``, ``|
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 _TOKEN = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[xyz]\b)?)"
@@ -22,7 +22,10 @@ _SIZES: Mapping[str, int] = {
     "int64_t": 8, "uint64_t": 8, "int32_t": 4, "uint32_t": 4, "int16_t": 2, "uint16_t": 2, "int8_t": 1,
     "uint8_t": 1,
 }  # fmt: skip
-_WORDS = ("unsigned", "signed", "long", "short", "int", "char", "size_t", "const")
+_WORDS = (
+    "unsigned", "signed", "long", "short", "int", "char", "size_t", "const", "uint", "int32_t", "uint32_t",
+    "int64_t", "uint64_t",
+)  # fmt: skip
 
 
 class NotConstant(Exception):
@@ -30,11 +33,18 @@ class NotConstant(Exception):
 
 
 Lookup = Callable[[str], int]
+Returned = Callable[[str, Sequence[int | None]], int]
+"""What a function gives for arguments, None for those that are not known. Raises NotConstant."""
 
 
-def evaluate(text: str, lookup: Lookup) -> int:
+def _gives_nothing(name: str, arguments: Sequence[int | None]) -> int:
+    del arguments
+    raise NotConstant(name)
+
+
+def evaluate(text: str, lookup: Lookup, returned: Returned = _gives_nothing) -> int:
     """The value of a C integer expression; ``lookup`` resolves names or raises NotConstant."""
-    parser = _Parser(text, lookup)
+    parser = _Parser(text, lookup, returned)
     value = parser.conditional()
     if parser.token is not None or value is None:
         raise NotConstant(text)
@@ -81,8 +91,8 @@ def _combined(operator: str, a: int | None, b: int | None) -> int | None:
 
 
 class _Parser:
-    def __init__(self, text: str, lookup: Lookup) -> None:
-        self.text, self.lookup, self.position = text, lookup, 0
+    def __init__(self, text: str, lookup: Lookup, returned: Returned) -> None:
+        self.text, self.lookup, self.returned, self.position = text, lookup, returned, 0
         self.token: str | None = None
         self._next()
 
@@ -153,8 +163,28 @@ class _Parser:
     def _named(self, name: str) -> int | None:
         if name in ("true", "false"):
             return int(name == "true")
+        if self.token == "(":
+            return self._call_of(name)
         try:
             return self.lookup(name)
+        except NotConstant:
+            return None
+
+    def _call_of(self, name: str) -> int | None:
+        """A call of a function, or a cast that looks like one."""
+        self._next()
+        values: list[int | None] = []
+        while self.token != ")":
+            values.append(self.conditional())
+            if self.token == ",":
+                self._next()
+            elif self.token != ")":
+                raise NotConstant(self.text)
+        self._next()
+        if name in _WORDS:
+            return values[0] if len(values) == 1 else None
+        try:
+            return self.returned(name, values)
         except NotConstant:
             return None
 

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from cuda_lsp import files
+from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.frontend.host.preprocessor import Directive, Preprocessor, Regions, State, directives, regions
 from cuda_lsp.frontend.host.text import HostText
@@ -27,7 +29,8 @@ _MOST_BYTES = 2 << 20  # of one file
 class HostCode:
     """A unit's host code, seen from the file ``path``. ``unit``: path and text where that is another file.
 
-    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path.
+    ``definitions``, ``undefined``: the build's ``-D`` and ``-U``. ``folders``: the include path. ``callers``:
+    files outside of the unit that may call what launches in the file.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class HostCode:
         definitions: Sequence[str] = (),
         undefined: Iterable[str] = (),
         unit: tuple[Path, str] | None = None,
+        callers: Callers = no_callers,
     ) -> None:
         self._path = path
         self._folders = folders
@@ -44,6 +48,7 @@ class HostCode:
         self._undefined = tuple(undefined)
         self._files = _Files(folders)
         self._unit = unit
+        self._callers = callers
         self._lines: tuple[tuple[str, str], ...] | None = None
         self._walked: _Walked | None = None
 
@@ -53,12 +58,24 @@ class HostCode:
             return ()
         walked, lines = self._walk(text)
         read = regions(lines, walked.states.get(self._path, ()), len(text))
-        return find_launches(self._path, text, walked.constants, read)
+
+        def callers(name: str) -> Iterable[HostFile]:
+            return (*walked.callers(name), *self._callers(name))
+
+        return find_launches(self._path, text, walked.constants, read, callers)
 
     def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
         """The launches of the unit's other files, when the file has this text."""
         walked, _ = self._walk(text)
-        return walked.launches
+        if all(site.block is not None for site in walked.launches):
+            return walked.launches
+        return walked.launches_with(self.file(text))
+
+    def file(self, text: str) -> HostFile:
+        """The file, when it has this text."""
+        walked, lines = self._walk(text)
+        read = regions(lines, walked.states.get(self._path, ()), len(text))
+        return HostFile(self._path, read.active(text), text, walked.constants, read)
 
     def _walk(self, text: str) -> tuple[_Walked, tuple[Directive, ...]]:
         lines = directives(text)
@@ -105,12 +122,45 @@ class _Walked:
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
         """Of the other files."""
-        found: list[LaunchSite] = []
-        for path in self._others:
-            text = self._files.text(path)
-            if "<<<" in text or "cudaLaunch" in text:
-                found += find_launches(path, text, self.constants, self._regions(path))
-        return tuple(found)
+        return tuple(
+            site for path in self._launching for site in self._launches(path, self.callers, self.constants)
+        )
+
+    def launches_with(self, here: HostFile) -> tuple[LaunchSite, ...]:
+        """Of the other files, with the constants and the calls of the one that is looked at."""
+
+        def callers(name: str) -> Iterable[HostFile]:
+            return (here, *self.callers(name))
+
+        headers = (*self.constants, here.constants)
+        unknown = {site.site.range.path for site in self.launches if site.block is None and site.site}
+        settled = (s for s in self.launches if s.site is None or s.site.range.path not in unknown)
+        return (*settled, *(s for path in unknown for s in self._launches(path, callers, headers)))
+
+    def _launches(
+        self, path: Path, callers: Callers, headers: Sequence[HostConstants]
+    ) -> tuple[LaunchSite, ...]:
+        return find_launches(path, self._files.text(path), headers, self._regions(path), callers)
+
+    def callers(self, name: str) -> Iterable[HostFile]:
+        """Those of the other files that may call a function."""
+        return (self._host_file(path) for path in self._others if name in self._files.text(path))
+
+    @cached_property
+    def _launching(self) -> Sequence[Path]:
+        texts = ((path, self._files.text(path)) for path in self._others)
+        return [path for path, text in texts if "<<<" in text or "cudaLaunch" in text]
+
+    def _host_file(self, path: Path) -> HostFile:
+        def made() -> HostFile:
+            text, read = self._files.text(path), self._regions(path)
+            return HostFile(path, read.active(text), text, self.constants, read)
+
+        return _kept(self._host_files, path, made)
+
+    @cached_property
+    def _host_files(self) -> dict[Path, HostFile]:
+        return {}
 
     def _regions(self, path: Path) -> Regions:
         return regions(self._files.directives(path), self.states[path], len(self._files.text(path)))

@@ -1,94 +1,67 @@
 """Names of host code that hold one known value: what launch configurations and arguments are made of.
 
-Read from text, so any state of the file will do. A name counts as constant only when the definition that
-is visible at the use (braces delimit scopes; parameters and template parameters shadow) is an initialiser
-of constants, and nothing in its scope assigns the name again or takes its address. A wrong constant could
-hide a bug, so whatever is in doubt is "not constant".
+A name has the value of the definition that is visible at the use, or of the last assignment that every way
+from there to the use comes by, when nothing else in between writes the name or takes its address. A wrong
+constant could hide a bug, so whatever is in doubt is "not constant". ``Given`` tells values besides: of
+parameters, as one caller passes them, and of what a branch has compared.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from cuda_lsp.frontend.host.constants import Lookup, NotConstant, evaluate
-from cuda_lsp.frontend.host.text import HostText, by_name, end_of, start_of
+from cuda_lsp.frontend.host.definitions import (
+    Definition,
+    Write,
+    assigned,
+    definitions_of,
+    in_namespaces_only,
+    writes_of,
+)
+from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
 
-# White space is one character at most in host text (see there), and no stretch of a pattern is unbounded in
-# which the pattern may begin anew: each takes time in proportion to the text.
-_INTEGER_TYPES = (
-    r"unsigned|int|size_t|long|short|uint|auto|bool|char|ptrdiff_t|uchar|ushort|ulong|u?int(?:8|16|32|64)_t"
-)
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
-_INTEGER = re.compile(rf"\b(?:{_INTEGER_TYPES})\s(?:const\s|constexpr\s)?(?=\w+\s?[=({{])")
-_DECLARATOR = re.compile(r"\s?\b(\w+)\s?([=({])")
-_BRACKET_OR_END = re.compile(r"[][(){},;]")
-_LONGEST_INITIALISER = 200
-_ENUMERATOR = re.compile(r"(?<=[{,])\s?(\w+)\s?=\s?([^,{};]{1,80}?)\s?(?=[,}])")
-_PARAMETER = re.compile(
-    r"[(,]\s?(?:(?:const|unsigned|long)\s)*[A-Za-z_][\w:]*(?:<[^<>;(){}]*>)?(?:\s?[*&]+\s?|\s)(?:const\s)?"
-    r"(\w+)\s?(?=[,)\[])"
-)
-_TEMPLATE_PARAMETER = re.compile(
-    r"[<,]\s?(?:unsigned\s)?(?:int|unsigned|size_t|bool|long|auto)\s(\w+)\s?(?=[,>=])"
-)
-_DIM3 = re.compile(r"\bdim3\s((?:[^;{}]|\{[^;{}]{0,400}\}){1,400});")
-_DIM3_ITEM = re.compile(
-    r"\A(\w+)\s?(?:\((.*)\)|\{(.*)\}|=\s?(?:dim3\s?[({](.*)[)}]|\{(.*)\}|(.+)))\s?\Z", re.S
-)
-_DIM3_CALL = re.compile(r"\A(?:dim3\s?)?[({](.*)[)}]\Z", re.S)
-_COMPONENT = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?\.\s?([xyz])\s?=(?!=)\s?([^;]{1,200});")
-_ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?[xyz]\s?)?=(?!=)")
-_CHANGED = re.compile(
-    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[-+*/%&|^]|<<|>>)=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\+\+|--)"
-    r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)"
-)
+_DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
+_RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
+_CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
-_QUALIFIERS = frozenset({"const", "constexpr", "static", "unsigned", "long"})
-_LAST_WORD = re.compile(r"(?<!\w)\w{1,9}\Z")  # none of the qualifiers is longer
 _DEPTH = 8  # definitions followed
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
-_MOST_HIDDEN = 256
-"""Definitions of one name looked at for the one that is visible: siblings whose scopes have ended."""
+_UNKNOWN: Extents = (None, None, None)
+
+Key = tuple[str, int]
+"""A name, and where the definition or assignment stands whose value it has."""
 
 
 @frozen
-class _Definition:
-    """``text`` None: a parameter, or something else without a known value. ``end``: where its scope ends."""
+class Given:
+    """Values that are known besides the text: of names, as they are defined or assigned at a place."""
 
-    position: int
-    end: int
+    values: Mapping[Key, int | Extents]
+
+    def and_those(self, other: Given) -> Given:
+        """Of both."""
+        return Given({**self.values, **other.values})
+
+
+NOTHING_GIVEN = Given({})
+
+
+@frozen
+class _Value:
+    """What reaches a use: ``text`` as it means there where it stands; None: unknown unless given."""
+
     text: str | None
-    writes: int = 0  # how many ``=`` the definition itself contains
-
-
-class _Definitions:
-    """All definitions of one name, by position."""
-
-    def __init__(self, unsorted: Sequence[_Definition]) -> None:
-        self._all = sorted(unsorted, key=lambda d: d.position)
-        self._positions = [d.position for d in self._all]
-        self._writes = [0, *accumulate(d.writes for d in self._all)]
-
-    def visible(self, before: int) -> _Definition | None:
-        """The innermost definition whose scope holds the position; without a text where it is not sought."""
-        index = bisect_left(self._positions, before)
-        first = max(0, index - _MOST_HIDDEN)
-        for found in reversed(self._all[first:index]):
-            if before <= found.end:
-                return found
-        return evolve(self._all[first], text=None) if first else None
-
-    def writes(self, begin: int, end: int) -> int:
-        """How often the definitions behind ``begin`` and up to ``end`` write the name."""
-        first, last = bisect_right(self._positions, begin), bisect_right(self._positions, end)
-        return self._writes[last] - self._writes[first]
+    position: int
+    definition: Definition
 
 
 class HostConstants:
@@ -104,301 +77,308 @@ class HostConstants:
         headers: Sequence[HostConstants] = (),
         doubtful: Sequence[tuple[int, int]] = (),
     ) -> None:
+        self._text = text
         self._plain = text.plain
         self._headers = headers
-        self._given: Mapping[str, int] = {}
+        self._given = NOTHING_GIVEN
+        self._missed: set[Key] = set()
         self._work = 0
         self._braces = text.braces
+        self.functions = HostFunctions(text)
         self._macros: dict[str, set[str]] = {}
-        definitions: dict[str, list[_Definition]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
-        self._read_integers(definitions)
-        self._read_parameters(definitions)
-        branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
-        self._definitions = _by_name(definitions, branches)
-        self._dims = _by_name(self._read_dims(), branches)
-        self._assigned = places_of(_ASSIGNED, self._plain)
-        self._changed = places_of(_CHANGED, self._plain)
+        self._branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
+        self._definitions = definitions_of(text, self._branches)
+        self._writes = writes_of(self._plain)
 
-    def _read_integers(self, found: dict[str, list[_Definition]]) -> None:
-        for match in _INTEGER.finditer(self._plain):
-            position = match.start()
-            outer = _unqualified(self._plain[max(0, position - 60) : position])[-1:]
-            inner = outer in ("(", ",")  # a parameter with a default, or a loop's counter
-            end = self._braces.parameter_end(position) if inner else self._braces.end(position)
-            for name, at, text, writes in _declarators(self._plain, match.end()):
-                where = position if at == match.end() else at
-                found.setdefault(name, []).append(_Definition(where, end, None if inner else text, writes))
-        for match in _ENUMERATOR.finditer(self._plain):
-            definition = _Definition(match.start(), len(self._plain), match[2], writes=1)
-            found.setdefault(match[1], []).append(definition)
+    # ---------------------------------------------------------------------------------- what is asked
 
-    def _read_parameters(self, found: dict[str, list[_Definition]]) -> None:
-        for pattern in (_PARAMETER, _TEMPLATE_PARAMETER):
-            for match in pattern.finditer(self._plain):
-                position = match.start(1)
-                definition = _Definition(position, self._braces.parameter_end(position), None)
-                found.setdefault(match[1], []).append(definition)
-
-    def _read_dims(self) -> dict[str, list[_Definition]]:
-        found: dict[str, list[_Definition]] = {}
-        components: dict[str, list[re.Match[str]]] | None = None
-        for match in _DIM3.finditer(self._plain):
-            position, end = match.start(), self._braces.end(match.start())
-            for item in map(str.strip, split_arguments(match[1])):
-                parts = _DIM3_ITEM.match(item)
-                if parts:
-                    text = next((part for part in parts.groups()[1:] if part is not None), "")
-                    definition = _Definition(position, end, text, int("=" in item))
-                    found.setdefault(parts[1], []).append(definition)
-                elif item.isidentifier():
-                    if components is None:
-                        components = by_name(_COMPONENT, self._plain)
-                    made = self._made_of_components(components.get(item, ()), position, end)
-                    found.setdefault(item, []).extend([made] if made else [])
-        return found
-
-    def _made_of_components(
-        self, assigned: Sequence[re.Match[str]], position: int, end: int
-    ) -> _Definition | None:
-        """``dim3 block; block.x = 32; block.y = 4;``: each component once, with no condition in between."""
-        first = bisect_left(assigned, position, key=start_of)
-        found = assigned[first : bisect_right(assigned, end, lo=first, key=end_of)][:4]
-        values = {match[2]: match[3] for match in found}
-        plainly = all(
-            self._braces.end(match.start()) == end
-            and self._plain[max(0, match.start() - 2) : match.start()].rstrip()[-1:] in ";{}"
-            for match in found
-        )
-        if not found or not plainly or len(values) != len(found):
-            return None
-        text = ", ".join(values.get(axis, "1") for axis in "xyz")
-        return _Definition(found[-1].end() - 1, end, text, len(found))
-
-    def _varies(self, name: str, definition: _Definition, known: _Definitions) -> bool:
-        """Whether something in the definition's scope writes the name, other than what defines it there."""
-        begin, end = self._braces.begin(definition.position), definition.end
-        if _between(self._changed.get(name, ()), begin, end):
-            return True
-        return _between(self._assigned.get(name, ()), begin, end) > known.writes(begin, end)
-
-    def _dim(self, name: str, before: int) -> _Definition | None:
-        """The visible ``dim3`` of this name, when it holds one value."""
-        known = self._dims.get(name)
-        definition = known.visible(before) if known else None
-        if known is None or definition is None or definition.text is None:
-            return None
-        return None if self._varies(name, definition, known) else definition
-
-    # ------------------------------------------------------------------------------------ lookups
-
-    def integer(self, text: str, before: int) -> int | None:
+    def integer(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> int | None:
         """The value of an expression at a position; None: not constant."""
+        with self._with(given):
+            return self._integer(text, before, _DEPTH)
+
+    def extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Dim3 | None:
+        """A launch extent, all axes known: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
+        x, y, z = self.known_extents(text, before, given)
+        return None if x is None or y is None or z is None else (x, y, z)
+
+    def known_extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Extents:
+        """``extents`` by axis, None where an axis is not constant."""
+        with self._with(given):
+            return self._extents(text, before, _DEPTH)
+
+    def missing(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> frozenset[Key]:
+        """What an extent, or an integer, hangs on that is not known."""
+        with self._with(given):
+            self._missed = set()
+            self._extents(text, before, _DEPTH)
+            return frozenset(self._missed)
+
+    def extents_given(self, text: str, before: int, given: Mapping[str, int]) -> Dim3 | None:
+        """``extents`` where some names (template parameters of the host function) have these values."""
+        keys = {name: self.key(name, before) for name in given}
+        return self.extents(
+            text, before, Given({key: given[n] for n, key in keys.items() if key is not None})
+        )
+
+    def key(self, name: str, before: int) -> Key | None:
+        """What tells the value of a name at a place; None: it has none that could be told."""
+        value = self._reached(name, before)
+        return (name, value.position) if value is not None else None
+
+    def declared(self, name: str, before: int) -> Key | None:
+        """What tells the value that a name has where it is declared: of parameters, what is passed."""
+        definition = self._visible(name, before)
+        return (name, definition.position) if definition is not None else None
+
+    @contextmanager
+    def _with(self, given: Given) -> Generator[None]:
+        outer, work = self._given, self._work
+        if given.values:
+            self._given, self._work = given, 0
         try:
-            return self._evaluated(text, lambda name: self._lookup(name, before, _DEPTH))
+            yield
+        finally:
+            if given.values:
+                self._given, self._work = outer, work
+
+    # ------------------------------------------------------------------------------ what reaches a use
+
+    def _visible(self, name: str, before: int) -> Definition | None:
+        known = self._definitions.get(name)
+        return known.visible(before) if known else None
+
+    def _reached(self, name: str, before: int, axis: str | None = None) -> _Value | None:
+        """The definition or assignment whose value the name (or its component) has; None: nobody knows."""
+        definition = self._visible(name, before)
+        if definition is None or definition.doubt:
+            return None
+        value = _Value(definition.text, definition.position, definition)
+        others = self._others(name, definition)
+        concerning = [w for w in others if axis is None or w.axis in (None, axis)]
+        if not concerning:
+            return value
+        function = self.functions.around(before)
+        if function is None or not function.begin <= definition.position <= function.end:
+            return None  # other functions write it
+        for write in reversed(concerning):
+            if write.position < before:
+                text = assigned(self._plain, write)
+                if text is None or not self._comes_by(write.position, before):
+                    return None
+                value = _Value(text, write.position, definition)
+                break
+        later = any(write.position > before for write in concerning)
+        return value if not later or self.functions.runs_once(value.position, before) else None
+
+    def _counter(self, name: str, before: int) -> _Value | None:
+        """A loop's counter that only the loop's header changes: unknown unless given."""
+        definition = self._visible(name, before)
+        if definition is None or definition.doubt or definition.text is not None:
+            return None
+        opening = self._plain.rfind("(", max(0, definition.position - 60), definition.position)
+        if opening < 0 or not self._plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
+            return None
+        closing = self._text.closing(opening)
+        if any(write.position > closing for write in self._others(name, definition)):
+            return None
+        return _Value(None, definition.position, definition)
+
+    def _others(self, name: str, definition: Definition) -> list[Write]:
+        """The writes to a name in a definition's scope, without those of the definition itself."""
+        every = [w for w in self._writes.get(name, ()) if definition.position <= w.position <= definition.end]
+        if not every:
+            return every
+        hidden = [(d.position, d.end) for d in self._definitions[name].inside(definition)]
+        own = [w for w in every if not any(begin <= w.position <= end for begin, end in hidden)]
+        return own[definition.writes :]
+
+    def _comes_by(self, position: int, use: int) -> bool:
+        """Whether every way to ``use`` has come by the statement at ``position`` before it."""
+        if self._braces.end(position) < use:
+            return False
+        block = self._braces.begin(position)
+        if any(self._braces.begin(m.start()) == block for m in _CASE.finditer(self._plain, position, use)):
+            return False
+        return not any(begin <= position <= end < use for begin, end in self._branches)
+
+    # ------------------------------------------------------------------------------------ integers
+
+    def _integer(self, text: str, before: int, depth: int) -> int | None:
+        try:
+            return self._evaluated(text, before, depth)
         except (NotConstant, ValueError, RecursionError):
             return None
 
-    def _evaluated(self, text: str, lookup: Lookup) -> int:
+    def _evaluated(self, text: str, before: int, depth: int) -> int:
         self._work += len(text)
-        if self._work > _MOST_WORK:
+        if self._work > _MOST_WORK or not depth:
             raise NotConstant(text)
-        return evaluate(text, lookup)
+        lookup: Lookup = lambda name: self._lookup(name, before, depth - 1)  # noqa: E731
+        return evaluate(text, lookup, lambda name, values: self._returned(name, values, depth - 1))
 
     def _lookup(self, name: str, before: int, depth: int) -> int:
-        if not depth:
-            raise NotConstant(name)
-        if name in self._given:
-            return self._given[name]
         if "." in name:
-            return self._component(name, before, depth)
+            variable, axis = (part.strip() for part in name.split("."))
+            return _known(self._axis(variable, axis, before, depth), name)
         macros = self._macros.get(name)
         if macros:
             if len(macros) > 1:  # which one holds is the preprocessor's business
                 raise NotConstant(name)
-            return self._evaluated(next(iter(macros)), lambda inner: self._lookup(inner, before, depth - 1))
-        known = self._definitions.get(name)
-        definition = known.visible(before) if known else None
-        if definition is None and name not in self._changed and name not in self._assigned:
+            return self._evaluated(next(iter(macros)), before, depth)
+        if "::" in name:
+            return self._only(name.rpartition("::")[2], depth)
+        if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
-        if known is None or definition is None or definition.text is None:
+        value = self._reached(name, before) or self._counter(name, before)
+        if value is None:
             raise NotConstant(name)
-        if self._varies(name, definition, known):
-            raise NotConstant(name)
-        position = definition.position
-        return self._evaluated(definition.text, lambda inner: self._lookup(inner, position, depth - 1))
+        given = self._given.values.get((name, value.position))
+        if isinstance(given, int):
+            return given
+        found = None if value.text is None else self._integer(value.text, value.position, depth)
+        if found is None:
+            self._missed.add((name, value.position))
+        return _known(found, name)
 
     def _from_headers(self, name: str, depth: int) -> int:
         """A name that only included files define, with one value for all that do."""
         values: set[int] = set()
         for header in self._headers:
-            if header._mentions(name):
-                header._work = self._work
-                try:
-                    values.add(header._lookup(name, len(header._plain), depth - 1))
-                finally:
-                    self._work = header._work
+            header._work = self._work
+            try:
+                values |= header._exported(name, depth)
+            finally:
+                self._work = header._work
         if len(values) != 1:
             raise NotConstant(name)
         return values.pop()
 
-    def _mentions(self, name: str) -> bool:
+    def _exported(self, name: str, depth: int) -> set[int]:
+        """The values of a name outside of functions and classes. Raises NotConstant if one is not known."""
+        if name in self._macros:
+            return {self._lookup(name, len(self._plain), depth)}
         known = self._definitions.get(name)
-        return name in self._macros or (known is not None and known.visible(len(self._plain)) is not None)
+        if known is None:
+            return set()
+        if known.visible(len(self._plain)) is not None:
+            return {self._lookup(name, len(self._plain), depth)}
+        return {
+            self._lookup(name, definition.end, depth)
+            for definition in known.all
+            if definition.text is not None and in_namespaces_only(self._text, definition.position)
+        }
 
-    def extents(self, text: str, before: int) -> Dim3 | None:
-        """A launch extent: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
-        stripped = text.strip()
-        call = _DIM3_CALL.match(stripped)
-        if call and stripped.startswith(("dim3", "{")):
-            return self._components(call[1], before)
-        definition = self._dim(stripped, before)
-        if definition is not None:
-            return self._components(definition.text or "", definition.position)
-        value = self.integer(stripped, before)
-        return (value, 1, 1) if value and value > 0 else None
-
-    def extents_given(self, text: str, before: int, given: Mapping[str, int]) -> Dim3 | None:
-        """``extents`` where some names (template parameters of the host function) have these values."""
-        self._given, work, self._work = given, self._work, 0
-        try:
-            return self.extents(text, before)
-        finally:
-            self._given, self._work = {}, work
-
-    def known_extents(self, text: str, before: int) -> Extents:
-        """``extents`` by axis, None where an axis is not constant."""
-        stripped = text.strip()
-        call = _DIM3_CALL.match(stripped)
-        if call and stripped.startswith(("dim3", "{")):
-            return self._axes(call[1], before)
-        if stripped in self._dims:
-            definition = self._dim(stripped, before)
-            if definition is None:
-                return (None, None, None)
-            return self._axes(definition.text or "", definition.position)
-        known = self._definitions.get(stripped)
-        integer = known.visible(before) if known else None
-        if _ARITHMETIC.search(stripped) or (integer is not None and integer.text is not None):
-            return (_extent(self.integer(stripped, before)), 1, 1)  # dim3 has no arithmetic
-        return (None, None, None)
-
-    def _axes(self, text: str, before: int) -> Extents:
-        parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
-        if len(parts) > 3:
-            return (None, None, None)
-        x, y, z = [*map(_extent, parts), 1, 1, 1][:3]
-        return (x, y, z)
-
-    def _component(self, name: str, before: int, depth: int) -> int:
-        """``block.x`` of a dim3 variable."""
-        variable, axis = (part.strip() for part in name.split("."))
-        definition = self._dim(variable, before)
-        if definition is None:
+    def _only(self, name: str, depth: int) -> int:
+        """``Class::name``: of the only definition of this name that there is."""
+        found = [
+            (file, definition)
+            for file in (self, *self._headers)
+            if name in file._definitions
+            for definition in file._definitions[name].all
+            if definition.text is not None
+        ]
+        if len(found) != 1:
             raise NotConstant(name)
-        parts = split_arguments(definition.text or "") if (definition.text or "").strip() else []
-        index = "xyz".index(axis)
-        if index >= len(parts):
-            return 1
-        return self._evaluated(
-            parts[index], lambda inner: self._lookup(inner, definition.position, depth - 1)
-        )
+        file, definition = found[0]
+        if file._others(name, definition):
+            raise NotConstant(name)
+        return file._evaluated(definition.text or "", definition.position, depth)
 
-    def _components(self, text: str, before: int) -> Dim3 | None:
-        parts = [self.integer(part, before) for part in split_arguments(text)] if text.strip() else []
-        if len(parts) > 3 or any(part is None or part < 1 for part in parts):
+    def _returned(self, name: str, values: Sequence[int | None], depth: int) -> int:
+        """What a call gives of a function that has one body, and that is one ``return``."""
+        name = name.rpartition("::")[2]
+        found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
+        if len(found) != 1 or len(found[0][1].parameters) != len(values):
+            raise NotConstant(name)
+        file, function = found[0]
+        body = _RETURNS.match(file._plain[function.body : function.end + 1])
+        if body is None:
+            raise NotConstant(name)
+        named = zip((name for name, _ in function.parameters), values, strict=True)
+        keys = {file.declared(parameter, function.body + 1): value for parameter, value in named}
+        given = Given({key: value for key, value in keys.items() if key is not None and value is not None})
+        outer, file._given = file._given, given
+        try:
+            return file._evaluated(body[1], function.body + 1, depth)
+        finally:
+            file._given = outer
+
+    # ------------------------------------------------------------------------------------- extents
+
+    def _extents(self, text: str, before: int, depth: int) -> Extents:
+        text = text.strip()
+        made = _DIM3_CALL.match(text)
+        if made:
+            return self._components(made[1], before, depth)
+        if text.isidentifier() and text not in self._macros:
+            return self._named(text, before, depth)
+        value = _extent(self._integer(text, before, depth))
+        flat = value is not None or _ARITHMETIC.search(text) is not None  # dim3 has no arithmetic
+        return (value, 1, 1) if flat else _UNKNOWN
+
+    def _named(self, name: str, before: int, depth: int) -> Extents:
+        definition = self._visible(name, before)
+        if depth and definition is not None and not definition.scalar:
+            x, y, z = (self._axis(name, axis, before, depth - 1) for axis in "xyz")
+            return (x, y, z)
+        value = _extent(self._integer(name, before, depth))
+        if value is not None or definition is not None:
+            return (value, 1, 1)
+        found = {
+            h._named(name, len(h._plain), depth - 1)
+            for h in self._headers
+            if name in h._definitions and depth
+        }
+        return found.pop() if len(found) == 1 else _UNKNOWN
+
+    def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
+        """``block.x`` of a dim3 variable."""
+        value = self._reached(name, before, axis) if depth else None
+        if value is None:
             return None
-        x, y, z = [*(part or 1 for part in parts), 1, 1, 1][:3]
+        index = "xyz".index(axis)
+        given = self._given.values.get((name, value.position))
+        if given is not None:
+            return (given if not isinstance(given, int) else (given, 1, 1))[index]
+        if value.text is None:
+            self._missed.add((name, value.position))
+            return None
+        if self._component_at(name, value.position):
+            return _extent(self._integer(value.text, value.position, depth - 1))
+        found = self._extents(value.text, value.position, depth - 1)[index]
+        if found is None:
+            self._missed.add((name, value.position))
+        return found
+
+    def _is_dim(self, text: str, before: int) -> bool:
+        """Whether one argument of ``dim3(…)`` is another dim3."""
+        definition = self._visible(text, before)
+        return text.startswith("dim3") or (definition is not None and not definition.scalar)
+
+    def _component_at(self, name: str, position: int) -> bool:
+        """Whether the write that stands here is one of a component."""
+        return any(w.position == position and w.axis is not None for w in self._writes.get(name, ()))
+
+    def _components(self, text: str, before: int, depth: int) -> Extents:
+        parts = split_arguments(text)
+        if len(parts) > 3:
+            return _UNKNOWN
+        if len(parts) == 1 and self._is_dim(parts[0].strip(), before):
+            return self._extents(parts[0], before, depth)
+        values = [_extent(self._integer(part, before, depth)) for part in parts]
+        x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
+
+
+def _known(value: int | None, name: str) -> int:
+    if value is None:
+        raise NotConstant(name)
+    return value
 
 
 def _extent(value: int | None) -> int | None:
     """None: unknown, or no extent."""
     return value if value is not None and value > 0 else None
-
-
-def _declarators(plain: str, at: int) -> Iterator[tuple[str, int, str, int]]:
-    """``a = 4, b(8), c{2};``: names, where they stand, their initialisers, and how many ``=`` write them."""
-    while (match := _DECLARATOR.match(plain, at)) is not None:
-        begin = match.end()
-        end = _initialiser_end(plain, begin, closed=match[2] != "=")
-        behind = end + 1 if match[2] != "=" else end
-        behind += plain[behind : behind + 1].isspace()
-        if end < 0 or plain[behind : behind + 1] not in (",", ";", ")") or not plain[begin:end].strip():
-            return
-        yield match[1], match.start(1), plain[begin:end].strip(), int(match[2] == "=")
-        if plain[behind] != ",":
-            return
-        at = behind + 1
-
-
-def _initialiser_end(plain: str, begin: int, *, closed: bool) -> int:
-    """Where an initialiser ends: at a comma or semicolon, or (``closed``) at its bracket; -1: nowhere."""
-    depth = 0
-    for match in _BRACKET_OR_END.finditer(plain, begin, begin + _LONGEST_INITIALISER):
-        bracket = match[0]
-        if bracket in "([{":
-            depth += 1
-        elif bracket in ")]}":
-            if not depth:
-                return match.start()
-            depth -= 1
-        elif bracket == ";" or (not depth and not closed):
-            return -1 if closed else match.start()
-    return -1
-
-
-def _by_name(
-    found: Mapping[str, Sequence[_Definition]], branches: Sequence[tuple[int, int]]
-) -> dict[str, _Definitions]:
-    return {name: _Definitions(_doubted(each, branches)) for name, each in found.items()}
-
-
-def _doubted(found: Sequence[_Definition], branches: Sequence[tuple[int, int]]) -> list[_Definition]:
-    """Behind a branch that may be left out, a name that is defined elsewhere too has no known value."""
-    doubts = [
-        _Definition(end, definition.end, None)
-        for definition in found
-        for begin, end in branches
-        if len(found) > 1 and begin <= definition.position < end < definition.end
-    ]
-    return [*found, *doubts]
-
-
-def places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
-    """Where a file changes each name."""
-    found: dict[str, list[int]] = {}
-    for match in pattern.finditer(plain):
-        for name in filter(None, match.groups()):
-            found.setdefault(name, []).append(match.start())
-    return found
-
-
-def _between(places: Sequence[int], begin: int, end: int) -> int:
-    """How many places are behind ``begin`` and not behind ``end``."""
-    return bisect_right(places, end) - bisect_right(places, begin)
-
-
-def _unqualified(before: str) -> str:
-    """The text before a declaration without ``static const`` and their kin."""
-    before = before.rstrip()
-    while (word := _LAST_WORD.search(before)) and word[0] in _QUALIFIERS:
-        before = before[: word.start()].rstrip()
-    return before
-
-
-def split_arguments(text: str) -> list[str]:
-    """Top-level comma-separated parts."""
-    parts: list[str] = []
-    depth, first = 0, 0
-    for i, c in enumerate(text):
-        if c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif c == "," and depth == 0:
-            parts.append(text[first:i])
-            first = i + 1
-    parts.append(text[first:])
-    return parts if text.strip() else []

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.host_constants import places_of, split_arguments
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 
 _NAME = r"[A-Za-z_]\w*"
 _DECLARED = re.compile(
@@ -65,9 +64,9 @@ class HostPointers:
                 values.setdefault(match[1].replace(" ", ""), []).append((match.end(), match[2]))
         self._declared = declared
         self._values = {name: sorted(found) for name, found in values.items()}
-        self._moved = places_of(_MOVED, plain)
-        self._lent = places_of(_LENT, plain)
-        self._swapped = places_of(_SWAPPED, plain)
+        self._moved = _places_of(_MOVED, plain)
+        self._lent = _places_of(_LENT, plain)
+        self._swapped = _places_of(_SWAPPED, plain)
 
     def held(self, name: str, at: int) -> Held | None:
         """What the variable may hold at a place; None: nothing is known of it."""
@@ -108,3 +107,12 @@ def _declarators(text: str) -> Iterator[tuple[str, str | None]]:
 
 def _within(places: Sequence[int] | None, scope: tuple[int, int]) -> bool:
     return bool(places) and bisect_left(places, scope[0]) < bisect_right(places, scope[1])
+
+
+def _places_of(pattern: re.Pattern[str], plain: str) -> dict[str, list[int]]:
+    """Where a file changes each name."""
+    found: dict[str, list[int]] = {}
+    for match in pattern.finditer(plain):
+        for name in filter(None, match.groups()):
+            found.setdefault(name, []).append(match.start())
+    return found

@@ -8,21 +8,30 @@ their definition (``host_constants``).
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.configured_launches import configured_launches
-from cuda_lsp.frontend.host.host_constants import HostConstants, split_arguments
-from cuda_lsp.frontend.host.host_pointers import HostPointers
+from cuda_lsp.frontend.host.contexts import (
+    Callers,
+    Context,
+    Texts,
+    contexts,
+    local_facts,
+    no_callers,
+    renamed,
+)
+from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, HostConstants
+from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
-from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Position, Site, SourceRange
+from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
 _LAUNCH = re.compile(r"<<<|cudaLaunch")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
@@ -34,6 +43,7 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
+_POINTED = re.compile(r"\A(?:\(\s?(?:const\s)?void\s?\*\s?\)\s?)?&\s?(.+)\Z", re.S)
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -88,41 +98,41 @@ class LaunchSite:
 
 
 def find_launches(
-    path: Path, text: str, headers: Sequence[HostConstants] = (), read: Regions = EVERYTHING
+    path: Path,
+    text: str,
+    headers: Sequence[HostConstants] = (),
+    read: Regions = EVERYTHING,
+    elsewhere: Callers = no_callers,
 ) -> tuple[LaunchSite, ...]:
     """Every launch site of ``text``, in order, behind them those that the preprocessor leaves out.
 
     ``headers``: the constants of what it includes. ``read``: what the preprocessor reads of it.
+    ``elsewhere``: other files that may call what launches here.
     """
     if not _LAUNCH.search(text):
         return ()
-    found = _sites(path, read.active(text), text, headers, read)
+    found = launches_of(HostFile(path, read.active(text), text, headers, read), elsewhere)
     if not any(_LAUNCH.search(text, begin, end) for begin, end in read.inactive):
         return found
     known = {site.site for site in found}
-    others = (s for s in _sites(path, text, text, headers, EVERYTHING) if s.site not in known)
-    return (*found, *(evolve(site, left_out=True) for site in others))
+    every = launches_of(HostFile(path, text, text, headers), elsewhere)
+    return (*found, *(evolve(site, left_out=True) for site in every if site.site not in known))
 
 
-def _sites(
-    path: Path, text: str, whole: str, headers: Sequence[HostConstants], read: Regions
-) -> tuple[LaunchSite, ...]:
-    """Every launch site of ``text``, which is ``whole`` with stretches left out."""
-    reader = _Reader(path, HostText(text), whole, headers, read)
-    host = reader.host
+def launches_of(file: HostFile, elsewhere: Callers = no_callers) -> tuple[LaunchSite, ...]:
+    """Every launch site of a file."""
+    host, reader = file.host, _Reader(file, elsewhere)
     sites: list[LaunchSite] = []
     launches: list[Written] = []
     for start, launch in every_launch(host):
         launches.append(launch)
-        sites.append(reader.told(launch, start, launch.begin, launch.end))
-    sites += (
-        reader.told(use.launch, use.begin, use.begin, use.end)
-        for use in (*uses_of_macros(host), *uses_of_functions(host, launches))
-    )
-    sites += (
-        reader.told(launch, launch.begin, launch.begin, launch.end) for launch in configured_launches(host)
-    )
-    sites += filter(None, map(reader.api_launch, _API_CALL.finditer(host.plain)))
+        sites += reader.told(launch, start, launch.begin, launch.end)
+    for use in (*uses_of_macros(host), *uses_of_functions(host, launches)):
+        sites += reader.told(use.launch, use.begin, use.begin, use.end)
+    for launch in configured_launches(host):
+        sites += reader.told(launch, launch.begin, launch.begin, launch.end)
+    for match in _API_CALL.finditer(host.plain):
+        sites += reader.api_launch(match)
     return (*sites, *_through_pointers(sites, host.plain))
 
 
@@ -142,62 +152,102 @@ def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[Launc
 class _Reader:
     """One file whose launches are told."""
 
-    def __init__(
-        self, path: Path, host: HostText, whole: str, headers: Sequence[HostConstants], read: Regions
-    ) -> None:
-        self.path = path
-        self.host = host
-        self._whole = whole
-        self._constants = HostConstants(host, headers, read.doubtful)
-        self._pointers = HostPointers(host)
-        self._line_ends = [match.start() for match in re.finditer("\n", whole)]
+    def __init__(self, file: HostFile, elsewhere: Callers) -> None:
+        self._file = file
+        self._elsewhere = elsewhere
         self._in_template: dict[str, int] | None = None
 
-    def told(self, launch: Written, at: int, begin: int, end: int) -> LaunchSite:
-        """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``."""
-        constants = self._constants
+    def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
+        """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
+
+        One site for each way to it on which its block is known, else one.
+        """
+        place = self._file.site(begin, end)
+        block = launch.configuration[1] if len(launch.configuration) > 1 else None
+        facts = local_facts(self._file, at)
+        plain = [self._site(launch, at, place, given, given) for given in facts]
+        known = block is None or all(site.block is not None for site in plain)
+        template = tuple(split_arguments(launch.template_arguments or ""))
+        if known and not self._depends(template, at):
+            yield from plain
+            return
+        needed = template if known or block is None else (block, *template)
+        texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
+        ways = contexts(self._file, at, texts, self._elsewhere)
+        found = [self._on(way, launch, at, place, known) for way in ways]
+        told = [site for site in found if site.block is not None or known]
+        yield from (site for i, site in enumerate(told) if site not in told[:i])
+        yield from () if told else plain
+
+    def _depends(self, template: Sequence[str], at: int) -> bool:
+        """Whether template arguments hang on what the function around is given."""
+        function = self._file.constants.functions.around(at) if template else None
+        if function is None:
+            return False
+        words = {word for text in template for word in _WORD.findall(text)}
+        return not words.isdisjoint(function.template)
+
+    def _on(self, way: Context, launch: Written, at: int, place: Site, known: bool) -> LaunchSite:
+        """The launch as one way comes to it; ``known``: its block is, without."""
+        if way.place is not None and not known:
+            file, begin, end = way.place
+            place = file.site(begin, end)
+        facts = way.given if not known else NOTHING_GIVEN
+        arguments = facts if way.program or way.place is None else NOTHING_GIVEN
+        site = self._site(launch, at, place, facts, arguments)
+        written = self._evaluated(launch.template_arguments, at, way.given)
+        return evolve(site, template_arguments=renamed(written, way.types) if written else written)
+
+    def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
+        """``given``: for the configuration; ``arguments``: for the arguments."""
+        constants = self._file.constants
         grid, block, shared = (*launch.configuration, None, None, None)[:3]
         return LaunchSite(
             kernel=launch.kernel,
-            template_arguments=self._evaluated(launch.template_arguments, at),
-            block=constants.extents(block, at) if block is not None else None,
-            grid=constants.extents(grid, at) if grid is not None else None,
-            dynamic_shared=constants.integer(shared, at) if shared is not None else 0,
+            template_arguments=self._evaluated(launch.template_arguments, at, given),
+            block=constants.extents(block, at, given) if block is not None else None,
+            grid=constants.extents(grid, at, given) if grid is not None else None,
+            dynamic_shared=constants.integer(shared, at, given) if shared is not None else 0,
             arguments={
                 i: value
                 for i, argument in enumerate(launch.arguments)
-                if (value := constants.integer(argument, at)) is not None
+                if (value := constants.integer(argument, at, arguments)) is not None
             },
             extents=_block_extents(block, launch.arguments) if block is not None else {},
-            site=self._site(begin, end),
+            site=place,
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
-            grid_axes=constants.known_extents(grid, at) if grid is not None else (None, None, None),
-            block_axes=constants.known_extents(block, at) if block is not None else (None, None, None),
+            grid_axes=constants.known_extents(grid, at, given) if grid is not None else (None, None, None),
+            block_axes=constants.known_extents(block, at, given) if block is not None else (None, None, None),
             shared=shared_buffers(
                 launch.arguments,
                 lambda text: constants.integer(text, at),
-                lambda name: self._pointers.held(name, at),
+                lambda name: self._file.pointers.held(name, at),
             ),
         )
 
-    def api_launch(self, match: re.Match[str]) -> LaunchSite | None:
-        """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``, arguments unknown."""
-        start, opening = match.start(), match.end() - 1
-        closing = self.host.closing(opening)
-        parts = split_arguments(self.host.plain[opening + 1 : closing]) if closing > 0 else []
+    def api_launch(self, match: re.Match[str]) -> Iterator[LaunchSite]:
+        """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
+        host, start, opening = self._file.host, match.start(), match.end() - 1
+        closing = host.closing(opening)
+        parts = split_arguments(host.plain[opening + 1 : closing]) if closing > 0 else []
         function = _API_FUNCTION.search(parts[0]) if parts else None
         if function is None or len(parts) < 3:
-            return None
-        return LaunchSite(
-            kernel=function[1],
-            template_arguments=function[2],
-            block=self._constants.extents(parts[2], start),
-            grid=self._constants.extents(parts[1], start),
-            dynamic_shared=self._constants.integer(parts[4], start) if len(parts) > 4 else 0,
-            site=self._site(start, closing + 1),
-        )
+            return
+        configuration = [parts[1], parts[2], parts[4] if len(parts) > 4 else "0"]
+        arguments = self._listed(parts[3], start) if len(parts) > 3 else []
+        launch = Written(function[1], function[2], configuration, arguments, start, closing + 1)
+        yield from self.told(launch, start, start, closing + 1)
 
-    def _evaluated(self, arguments: str | None, at: int) -> str | None:
+    def _listed(self, name: str, before: int) -> list[str]:
+        """``void* args[] = {&a, &n};``: what the arguments are that an array points to."""
+        host = self._file.host
+        lists = [m for m in pointer_lists(host.plain, before) if m[1] == name.strip()]
+        if not lists or host.braces.end(lists[-1].start()) < before:
+            return []
+        pointers = [_POINTED.match(part.strip()) for part in split_arguments(lists[-1][2])]
+        return [pointer[1].strip() if pointer else "" for pointer in pointers]
+
+    def _evaluated(self, arguments: str | None, at: int, given: Given) -> str | None:
         """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
         if not arguments:
             return arguments
@@ -205,7 +255,8 @@ class _Reader:
         for argument in split_arguments(arguments):
             name = argument.strip()
             plainly = name.isidentifier() and self._template_words.get(name, at + 1) > at
-            value = self._constants.integer(name, at) if plainly else None
+            known = plainly or bool(given.values)
+            value = self._file.constants.integer(name, at, given) if known else None
             found.append(name if value is None else str(value))
         return ", ".join(found)
 
@@ -213,18 +264,8 @@ class _Reader:
     def _template_words(self) -> Mapping[str, int]:
         """Words that stand behind ``template <`` in one declaration, and the first place where they do."""
         if self._in_template is None:
-            self._in_template = _words_of_templates(self.host.plain)
+            self._in_template = _words_of_templates(self._file.host.plain)
         return self._in_template
-
-    def _site(self, begin: int, end: int) -> Site:
-        first, last = self.host.original(begin), self.host.original(end - 1) + 1
-        extent = SourceRange(self.path, self._position(first), self._position(last))
-        return Site(extent, self._whole[first:last])
-
-    def _position(self, offset: int) -> Position:
-        line = bisect_left(self._line_ends, offset)
-        begin = self._line_ends[line - 1] + 1 if line else 0
-        return Position(line + 1, offset - begin + 1)
 
 
 def _words_of_templates(plain: str) -> dict[str, int]:

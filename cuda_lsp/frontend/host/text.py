@@ -13,6 +13,7 @@ from functools import cached_property
 
 from cuda_lsp.frontend.blanked import blanked
 
+_TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")
 _FOR = re.compile(r"\bfor\s?\(")
 _BRACKET = {bracket: re.compile(f"[{re.escape(bracket)}]") for bracket in ("()", "{}")}
@@ -139,3 +140,25 @@ def start_of(match: re.Match[str]) -> int:
 def end_of(match: re.Match[str]) -> int:
     """Where a match ends."""
     return match.end()
+
+
+def split_arguments(text: str) -> list[str]:
+    """Top-level comma-separated parts."""
+    parts: list[str] = []
+    depth, first = 0, 0
+    for i, c in enumerate(text):
+        if c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+        elif c == "," and depth == 0:
+            parts.append(text[first:i])
+            first = i + 1
+    parts.append(text[first:])
+    return parts if text.strip() else []
+
+
+def whole_arguments(text: str) -> list[str]:
+    """A call's arguments, ``kernel<float, 4>`` in one piece."""
+    whole = _TEMPLATE.sub(lambda match: match[0].replace(",", "\0"), text)
+    return [part.replace("\0", ",") for part in split_arguments(whole)]

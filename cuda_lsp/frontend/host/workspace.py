@@ -11,15 +11,21 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_code import HostCode
+from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.surroundings.compile_commands import options_for
+from cuda_lsp.frontend.surroundings.included import mentioned, resolved
+from cuda_lsp.frontend.surroundings.nearby_headers import folders_of
+from cuda_lsp.frontend.toolchain import FrontendOptions
 
 _SUFFIXES = frozenset({".cu", ".cuh", ".h", ".hpp", ".hh", ".cc", ".cpp", ".cxx", ".inl", ".c"})
 _ROOT_MARKS = (".git", "CMakeLists.txt", "Makefile", "compile_commands.json", "cuda-lsp.toml", "meson.build")
@@ -46,7 +52,10 @@ class Workspace:
         self._lock = threading.Lock()
 
     def launches(self, path: Path, kernels: Iterable[str]) -> Mapping[str, tuple[LaunchSite, ...]]:
-        """Sites in other files for kernels that ``path`` defines, from the nearest folder that has any."""
+        """Sites in other files for kernels that ``path`` defines, from the nearest folder that has any.
+
+        Sites of ``path`` itself are among them where callers in other files tell more of these.
+        """
         wanted = set(kernels)
         found: dict[str, tuple[LaunchSite, ...]] = {}
         with self._lock:
@@ -57,14 +66,34 @@ class Workspace:
                     break
         return found
 
-    def _sites(self, ring: Iterable[Path], path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
+    def _sites(self, ring: Sequence[Path], path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring:
-            known = self._read(file) if file != path else None
-            for site in known.sites if known else ():
-                if known and site.kernel in wanted and site.kernel not in known.kernels:
+            known = self._read(file)
+            here = [site for site in known.sites if site.kernel in wanted] if known else []
+            if known is None or not here:
+                continue
+            if any(site.block is None for site in here):
+                here = self._as_called(file, ring, wanted)
+            if file == path:
+                here = [site for site in here if site.site is not None and site.site.range.path != path]
+            for site in here:
+                if file == path or site.kernel not in known.kernels:
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
+
+    def _as_called(self, file: Path, ring: Sequence[Path], wanted: set[str]) -> list[LaunchSite]:
+        """A file's launches of some kernels, where other files of the ring call what launches them."""
+
+        def callers(name: str) -> Iterator[HostFile]:
+            called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
+            for other in ring:
+                text = self._text(other) if other != file else ""
+                if called.search(text):
+                    yield host_code_of(other, text).file(text)
+
+        text = self._text(file)
+        return [s for s in host_code_of(file, text, callers).launches(text) if s.kernel in wanted]
 
     def _read(self, file: Path) -> _File | None:
         try:
@@ -78,13 +107,28 @@ class Workspace:
             return None
         return known
 
+    def _text(self, file: Path) -> str:
+        try:
+            return files.read_text(file, _MOST_BYTES)
+        except OSError:  # as above: it calls nothing
+            return ""
+
 
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
     if "<<<" not in text and "cudaLaunch" not in text:
         return _File(stamp)
-    sites = HostCode(file).launches(text)
+    sites = host_code_of(file, text).launches(text)
     kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
     return _File(stamp, sites, frozenset(kernel[1] for kernel in kernels if kernel))
+
+
+def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:
+    """A file's host code, with its build's flags and the headers that the project has somewhere."""
+    options, _ = options_for(file, FrontendOptions())
+    folders = options.include_dirs
+    unfound = [name for name in mentioned(text) if resolved(file, name, folders) is None]
+    folders = (*folders, *folders_of(file, unfound))
+    return HostCode(file, folders, options.defines, options.undefines(), callers=callers)
 
 
 def _rings(path: Path) -> Iterator[list[Path]]:

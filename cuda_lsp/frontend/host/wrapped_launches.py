@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve, frozen
 
-from cuda_lsp.frontend.host.host_constants import split_arguments
-from cuda_lsp.frontend.host.text import HostText
-from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch, whole_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_arguments
+from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
 
 _DIRECTIVE = re.compile(r"^[ \t]?#[^\n\\]*(?:\\\n?[^\n\\]*)*", re.M)
 _MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)\(([^()]*)\)(.*)\Z", re.S)

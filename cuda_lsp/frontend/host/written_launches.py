@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.host_constants import split_arguments
-from cuda_lsp.frontend.host.text import FURTHEST, HostText
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _NAME = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?\Z")
 KERNEL = re.compile(r"\A\s?&?\s?(?:\w+\s?::\s?)*([A-Za-z_]\w*)\s?(?:<(.*)>)?\s?\Z", re.S)
 """A kernel as an argument: its name, and its template arguments if it has some."""
 
-_TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _LONGEST_NAME = 400  # characters of a kernel's name with its template arguments
 
 
@@ -72,9 +70,3 @@ def _opening(head: str) -> int:
         elif head[i] in ";{}":
             return -1
     return -1
-
-
-def whole_arguments(text: str) -> list[str]:
-    """A call's arguments, ``kernel<float, 4>`` in one piece."""
-    whole = _TEMPLATE.sub(lambda match: match[0].replace(",", "\0"), text)
-    return [part.replace("\0", ",") for part in split_arguments(whole)]

@@ -15,6 +15,7 @@ from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
+    TID,
     AddressOf,
     Array,
     Axis,
@@ -31,7 +32,7 @@ from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
-_OF_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+_OF_THREADS = frozenset({*TID, Axis.LANE})
 """What differs between the threads of a block."""
 _OF_BLOCKS = frozenset({Axis.BID_X, Axis.BID_Y, Axis.BID_Z})
 """What differs between blocks."""

@@ -18,8 +18,6 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
 from cuda_lsp.static.launches.arguments import enumerators, free_scalars, sample
 
-_ROW = 2  # elements of a row
-_HUB = 13  # an index that all elements may hold, larger than most of the first threads' own
 _TURNS = {"named": 0, "named in turn": 1}
 _LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
 """What the kernel's results start with, when every thread is to improve on the one before it."""
@@ -88,11 +86,12 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
-        if self.filling is UNEVEN:
-            return _ROW * element + element // 3 if array in self.flow.begins else _ROW + element % 3
+        uneven = self.filling is UNEVEN
         if array in self.flow.begins:
-            return _ROW * element
-        return _ROW * (element + 1) if self.flow.begins else _ROW
+            return budgets.ROW_ELEMENTS * element + uneven * (element // 3)
+        if uneven:
+            return budgets.ROW_ELEMENTS + element % 3
+        return budgets.ROW_ELEMENTS * (element + 1) if self.flow.begins else budgets.ROW_ELEMENTS
 
 
 def _element(how: str, element: int, array: int) -> int:
@@ -100,15 +99,15 @@ def _element(how: str, element: int, array: int) -> int:
         case "ones":
             return 1
         case "first":
-            return _HUB if element == 0 else 0
+            return budgets.HUB if element == 0 else 0
         case "mixed":
-            return ((element + 1) * 2654435761 + array * 40503 >> 7) % 61
+            return ((element + 1) * 2654435761 + array * 40503 >> 7) % budgets.MIXED_BELOW
         case "previous":
             return max(element - 1, 0)
         case "next":
             return element + 1
         case "hub":
-            return _HUB
+            return budgets.HUB
         case "rising":
             return element + 1
         case "falling":

@@ -31,10 +31,6 @@ Sites = tuple[SourceRange, SourceRange]
 Places = tuple[SourceRange, ...]
 """Where accesses are watched, and counted."""
 
-_SEVERAL = 8  # threads at a place, for its races to be expected
-_WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
-_LANES = 10  # of these warps, where not even they wait
-
 
 @frozen(eq=False)
 class Inputs:
@@ -151,7 +147,8 @@ class Search:
                 seen = self._log(pair, inputs)
             except Excluded:
                 continue
-            if any(len({x.runner.number for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
+            came = [len({x.runner.number for x in _all(seen.words[place])}) for place in pair]
+            if min(came) < budgets.EXPECTED_THREADS:
                 continue
             if self._shows(pair, seen, inputs):
                 again += 1
@@ -231,11 +228,11 @@ class Search:
             blocks.append((1, 0, 0) if gx > 1 else (0, 1, 0) if gy > 1 else (0, 0, 1))
         x, y, z = self.launch.block
         threads: list[Dim3] = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-        warps, size = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED), self.gpu.warp_size
-        if all(b.scope in warps and (b.size or 0) <= size for b in self.code.barriers):
+        size = self.gpu.warp_size
+        if all(b.scope.of_lanes and (b.size or 0) <= size for b in self.code.barriers):
             last = (len(threads) - 1) // size
-            kept = {*_WARPS, last}
-            lanes = size if self.code.barriers or Space.SHARED in spaces else _LANES
+            kept = {*range(budgets.RUN_WARPS), last}
+            lanes = size if self.code.barriers or Space.SHARED in spaces else budgets.RUN_LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
         standing = [Thread(t, b, self.launch.block, grid, size) for b in blocks for t in threads]
         return standing, gx * gy * gz == len(blocks)
@@ -250,10 +247,12 @@ class Search:
             if left[0] < 0:
                 return False
             words = seen.words[p.touch.site.range]
-            for word in range(p.start // 4, min((p.stop + 3) // 4, p.start // 4 + 16)):
+            first = p.start // 4
+            for word in range(first, min((p.stop + 3) // 4, first + budgets.MOST_WORDS)):
                 here = words.setdefault((p.base, word), [])
-                if len(here) < 48 and sum(_nearness(x, p) == 1 for x in here) < budgets.KEPT_ACCESSES:
-                    here.append(p)
+                if len(here) < budgets.KEPT_TOUCHES:
+                    near = sum(_nearness(x, p) == _IN_A_WARP for x in here)
+                    here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
         schedule = self.schedule(places, inputs)
@@ -289,7 +288,7 @@ class Search:
                 if not across if _nearness(a, b) == _APART else a.passed != b.passed:
                     continue
                 found[threads] = first, second
-                if len(found) > 200:
+                if len(found) > budgets.MOST_CANDIDATES:
                     break
         yield from sorted(found.values(), key=lambda both: (_nearness(*both), both[0].runner.number))
 

@@ -7,12 +7,13 @@ when it rests on data or on an over-approximation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Axis, BarrierScope
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
@@ -29,7 +30,7 @@ from cuda_lsp.static.solver.orders import order_of
 from cuda_lsp.static.solver.query import Answer, Outcome, Query, is_linear
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem, copy_of, shared_level
+from cuda_lsp.static.symbolic.affine import Problem, copy_of, shared_level
 from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
@@ -152,7 +153,7 @@ def _diagnosis(
         needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
         if doubt is None:
-            conditions = (*needed, *(data or ()))
+            conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
@@ -223,6 +224,12 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     return Open.BLOCKS_UNKNOWN
 
 
+def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:
+    """That there is a second block, where the source does not tell."""
+    alone = launch is not None and launch.grid is None and math.prod(launch.least_grid) == 1
+    return (c.Needs.BLOCKS,) if alone and not p.pair.relation.same_block else ()
+
+
 def _mentions_blocks(p: Problem) -> bool:
     names = {axis.value for axis in BID}
     return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
@@ -271,7 +278,7 @@ def divergences(
     if facts is t.FALSE:
         return
     for barrier in found:
-        wide = barrier.scope in (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
+        wide = barrier.scope.of_blocks
         if not wide or barrier.site in seen or t.level_of(barrier.guard) <= Level.BLOCK:
             continue
         shared = shared_level(relation)

@@ -47,9 +47,9 @@ from cuda_lsp.static.symbolic.values import forget
 class Budget:
     """Limits in seconds of ``work``. ``launches``: how many known launches are looked at."""
 
-    kernel: float = 2.0
-    query: float = 0.4
-    launches: int = 8
+    kernel: float = budgets.KERNEL_S
+    query: float = budgets.QUERY_S
+    launches: int = budgets.MOST_LAUNCHES
 
 
 @frozen

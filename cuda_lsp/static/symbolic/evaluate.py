@@ -11,6 +11,7 @@ from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import BinaryOp, Expr, UnaryOp
 from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
@@ -25,9 +26,6 @@ from cuda_lsp.static.symbolic.values import (
     sizes_in,
     type_range,
 )
-
-_HASH_FACTOR = 1 << 16
-"""Unsigned products with a constant this large are hashes: they wrap."""
 
 
 @frozen(eq=False)
@@ -207,7 +205,7 @@ class Evaluator:
         result = _RING[e.op](a, b)
         assert isinstance(e.type, Int)
         factor = a if a.is_const else b
-        hashes = e.op is BinaryOp.MUL and factor.is_const and abs(factor.value) >= _HASH_FACTOR
+        hashes = e.op is BinaryOp.MUL and factor.is_const and abs(factor.value) >= budgets.HASH_FACTOR
         if hashes and not e.type.signed and (result.hi > e.type.maximum or result.lo < 0):
             return t.wrap(result, e.type.bits, False)
         return result

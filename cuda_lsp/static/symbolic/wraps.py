@@ -98,7 +98,7 @@ def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> 
     most = LEAST if told else budgets.PLAUSIBLE_SIZE
     atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
     ranges = ((atom, *known.get(atom, (atom.lo, atom.hi))) for atom in atoms)
-    large = ((atom, low, high) for atom, low, high in ranges if high > 4 * budgets.PLAUSIBLE_SIZE)
+    large = ((atom, low, high) for atom, low, high in ranges if high > budgets.NARROW_RANGE)
     cut = {atom: (max(0, low), max(low, min(high, most))) for atom, low, high in large}
     return _interval(monomials(term), {**known, **cut})[1]
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
-from cuda_lsp.ir.program import Axis
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, unit_of
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, Problem
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 

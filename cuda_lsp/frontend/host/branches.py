@@ -1,0 +1,179 @@
+"""What is known at a place of host code because of the branches and loops around it.
+
+``if (size == 32)``, ``switch (size) { case 32:`` and ``for (int size = 32; size <= 256; size *= 2)``: at a
+launch in there ``size`` has one of these values. Only equalities with constants are read, and loops of few
+rounds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_constants import HostConstants, Key
+from cuda_lsp.frontend.host.text import HostText, closings
+
+_IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
+_LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
+_LEAVES = re.compile(r"\b(?:break|return|throw|continue|goto)\b|\b(?:exit|abort)\s?\(")
+_EQUAL = re.compile(r"\A([A-Za-z_]\w*)\s?==\s?([^=<>!&|?]{1,80})\Z")
+_EQUAL_TO = re.compile(r"\A(\w+)\s?==\s?([A-Za-z_]\w*)\Z")
+_FOR = re.compile(
+    r"\A[^=;]*?\b(\w+)\s?=\s?([^;]{1,80});\s?(\w+)\s?([<>]=?|!=)\s?([^;]{1,80});\s?([^;]{1,80})\Z", re.S
+)
+_STEP = re.compile(
+    r"\A\s?(?:(?P<before>\+\+|--)\s?(?P<a>\w+)|(?P<b>\w+)\s?(?P<behind>\+\+|--)"
+    r"|(?P<c>\w+)\s?(?P<op>[-+*/]|<<|>>)=\s?(?P<by>\w+)|(?P<d>\w+)\s?=\s?(?P=d)\s?(?P<op2>[-+*/]|<<|>>)\s?(?P<by2>\w+))\s?\Z"
+)
+_MOST_ROUNDS = 200
+_MOST_VALUES = 12
+"""Values of a loop's counter that count: launches are told by few."""
+
+Values = Mapping[Key, Sequence[int]]
+
+
+@frozen
+class _Step:
+    operator: str
+    by: int
+
+    def after(self, value: int) -> int:
+        """The counter's next value."""
+        steps: Mapping[str, Callable[[int, int], int]] = {
+            "+": lambda a, b: a + b,
+            "-": lambda a, b: a - b,
+            "*": lambda a, b: a * b,
+            "/": lambda a, b: a // b if b > 0 else a,
+            "<<": lambda a, b: a << min(b, 32),
+            ">>": lambda a, b: a >> min(b, 32),
+        }
+        return steps[self.operator](value, self.by)
+
+
+_HOLDS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "!=": lambda a, b: a != b,
+}
+
+
+def values_at(host: HostText, constants: HostConstants, at: int) -> Values:
+    """The values that names can have at a place, each by what tells its value there."""
+    found: dict[Key, Sequence[int]] = {}
+    for name, place, values in _told(host, constants, at):
+        key = constants.key(name, at)
+        if key is not None and key == constants.key(name, place) and key not in found:
+            found[key] = values
+    return found
+
+
+def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int, Sequence[int]]]:
+    """Names, where they were compared, and the values that they have from there on; innermost first."""
+    plain, braces = host.plain, host.braces
+    function = constants.functions.around(at)
+    outermost = function.body if function else 0
+    begin = max(plain.rfind(c, outermost, at) for c in ";{}")
+    for match in _IF.finditer(plain, max(begin, outermost), at):
+        closing = host.parentheses.get(match.end() - 1, at)
+        if closing < at:
+            yield from _compared(plain, constants, match.end(), closing)
+    brace, inside = braces.begin(at), at
+    while brace > outermost:
+        header = constants.functions.header_of(brace)
+        if header is not None and header[0] in ("if", "constexpr"):
+            yield from _compared(plain, constants, header[1] + 1, header[2])
+        elif header is not None and header[0] == "switch":
+            name = plain[header[1] + 1 : header[2]].strip()
+            values = _cases(host, constants, brace, inside)
+            if name.isidentifier() and values:
+                yield name, header[1], values
+        inside, brace = brace, braces.begin(brace - 1)
+
+
+def _compared(
+    plain: str, constants: HostConstants, begin: int, end: int
+) -> Iterator[tuple[str, int, Sequence[int]]]:
+    """What a condition makes equal to constants."""
+    for part in _conjuncts(plain[begin:end]):
+        match, turned = _EQUAL.match(part), _EQUAL_TO.match(part)
+        pairs = [(m[i], m[3 - i]) for m, i in ((match, 1), (turned, 2)) if m is not None]
+        for name, other in pairs:
+            value = constants.integer(other, begin) if name.isidentifier() else None
+            if value is not None:
+                yield name, begin, (value,)
+
+
+def _conjuncts(condition: str) -> Iterator[str]:
+    """What all holds when a condition does, as far as it is joined by ``&&``."""
+    text = condition.strip()
+    closed = closings(text, "()")
+    while text.startswith("(") and closed.get(0) == len(text) - 1:
+        text = text[1:-1].strip()
+        closed = closings(text, "()")
+    inside = [(begin, end) for begin, end in closed.items()]
+    joints = [m.start() for m in re.finditer("&&", text) if not any(b < m.start() < e for b, e in inside)]
+    if not joints:
+        yield text
+        return
+    if any(not any(b < m.start() < e for b, e in inside) for m in re.finditer(r"\|\||\?", text)):
+        return
+    for begin, end in zip((0, *(j + 2 for j in joints)), (*joints, len(text)), strict=True):
+        yield from _conjuncts(text[begin:end])
+
+
+def _cases(host: HostText, constants: HostConstants, brace: int, at: int) -> Sequence[int]:
+    """The values for which a ``switch`` with this brace comes to a place in it; none: nobody knows."""
+    plain, braces = host.plain, host.braces
+    labels = [m for m in _LABEL.finditer(plain, brace, at) if braces.begin(m.start()) == brace]
+    values: list[int] = []
+    end = at
+    for label in reversed(labels):
+        if end != at and _LEAVES.search(plain, label.end(), end):
+            break
+        value = constants.integer(label[1], label.start()) if label[1] else None
+        if value is None:
+            return ()
+        values.append(value)
+        end = label.start()
+    return values[::-1]
+
+
+def rounds(host: HostText, constants: HostConstants, key: Key) -> Sequence[int]:
+    """The values of a loop's counter, which is declared at ``key``; none: they are not known."""
+    name, position = key
+    plain = host.plain
+    opening = plain.rfind("(", max(0, position - 60), position)
+    if opening < 0 or not plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
+        return ()
+    closing = host.closing(opening)
+    header = _FOR.match(plain[opening + 1 : closing]) if closing > 0 else None
+    if header is None or header[1] != name or header[3] != name:
+        return ()
+    step = _step(constants, name, header[6], opening)
+    value, limit = (constants.integer(header[i], opening) for i in (2, 5))
+    if step is None or value is None or limit is None:
+        return ()
+    found: list[int] = []
+    for _ in range(_MOST_ROUNDS):
+        if not _HOLDS[header[4]](value, limit):
+            break
+        found.append(value)
+        value = step.after(value)
+    if len(found) <= _MOST_VALUES:
+        return found
+    return (*found[: _MOST_VALUES - 1], found[-1])
+
+
+def _step(constants: HostConstants, name: str, text: str, at: int) -> _Step | None:
+    match = _STEP.match(text)
+    if match is None or name not in (match["a"], match["b"], match["c"], match["d"]):
+        return None
+    counted = match["before"] or match["behind"]
+    if counted:
+        return _Step(counted[0], 1)
+    by = constants.integer(match["by"] or match["by2"], at)
+    return _Step(match["op"] or match["op2"], by) if by is not None else None

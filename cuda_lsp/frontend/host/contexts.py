@@ -1,0 +1,199 @@
+"""How a launch is come by: what callers pass for the parameters that its extents hang on, and in which round.
+
+A function that launches with what it was given is looked at as each of its callers makes it, through
+``_MOST_CALLERS`` functions at most; a launch in a loop over few sizes in each round. What no way tells stays
+unknown. Values of a caller count for what a launch is. They count for its arguments too where the way begins
+in ``main``: a library's function may be called by others with other arguments.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from attrs import evolve, field, frozen
+
+from cuda_lsp.frontend.host.branches import rounds, values_at
+from cuda_lsp.frontend.host.host_constants import Given, Key
+from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.host_functions import Call, HostFunction
+from cuda_lsp.model import Extents
+
+_WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
+_MOST_CALLERS = 3
+"""Functions that hand a parameter on."""
+_MOST_CONTEXTS = 24
+"""Of one launch."""
+_MOST_CALLS = 60
+"""Of one function that are looked at."""
+
+Callers = Callable[[str], Iterable[HostFile]]
+"""Other files that may call a function."""
+
+
+def no_callers(name: str) -> Iterable[HostFile]:
+    """There are no other files."""
+    del name
+    return ()
+
+
+@frozen
+class Context:
+    """One way to a place: what is known there on it.
+
+    ``place``: the outermost call that it comes through, and in which file; None: none is looked through.
+    ``program``: it begins in ``main``. ``types``: what template parameters of the function there stand for.
+    """
+
+    given: Given
+    place: tuple[HostFile, int, int] | None = None
+    program: bool = False
+    types: Mapping[str, str] = field(factory=dict[str, str])
+
+
+def local_facts(file: HostFile, at: int) -> tuple[Given, ...]:
+    """What branches around a place tell: one for each ``case`` that leads there; at least one."""
+    values = values_at(file.host, file.constants, at)
+    return tuple(
+        Given(dict(zip(values, chosen, strict=True)))
+        for chosen in itertools.islice(itertools.product(*values.values()), _MOST_CONTEXTS)
+    )
+
+
+@frozen
+class Texts:
+    """Expressions at a place: what is ``needed``, and what is worth knowing besides.
+
+    ``types``: those that may be types, or name some.
+    """
+
+    needed: tuple[str, ...]
+    wished: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+def contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers) -> tuple[Context, ...]:
+    """The ways to a place on which more is known of what the texts hang on."""
+    found = _contexts(file, at, texts, elsewhere, _MOST_CALLERS)
+    return tuple(itertools.islice((c for c in found if c.given.values or c.types), _MOST_CONTEXTS))
+
+
+def _contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers, depth: int) -> Iterator[Context]:
+    function = file.constants.functions.around(at)
+    for facts in local_facts(file, at):
+        for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
+            needed = _missing(file, at, texts.needed, given)
+            passed = _passed(function, needed) if function is not None and depth else ()
+            types = _named_types(function, texts.types) if function is not None and depth else ()
+            if function is None or not (passed or types):
+                yield Context(given, None, function is not None and function.name == "main")
+                continue
+            wished = _passed(function, _missing(file, at, texts.wished, given))
+            for way in _ways(file, function, _Wanted(passed, wished, types), elsewhere, depth):
+                yield evolve(way, given=given.and_those(way.given))
+
+
+def _rounds(file: HostFile, facts: Given, missing: frozenset[Key]) -> Iterator[Given]:
+    """The rounds of the loops around whose counters are missing."""
+    counters = {key: values for key in sorted(missing) if (values := rounds(file.host, file.constants, key))}
+    for chosen in itertools.islice(itertools.product(*counters.values()), _MOST_CONTEXTS):
+        yield facts.and_those(Given(dict(zip(counters, chosen, strict=True))))
+
+
+def _missing(file: HostFile, at: int, texts: Iterable[str], given: Given) -> frozenset[Key]:
+    """What some texts at a place hang on that is not known."""
+    return frozenset[Key]().union(*(file.constants.missing(text, at, given) for text in texts))
+
+
+@frozen
+class _Wanted:
+    """Of a function's parameters: what is needed, what is worth knowing, and names of types."""
+
+    needed: tuple[Key, ...]
+    wished: tuple[Key, ...]
+    types: tuple[str, ...]
+
+
+def _named_types(function: HostFunction, texts: Iterable[str]) -> tuple[str, ...]:
+    """The template parameters of a function that some texts name."""
+    words = {word for text in texts for word in _WORD.findall(text)}
+    return tuple(name for name in function.template if name in words)
+
+
+def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
+    """Those of the missing values that callers of the function pass, as arguments or template arguments."""
+    names = {name for name, _ in function.parameters} | set(function.template)
+    return tuple(
+        (name, position)
+        for name, position in sorted(missing)
+        if name in names and function.begin <= position <= function.closing
+    )
+
+
+def _ways(
+    file: HostFile,
+    function: HostFunction,
+    wanted: _Wanted,
+    elsewhere: Callers,
+    depth: int,
+) -> Iterator[Context]:
+    """The ways to a function's body by its calls."""
+    for caller, call in _calls(file, function, elsewhere):
+        keys = dict.fromkeys((*wanted.needed, *wanted.wished))
+        given = {key: _argument(function, call, key[0]) for key in keys}
+        passed = {key: text for key, text in given.items() if text is not None}
+        named = {name: _argument(function, call, name) for name in wanted.types}
+        types = {name: text.strip() for name, text in named.items() if text is not None}
+        needed = tuple(passed[key] for key in wanted.needed if key in passed)
+        texts = Texts(needed, tuple(passed.values()), tuple(types.values()))
+        if not (needed or types):
+            continue
+        for way in _contexts(caller, call.begin, texts, elsewhere, depth - 1):
+            values = {key: _value(caller, text, call.begin, way.given) for key, text in passed.items()}
+            known = {key: value for key, value in values.items() if value is not None}
+            place = way.place or (caller, call.begin, call.end)
+            stand_for = {name: renamed(text, way.types) for name, text in types.items()}
+            yield Context(Given(known), place, way.program, stand_for)
+
+
+def renamed(text: str, types: Mapping[str, str]) -> str:
+    """A text with what template parameters stand for."""
+    return _WORD.sub(lambda word: types.get(word[0], word[0]), text) if types else text
+
+
+def _calls(file: HostFile, function: HostFunction, elsewhere: Callers) -> Iterator[tuple[HostFile, Call]]:
+    """The calls of a function that cannot be of another one of that name."""
+    if sum(other.takes_as_many(function) for other in file.constants.functions.named(function.name)) > 1:
+        return
+    for caller in itertools.chain((file,), elsewhere(function.name)):
+        functions = caller.constants.functions
+        if caller is not file and any(functions.named(function.name)):
+            continue
+        for call in itertools.islice(functions.calls(function.name, function.member), _MOST_CALLS):
+            around = functions.around(call.begin)
+            if caller is not file or around is None or around.body != function.body:
+                yield caller, call
+
+
+def _argument(function: HostFunction, call: Call, name: str) -> str | None:
+    """What a call gives for a parameter, or its default."""
+    if name in function.template:
+        given = (call.template_arguments or "").split(",")
+        index = function.template.index(name)
+        return given[index] if index < len(given) and given[index].strip() else None
+    if call.explicit:
+        return None
+    names = [parameter for parameter, _ in function.parameters]
+    index = names.index(name)
+    if len(call.arguments) > len(names):
+        return None
+    return call.arguments[index] if index < len(call.arguments) else function.parameters[index][1] or None
+
+
+def _value(file: HostFile, text: str, at: int, given: Given) -> int | Extents | None:
+    value = file.constants.integer(text, at, given)
+    if value is not None:
+        return value
+    extents = file.constants.known_extents(text, at, given)
+    return extents if any(n not in (None, 1) for n in extents) else None

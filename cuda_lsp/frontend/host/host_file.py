@@ -1,0 +1,52 @@
+"""One file of host code as launches and calls are read from it: its constants, its pointers, its places."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.host_pointers import HostPointers
+from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
+from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.model import Position, Site, SourceRange
+
+
+class HostFile:
+    """``text`` is ``whole`` with stretches left out. ``headers``: the constants of what it includes."""
+
+    def __init__(
+        self,
+        path: Path,
+        text: str,
+        whole: str,
+        headers: Sequence[HostConstants] = (),
+        read: Regions = EVERYTHING,
+    ) -> None:
+        self.path = path
+        self.host = HostText(text)
+        self._whole = whole
+        self.constants = HostConstants(self.host, headers, read.doubtful)
+
+    @cached_property
+    def pointers(self) -> HostPointers:
+        """Its pointer variables."""
+        return HostPointers(self.host)
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [match.start() for match in re.finditer("\n", self._whole)]
+
+    def site(self, begin: int, end: int) -> Site:
+        """What stands between two offsets of the host text."""
+        first, last = self.host.original(begin), self.host.original(end - 1) + 1
+        extent = SourceRange(self.path, self._position(first), self._position(last))
+        return Site(extent, self._whole[first:last])
+
+    def _position(self, offset: int) -> Position:
+        line = bisect_left(self._line_ends, offset)
+        begin = self._line_ends[line - 1] + 1 if line else 0
+        return Position(line + 1, offset - begin + 1)

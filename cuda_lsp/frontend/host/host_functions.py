@@ -1,0 +1,207 @@
+"""The functions of host code, and what stands around a place: loops, branches, bodies. Read from text.
+
+A function is a block behind ``name(parameters)``; lambdas and blocks of statements are none, and belong to
+the function that they stand in. What a macro opens is not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.text import HostText, whole_arguments
+
+_BEFORE_BODY = re.compile(
+    r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
+)
+_NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
+_BEFORE_NAME = re.compile(r"[\w>*&\]]\s?(?:\w+\s?(?:<[^<>;(){}]*>)?\s?::\s?)*\Z")
+_NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
+_BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
+_TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
+_USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400})>\s?)?\(")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
+_CLASS = re.compile(r"\b(?:class|struct)\b")
+_LOOP = re.compile(r"\b(?:for|while|do)\b")
+_LONGEST_HEADER = 4000
+
+
+@frozen
+class HostFunction:
+    """``opening`` to ``closing``: its parameters. ``body`` to ``end``: its braces. All are offsets.
+
+    ``parameters``: (name, text of the default or "") in order; ``template``: names of template parameters,
+    which are declared from ``begin`` on.
+    """
+
+    name: str
+    begin: int
+    opening: int
+    closing: int
+    body: int
+    end: int
+    parameters: tuple[tuple[str, str], ...]
+    template: tuple[str, ...] = ()
+    member: bool = False
+
+    def takes_as_many(self, other: HostFunction) -> bool:
+        """Whether a call may have as many arguments for both."""
+        least, most = (_range(function) for function in (self, other))
+        return least[0] <= most[1] and most[0] <= least[1]
+
+
+def _range(function: HostFunction) -> tuple[int, int]:
+    return sum(not default for _, default in function.parameters), len(function.parameters)
+
+
+@frozen
+class Call:
+    """``name<template_arguments>(arguments)``: offsets of its first character and of what is behind it.
+
+    ``explicit``: no call, but an explicit instantiation, which has no arguments.
+    """
+
+    name: str
+    template_arguments: str | None
+    arguments: tuple[str, ...]
+    begin: int
+    end: int
+    explicit: bool = False
+
+
+class HostFunctions:
+    """The functions of one text, and the calls in it."""
+
+    def __init__(self, host: HostText) -> None:
+        self._host = host
+
+    @cached_property
+    def _functions(self) -> Sequence[HostFunction]:
+        """In the order of their bodies."""
+        plain, closing = self._host.plain, self._host.braces.closing
+        found = (self._function(m.start(), closing) for m in re.finditer(r"\{", plain))
+        return [function for function in found if function is not None]
+
+    @cached_property
+    def _bodies(self) -> list[int]:
+        return [function.body for function in self._functions]
+
+    @cached_property
+    def _openings(self) -> Mapping[int, int]:
+        """Where each ``)`` was opened."""
+        return {closed: opened for opened, closed in self._host.parentheses.items()}
+
+    def _function(self, body: int, closings: Mapping[int, int]) -> HostFunction | None:
+        plain, end = self._host.plain, closings.get(body)
+        before = _BEFORE_BODY.search(plain, max(0, body - 300), body)
+        opening = self._openings.get(before.start()) if before is not None else None
+        if end is None or before is None or opening is None or before.start() - opening > _LONGEST_HEADER:
+            return None
+        name = _NAME.search(plain, max(0, opening - 200), opening)
+        if name is None or name[1] in _NO_FUNCTION:
+            return None
+        if not _BEFORE_NAME.search(plain, max(0, name.start() - 200), name.start()):
+            return None
+        inside = plain[opening + 1 : before.start()]
+        template = _TEMPLATE.search(plain, max(0, name.start() - 800), name.start())
+        return HostFunction(
+            name[1],
+            template.start() if template else name.start(),
+            opening,
+            before.start(),
+            body,
+            end,
+            tuple(_parameter(part) for part in whole_arguments(inside)),
+            tuple(_parameter(part)[0] for part in whole_arguments(template[1])) if template else (),
+            self._is_member(name.start()),
+        )
+
+    def _is_member(self, position: int) -> bool:
+        plain, brace = self._host.plain, self._host.braces.begin(position)
+        if plain[max(0, position - 3) : position].rstrip().endswith("::"):
+            return True
+        head = plain[max(plain.rfind(c, 0, max(0, brace)) for c in ";{}") + 1 : max(0, brace)]
+        return _CLASS.search(head) is not None
+
+    def around(self, position: int) -> HostFunction | None:
+        """The innermost function whose body holds the position."""
+        for function in reversed(self._functions[: bisect_right(self._bodies, position)]):
+            if position <= function.end:
+                return function
+        return None
+
+    def named(self, name: str) -> Iterator[HostFunction]:
+        """The functions of this name."""
+        return (function for function in self._functions if function.name == name)
+
+    @cached_property
+    def _uses(self) -> Mapping[str, Sequence[tuple[int, int, str | None]]]:
+        found: dict[str, list[tuple[int, int, str | None]]] = {}
+        for match in _USE.finditer(self._host.plain):
+            found.setdefault(match[1], []).append((match.start(), match.end() - 1, match[2]))
+        return found
+
+    def calls(self, name: str, member: bool = False) -> Iterator[Call]:
+        """The calls of a function inside of bodies, in order, and its explicit instantiations.
+
+        A declaration inside of a body looks like a call.
+
+        ``member``: also those of an object's.
+        """
+        plain = self._host.plain
+        for begin, opening, template in self._uses.get(name, ()):
+            closing = self._host.closing(opening)
+            if not member and plain[max(0, begin - 2) : begin].rstrip().endswith((".", ">")):
+                continue
+            if closing < 0:
+                continue
+            explicit = _INSTANTIATION.search(plain, max(0, begin - 200), begin) is not None
+            if explicit or self.around(begin) is not None:
+                arguments = () if explicit else tuple(whole_arguments(plain[opening + 1 : closing]))
+                yield Call(name, template, arguments, begin, closing + 1, explicit)
+
+    def runs_once(self, begin: int, position: int) -> bool:
+        """Whether ``position`` is in no loop and no lambda that ``begin``, before it, is not in.
+
+        ``begin`` stands in a block around ``position``, or is a parameter of the function.
+        """
+        plain, braces = self._host.plain, self._host.braces
+        last = max(plain.rfind("{", 0, position), plain.rfind("}", 0, position), begin)
+        if _LOOP.search(plain, last, position):
+            return False  # a loop without braces
+        function, brace = self.around(position), braces.begin(position)
+        while brace > max(begin, function.body if function else -1):
+            if not self._is_branch(brace):
+                return False
+            brace = braces.begin(brace - 1)
+        return True
+
+    def _is_branch(self, brace: int) -> bool:
+        """Whether a block is that of an ``if``, ``else`` or ``switch``, or a plain one."""
+        header = self.header_of(brace)
+        if header is None:
+            return _BRANCHES.search(self._host.plain[max(0, brace - 8) : brace]) is not None
+        return header[0] in ("if", "switch", "constexpr")
+
+    def header_of(self, brace: int) -> tuple[str, int, int] | None:
+        """``if (…) {``: the word before a block, and its parentheses; None: there are none."""
+        plain = self._host.plain
+        closing = len(plain[max(0, brace - 3) : brace].rstrip()) + max(0, brace - 3) - 1
+        opening = self._openings.get(closing)
+        if opening is None:
+            return None
+        words = _WORD.findall(plain[max(0, opening - 40) : opening])
+        return (words[-1] if words else "", opening, closing)
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    """``const int n = 64`` → ``n``, ``64``."""
+    declared, _, default = text.partition("=")
+    pointer = re.search(r"\(\s?[*&]+\s?(\w+)\s?\)", declared)
+    words = _WORD.findall(declared.split("[")[0])
+    return (pointer[1] if pointer else words[-1] if words else ""), default.strip()

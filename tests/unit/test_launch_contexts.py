@@ -1,0 +1,231 @@
+"""Launches whose extents are told somewhere else: by callers, branches, loops, assignments before them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
+from cuda_lsp.model import Dim3
+
+
+def sites(text: str) -> tuple[LaunchSite, ...]:
+    return find_launches(Path("a.cu"), text)
+
+
+def blocks(text: str) -> set[Dim3 | None]:
+    return {site.block for site in sites(text)}
+
+
+# ------------------------------------------------------------------------------------ assignments
+
+
+@pytest.mark.parametrize(
+    ("body", "block"),
+    [
+        ("int w; w = 64; k<<<1, w>>>();", (64, 1, 1)),
+        ("int w = 32; w = 64; k<<<1, w>>>(); w = 128;", (64, 1, 1)),
+        ("int w = 32; k<<<1, w>>>(); w = 64;", (32, 1, 1)),
+        ("for (int i = 0; i < 2; ++i) { int w = 32; w = 64; k<<<1, w>>>(); w = 1; }", (64, 1, 1)),
+        ("int w = 32; w = 64; if (w > 3) { k<<<1, w>>>(); } w = 8;", (64, 1, 1)),
+        ("dim3 b; b = dim3(16, 4); k<<<1, b>>>();", (16, 4, 1)),
+        ("dim3 b(32, 2, 1); b.x = 64; b.y = b.x / 16; k<<<1, b>>>(); b.x = 1;", (64, 4, 1)),
+        ("dim3 const b(16, 4); k<<<1, b>>>();", (16, 4, 1)),
+        ("dim3 b(16, 4); k<<<dim3(1), dim3(b)>>>();", (16, 4, 1)),
+        ("auto b = dim3{16, 4}; k<<<1, b>>>();", (16, 4, 1)),
+        ("uint3 b = make_uint3(16, 4, 1); k<<<1, b>>>();", (16, 4, 1)),
+        ("dim3 b; k<<<1, b>>>();", (1, 1, 1)),
+        ("k<<<1, int(64)>>>();", (64, 1, 1)),
+    ],
+)
+def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None:
+    assert blocks(f"void f() {{ {body} }}") == {block}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int w; k<<<1, w>>>();",
+        "int w = 32; if (c) { w = 64; } k<<<1, w>>>();",
+        "int w = 32; if (c) w = 64; k<<<1, w>>>();",
+        "int w = 32; w = 64; w += c; k<<<1, w>>>();",
+        "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
+        "int w = 32; while (c--) { k<<<1, w>>>(); w = 64; }",
+        "int w = 32; for (;;) k<<<1, w>>>(), w = 64;",
+        "int w = 32; auto go = [&]() { k<<<1, w>>>(); }; w = 64; go();",
+        "int w; switch (c) { case 1: g(); w = 64; break; case 2: k<<<1, w>>>(); }",
+        "dim3 b(32, 2); if (c) b.y = 4; k<<<1, b>>>();",
+    ],
+)
+def test_what_some_way_may_change_is_not_known(body: str) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == {None}
+
+
+def test_what_other_functions_write_is_not_known() -> None:
+    assert blocks("int w = 32;\nvoid g() { w = 64; }\nvoid f() { k<<<1, w>>>(); }") == {None}
+    assert blocks("int w = 32;\nvoid f() { k<<<1, w>>>(); }\nvoid g() { w = 64; }") == {None}
+    assert blocks("int w = 32;\nvoid g() { int w = 1; w = 64; }\nvoid f() { k<<<1, w>>>(); }") == {(32, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "block"),
+    [
+        ("inline int threads() { return 128; }\nvoid f() { k<<<1, threads()>>>(); }", (128, 1, 1)),
+        ("int half(int n) { return n / 2; }\nvoid f() { k<<<1, half(128)>>>(); }", (64, 1, 1)),
+        ("namespace a { constexpr int N = 96; }\nvoid f() { k<<<1, a::N>>>(); }", (96, 1, 1)),
+        ("struct T { static constexpr int N = 4 * 32; };\nvoid f() { k<<<1, T::N>>>(); }", (128, 1, 1)),
+    ],
+)  # fmt: skip
+def test_functions_of_one_return_and_qualified_names_are_read(text: str, block: Dim3) -> None:
+    assert blocks(text) == {block}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "int threads(int n) { if (n) return 64; return 128; }\nvoid f() { k<<<1, threads(1)>>>(); }",
+        "int t() { return 1; }\nint t(int n) { return n; }\nvoid f() { k<<<1, t(64)>>>(); }",
+        "struct A { static constexpr int N = 1; };\nstruct B { static constexpr int N = 2; };\n"
+        "void f() { k<<<1, A::N>>>(); }",
+    ],
+)
+def test_what_has_several_meanings_is_not_known(text: str) -> None:
+    assert blocks(text) == {None}
+
+
+# --------------------------------------------------------------------------------- branches, loops
+
+
+def test_a_case_of_a_switch_tells_what_is_switched_on() -> None:
+    text = """void f(int threads, float* p) {
+    dim3 block(threads, 1, 1);
+    switch (threads) {
+    case 512:
+        k<512><<<1, block>>>(p);
+        break;
+    case 64:
+    case 32: k<64><<<1, block>>>(p); break;
+    default: k<1><<<1, block>>>(p);
+    }
+}"""
+    found = [(site.template_arguments, site.block) for site in sites(text)]
+    assert found == [("512", (512, 1, 1)), ("64", (64, 1, 1)), ("64", (32, 1, 1)), ("1", None)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n == 32) { k<<<1, n>>>(p, n); }",
+        "if (n == 32) k<<<1, n>>>(p, n);",
+        "if (p && (32 == n && true)) k<<<1, n>>>(p, n);",
+        "if (n == 64) g(); else if (n == 32) { g(); k<<<1, n>>>(p, n); }",
+    ],
+)
+def test_an_equality_that_holds_at_the_launch_counts_for_its_arguments_too(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n) {{ {body} }}")
+    assert (site.block, site.arguments) == ((32, 1, 1), {1: 32})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n == 32) g(); k<<<1, n>>>(p, n);",
+        "if (n == 32) { g(); } else { k<<<1, n>>>(p, n); }",
+        "if (n == 32 || p) k<<<1, n>>>(p, n);",
+        "if (!(p && n == 32)) k<<<1, n>>>(p, n);",
+        "if (both(p, n == 32)) k<<<1, n>>>(p, n);",
+        "if (n == 32) { n = g(); k<<<1, n>>>(p, n); }",
+        "if (n == 32) { while (p) { k<<<1, n>>>(p, n); n *= 2; } }",
+        "switch (n) { case 1: g(); default: k<<<1, n>>>(p, n); }",
+    ],
+)
+def test_an_equality_that_need_not_hold_tells_nothing(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n) {{ {body} }}")
+    assert (site.block, site.arguments) == (None, {})
+
+
+def test_a_loop_over_few_sizes_is_a_launch_a_round() -> None:
+    text = "void f() { for (int n = 64; n <= 512; n *= 2) { k<<<1024 / n, n>>>(p, n); } }"
+    assert [(s.block, s.grid, s.arguments) for s in sites(text)] == [
+        ((n, 1, 1), (1024 // n, 1, 1), {1: n}) for n in (64, 128, 256, 512)
+    ]
+    assert blocks("void f() { for (int n = 64; n <= 512; n *= 2) { if (g()) n = 7; k<<<1, n>>>(); } }") == {
+        None
+    }
+    assert blocks("void f(int m) { for (int n = 64; n <= m; n *= 2) k<<<1, n>>>(); }") == {None}
+
+
+# ----------------------------------------------------------------------------------------- callers
+
+_RUN = "void run(float* p, int n, int threads) { k<<<n / threads, threads>>>(p, n); }\n"
+
+
+def test_parameters_are_what_callers_pass() -> None:
+    first, second = sites(_RUN + "int main() { run(p, 1024, 64); run(p, m, 128); }")
+    assert (first.block, first.grid, first.arguments) == ((64, 1, 1), (16, 1, 1), {1: 1024})
+    assert (second.block, second.grid, second.arguments) == ((128, 1, 1), None, {})
+    assert first.site is not None
+    assert first.site.text == "run(p, 1024, 64)"
+
+
+def test_a_librarys_callers_tell_the_block_and_no_arguments() -> None:
+    (site,) = sites(_RUN + "void api(float* p) { run(p, 1024, 64); }")
+    assert (site.block, site.arguments) == ((64, 1, 1), {})
+
+
+def test_callers_of_callers_are_looked_through() -> None:
+    text = _RUN + "void middle(float* p, int t) { run(p, 256, 2 * t); }\nint main() { middle(p, 16); }"
+    (site,) = sites(text)
+    assert (site.block, site.grid, site.arguments) == ((32, 1, 1), (8, 1, 1), {1: 256})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "void run(float* p, dim3 block) { k<<<1, block>>>(p); }\nint main() { dim3 b(8, 4); run(p, b); }",
+        "void run(float* p, dim3 block = dim3(8, 4)) { k<<<1, block>>>(p); }\nint main() { run(p); }",
+        "template <int X, int Y> void run() { k<<<1, dim3(X, Y)>>>(p); }\nint main() { run<8, 4>(); }",
+        "template <typename T, int X>\nvoid run(T* p, int y) { k<T, X><<<1, dim3(X, y)>>>(p); }\n"
+        "int main() { run<float, 8>(p, 4); }",
+        "struct Body { void step(int x); };\nvoid Body::step(int x) { k<<<1, dim3(x, 4)>>>(p); }\n"
+        "int main() { Body b; b.step(8); }",
+    ],
+)
+def test_dims_defaults_template_arguments_and_members_are_passed(text: str) -> None:
+    assert blocks(text) == {(8, 4, 1)}
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        "void g() { other.run(p, 1, 64); }",
+        "void run(float* p, int n, int threads);",
+        "void g(int t) { run(p, 1, t); }",
+        "void g() { int t = 64; if (p) t = 32; run(p, 1, t); }",
+        "void run(float* p, float n, int threads) { }\nvoid g() { run(p, 1, 64); }",
+    ],
+)
+def test_what_callers_do_not_tell_is_not_known(caller: str) -> None:
+    assert blocks(_RUN + caller) == {None}
+
+
+def test_a_parameter_that_changes_on_the_way_is_not_what_was_passed() -> None:
+    body = "void run(int t) {{ {change} k<<<1, t>>>(); }}\nint main() {{ run(64); }}"
+    assert blocks(body.format(change="if (p) t = 32;")) == {None}
+    assert blocks(body.format(change="t = t / 2;")) == {(32, 1, 1)}
+    assert blocks(body.format(change="g(&t);")) == {None}
+
+
+def test_recursion_ends() -> None:
+    assert blocks("void run(int t) { k<<<1, t>>>(); run(t / 2); }\nint main() { run(64); }") == {(64, 1, 1)}
+    assert blocks("void a(int t) { k<<<1, t>>>(); b(t); }\nvoid b(int t) { a(t); }") == {None}
+
+
+def test_an_array_of_pointers_has_the_arguments() -> None:
+    text = (
+        "void f(float* p) { int n = 64; void* args[] = {(void*)&p, &n};"
+        " cudaLaunchKernel((void*)k, dim3(2), dim3(n), args, 0, 0); }"
+    )
+    (site,) = sites(text)
+    assert (site.block, site.grid, site.arguments) == ((64, 1, 1), (2, 1, 1), {1: 64})
