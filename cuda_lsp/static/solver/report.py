@@ -167,17 +167,19 @@ def _diagnosis(
         warp = _within_a_warp_only(p, facts, query, threads)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+        remedy=_remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
 
-def _remedy(p: Problem, early: Access, late: Access, warp: bool) -> str:
+def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None) -> str:
     if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
         return words.UNFENCED
-    same = early.site.range == late.site.range
     # A statement that reads what it writes names the write first: that is no later round.
     again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    same = early.site.range == late.site.range
+    if same and met is not None and met[0].rounds != met[1].rounds:
+        same, again = False, True
     return words.remedy(not p.pair.relation.same_block, warp, same, again)
 
 
