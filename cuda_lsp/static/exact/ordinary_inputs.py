@@ -86,12 +86,12 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
-        uneven = self.filling is UNEVEN
+        row = budgets.ROW_ELEMENTS
+        if self.filling is UNEVEN:
+            return row * element + element // 3 if array in self.flow.begins else row + element % 3
         if array in self.flow.begins:
-            return budgets.ROW_ELEMENTS * element + uneven * (element // 3)
-        if uneven:
-            return budgets.ROW_ELEMENTS + element % 3
-        return budgets.ROW_ELEMENTS * (element + 1) if self.flow.begins else budgets.ROW_ELEMENTS
+            return row * element
+        return row * (element + 1) if self.flow.begins else row
 
 
 def _element(how: str, element: int, array: int) -> int:
