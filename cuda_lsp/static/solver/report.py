@@ -7,6 +7,7 @@ when it rests on data or on an over-approximation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -152,7 +153,7 @@ def _diagnosis(
         needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
         if doubt is None:
-            conditions = (*needed, *(data or ()))
+            conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
@@ -166,17 +167,19 @@ def _diagnosis(
         warp = _within_a_warp_only(p, facts, query, threads)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+        remedy=_remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
 
-def _remedy(p: Problem, early: Access, late: Access, warp: bool) -> str:
+def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None) -> str:
     if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
         return words.UNFENCED
-    same = early.site.range == late.site.range
     # A statement that reads what it writes names the write first: that is no later round.
     again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    same = early.site.range == late.site.range
+    if same and met is not None and met[0].rounds != met[1].rounds:
+        same, again = False, True
     return words.remedy(not p.pair.relation.same_block, warp, same, again)
 
 
@@ -221,6 +224,12 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     if query.possible(p, t.and_(facts, small)):
         return Open.LAUNCH if assumed and needed else None
     return Open.BLOCKS_UNKNOWN
+
+
+def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:
+    """That there is a second block, where the source does not tell."""
+    alone = launch is not None and launch.grid is None and math.prod(launch.least_grid) == 1
+    return (c.Needs.BLOCKS,) if alone and not p.pair.relation.same_block else ()
 
 
 def _mentions_blocks(p: Problem) -> bool:
