@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 Row = dict[str, Any]
-RACES = ("shared-race", "global-race", "warp-race")
+RACES = ("shared-race", "global-race", "warp-race", "warp-synchronous")
 
 
 def project(row: Row) -> str:

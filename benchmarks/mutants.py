@@ -33,7 +33,7 @@ from mutation import KINDS, Mutant, mutants  # noqa: E402
 
 Row = dict[str, Any]
 SPEED = ("bank-conflict", "uncoalesced-access")
-RACES = ("shared-race", "global-race", "warp-race")
+RACES = ("shared-race", "global-race", "warp-race", "warp-synchronous")
 
 
 def study(path: Path, root: Path, seed: int, share: dict[str, int], seconds: float, rows: Path) -> None:

@@ -19,8 +19,8 @@ from typing import Any, cast
 
 from attrs import evolve, field, fields, frozen
 
-from cuda_lsp.hardware import DEFAULT_ARCH, UnknownArchitecture, gpu_model
-from cuda_lsp.model import Code, Dim3, GpuModel, Severity
+from cuda_lsp.hardware import DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
+from cuda_lsp.model import Code, Dim3, Severity
 
 _SEVERITIES = {s.name.lower(): s for s in Severity}
 OFF = "off"

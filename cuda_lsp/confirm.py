@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -148,37 +148,49 @@ def runs_in_lock_step(kernel: Kernel, settings: Settings) -> bool:
     return kernel.directives.warp_synchronous or not settings.gpu.independent_threads
 
 
+def kernel_jobs(
+    options: CheckOptions, wanted: Sequence[str], analyzer: Analyzer, text: str, report: FileReport
+) -> tuple[CheckJob, ...]:
+    """What to run for those of a file's kernels that are known and ``wanted``, by name; none: all."""
+    jobs = (
+        kernel_job(report.path, text, kernel, options, analyzer)
+        for kernel in report.kernels
+        if is_wanted(kernel.name, wanted)
+    )
+    return tuple(job for job in jobs if job is not None)
+
+
+def is_wanted(kernel: str, names: Sequence[str]) -> bool:
+    """Whether one of these names means a kernel, with or without a template's arguments; none: all do."""
+    return not names or kernel in names or kernel.split("<")[0] in names
+
+
 def check_kernels(
-    analyzer: Analyzer,
-    path: Path,
-    text: str,
     report: FileReport,
+    jobs: Iterable[CheckJob],
     runner: Runner,
-    options: CheckOptions,
-    wanted: Callable[[KernelReport], bool],
     progress: Progress = lambda stage: None,
     cancelled: Cancelled = lambda: False,
     printed: Callable[[str], None] = lambda text: None,
 ) -> FileReport:
-    """``report`` after the kernels that are ``wanted`` were run. Raises CheckCancelled.
+    """``report`` after the ``jobs`` for its kernels were run. Raises CheckCancelled.
 
     ``printed`` is told what each kernel prints.
     """
+    to_run = {job.kernel: job for job in jobs}
     kernels: list[KernelReport] = []
     errors: list[ToolError] = []
-    for kernel_report in report.kernels:
-        kernel = analyzer.kernel(path, kernel_report.name) if wanted(kernel_report) else None
-        if kernel is None:
-            kernels.append(kernel_report)
+    for kernel in report.kernels:
+        job = to_run.get(kernel.name)
+        if job is None:
+            kernels.append(kernel)
             continue
-        job = job_for(path, text, kernel, kernel_report, analyzer.settings, options)
-        name = kernel_report.name
-        result = runner.run(job, lambda stage, name=name: progress(f"{name}: {stage}"), cancelled)
-        errors += problems_of(result, kernel_report)
+        result = runner.run(job, lambda stage, name=kernel.name: progress(f"{name}: {stage}"), cancelled)
+        errors += problems_of(result, kernel)
         said = output_of(result)
         if said:
             printed(said)
-        kernels.append(merged(kernel_report, result, job.shapes))
+        kernels.append(merged(kernel, result, job.shapes))
     return evolve(report, kernels=tuple(kernels), errors=(*report.errors, *dict.fromkeys(errors)))
 
 

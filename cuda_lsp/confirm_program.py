@@ -19,6 +19,7 @@ from cuda_lsp.confirm import (
     Progress,
     chosen,
     compile_options,
+    is_wanted,
     kernel_parameters,
     kernel_shapes,
     proved_free,
@@ -56,13 +57,13 @@ class ProgramOptions:
 
 
 @frozen
-class Analysed:
-    """A source of the program with what the static side found in it."""
+class Source:
+    """A source of the program, what the static side found in it, and its kernels as far as they are known."""
 
     path: Path
     text: str
     report: FileReport
-    kernels: tuple[Kernel | None, ...]  # beside ``report.kernels``
+    kernels: tuple[ProgramKernel, ...] = ()
 
 
 def options_of(settings: Settings) -> ProgramOptions:
@@ -119,8 +120,17 @@ def device_headers(path: Path, text: str, folders: Sequence[Path] = ()) -> tuple
     return tuple(found)
 
 
+def source_of(options: CheckOptions, analyzer: Analyzer, text: str, report: FileReport) -> Source:
+    """A source as the analyzer knows it."""
+    settings = analyzer.settings
+    options = chosen(options, settings)
+    known = ((found, analyzer.kernel(report.path, found.name)) for found in report.kernels)
+    kernels = (_kernel(found, kernel, settings, options) for found, kernel in known if kernel is not None)
+    return Source(report.path, text, report, tuple(kernels))
+
+
 def program_job(
-    files: Sequence[Analysed],
+    files: Sequence[Source],
     settings: Settings,
     options: CheckOptions,
     program: ProgramOptions,
@@ -128,12 +138,7 @@ def program_job(
 ) -> ProgramJob:
     """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
     first, options = files[0], chosen(options, settings)
-    kernels = [
-        _kernel(report, kernel, settings, options)
-        for file in files
-        for report, kernel in zip(file.report.kernels, file.kernels, strict=True)
-        if kernel is not None and (not wanted or {report.name, report.name.split("<")[0]} & set(wanted))
-    ]
+    kernels = [kernel for file in files for kernel in file.kernels if is_wanted(kernel.kernel, wanted)]
     job = ProgramJob(
         path=first.path,
         text=first.text,
@@ -171,13 +176,12 @@ def file_job(
     text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
 ) -> ProgramJob:
     """What to run for the program of one file, with its kernels as the analyzer knows them."""
-    kernels = tuple(analyzer.kernel(report.path, kernel.name) for kernel in report.kernels)
-    analysed = Analysed(report.path, text, report, kernels)
-    return program_job([analysed], analyzer.settings, options, program)
+    source = source_of(options, analyzer, text, report)
+    return program_job([source], analyzer.settings, options, program)
 
 
 def check_program(
-    files: Sequence[Analysed],
+    files: Sequence[Source],
     settings: Settings,
     runner: Runner,
     options: CheckOptions,

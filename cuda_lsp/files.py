@@ -4,6 +4,7 @@ A project may hold a link to ``/dev/zero``, a pipe that nobody writes to, or a h
 no regular file is refused before it is opened; of a regular one no more is read than it says it has, so that
 the kernel's own files (``/proc``), which say that they are empty, are.
 
+A text that is not on disk (of an index, of standard input) can stand in for a file (``instead``).
 What the analysis of a file is told here can be noted (``noting``): its result holds for as long as each
 question gets the same answer.
 """
@@ -81,6 +82,18 @@ def answer(question: Question) -> str:
     return _digest_of_names(path, suffixes) if asked == "names" else _ANSWERS[asked](path)
 
 
+_instead: dict[str, bytes] = {}
+
+
+def instead(path: Path | str, data: bytes) -> None:
+    """For the rest of this process and of its forks: a file of that name is there and holds ``data``."""
+    _instead[os.path.realpath(path)] = data
+
+
+def _stand_in(path: Path | str) -> bytes | None:
+    return _instead.get(os.path.realpath(path)) if _instead and "\0" not in str(path) else None
+
+
 def _noted(asked: str, path: Path | str, answer: str) -> str:
     if _notes is not None:
         _notes.note((asked, str(path)), answer)
@@ -93,6 +106,8 @@ def kind(path: Path | str) -> str:
 
 
 def _kind(path: Path | str) -> str:
+    if _stand_in(path) is not None:
+        return REGULAR
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # the latter: a NUL in the name
@@ -116,7 +131,7 @@ def is_there(path: Path | str) -> bool:
 
 
 def _presence(path: Path | str) -> str:
-    return "present" if os.path.lexists(path) else ABSENT
+    return "present" if _stand_in(path) is not None or os.path.lexists(path) else ABSENT
 
 
 def target(path: Path | str) -> str:
@@ -140,6 +155,8 @@ def size(path: Path | str) -> int:
 
 
 def _size(path: Path | str) -> str:
+    if (data := _stand_in(path)) is not None:
+        return str(len(data))
     try:
         return str(os.stat(path).st_size)
     except (OSError, ValueError):
@@ -198,6 +215,9 @@ def read_bytes(path: Path | str, limit: int = SOURCE_LIMIT) -> bytes:
 
 
 def _read(path: Path | str, limit: int) -> bytes:
+    if (data := _stand_in(path)) is not None:
+        _bounded(len(data), path, limit)
+        return data
     try:
         _checked(os.stat(path), path, limit)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -235,9 +255,13 @@ def _checked(status: os.stat_result, path: Path | str, limit: int) -> int:
     """The file's size in bytes. Raises OSError."""
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    if status.st_size > limit:
+    return _bounded(status.st_size, path, limit)
+
+
+def _bounded(size: int, path: Path | str, limit: int) -> int:
+    if size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit / _MIB:.0f} MiB", str(path))
-    return status.st_size
+    return size
 
 
 _ANSWERS: dict[str, Callable[[str], str]] = {

@@ -1,4 +1,4 @@
-"""The GpuModel of each architecture.
+"""What each architecture is and allows.
 
 Limits: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" (maximum dynamic
 shared memory per block is what ``cudaFuncAttributeMaxDynamicSharedMemorySize`` may be set to).
@@ -9,9 +9,31 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from attrs import evolve
+from attrs import evolve, frozen
 
-from cuda_lsp.model import GpuModel, LaunchConfig
+from cuda_lsp.model import MAX_BLOCK_THREADS, WARP_SIZE, LaunchConfig
+
+
+@frozen
+class GpuModel:
+    """Hardware facts of one architecture. Sizes in bytes."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    banks: int = 32
+    bank_bytes: int = 4
+    warp_size: int = WARP_SIZE
+    max_threads_per_block: int = MAX_BLOCK_THREADS
+    max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
+    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    max_static_shared: int = 48 * 1024
+    max_dynamic_shared: int = 99 * 1024
+
+    @property
+    def independent_threads(self) -> bool:
+        """From Volta on the lanes of a warp are not in lock step."""
+        return self.compute_capability >= (7, 0)
+
 
 _KIB = 1024
 

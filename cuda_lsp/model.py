@@ -102,28 +102,6 @@ WARP_SIZE = 32
 MAX_BLOCK_THREADS = 1024
 """Threads of a block that every GPU allows."""
 
-
-@frozen
-class GpuModel:
-    """Hardware facts of one architecture. Sizes in bytes."""
-
-    name: str
-    compute_capability: tuple[int, int]
-    banks: int = 32
-    bank_bytes: int = 4
-    warp_size: int = WARP_SIZE
-    max_threads_per_block: int = MAX_BLOCK_THREADS
-    max_block_dim: tuple[int, int, int] = (1024, 1024, 64)
-    max_grid_dim: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    max_static_shared: int = 48 * 1024
-    max_dynamic_shared: int = 99 * 1024
-
-    @property
-    def independent_threads(self) -> bool:
-        """From Volta on the lanes of a warp are not in lock step."""
-        return self.compute_capability >= (7, 0)
-
-
 # ---------------------------------------------------------------------------------------- launch
 
 Dim3 = tuple[int, int, int]
@@ -187,6 +165,7 @@ class Code(enum.Enum):
     SHARED_RACE = "shared-race"
     GLOBAL_RACE = "global-race"
     WARP_RACE = "warp-race"
+    WARP_SYNCHRONOUS = "warp-synchronous"
     BANK_CONFLICT = "bank-conflict"
     BARRIER_DIVERGENCE = "barrier-divergence"
     REDUNDANT_BARRIER = "redundant-barrier"
@@ -247,6 +226,7 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.SHARED_RACE, "data race in shared memory"),
         CodeInfo(Code.GLOBAL_RACE, "data race in global memory"),
         CodeInfo(Code.WARP_RACE, "data race between lanes of one warp"),
+        CodeInfo(Code.WARP_SYNCHRONOUS, "code that needs the lanes of a warp in lock step", Severity.WARNING),
         CodeInfo(Code.BANK_CONFLICT, "shared-memory bank conflict", Severity.WARNING),
         CodeInfo(Code.BARRIER_DIVERGENCE, "barrier that not all threads reach"),
         CodeInfo(Code.REDUNDANT_BARRIER, "barrier that orders nothing", Severity.HINT, enabled=False),
@@ -259,6 +239,10 @@ CODES: Mapping[Code, CodeInfo] = {
         CodeInfo(Code.ANALYSIS_INCOMPLETE, "construct that is not analysed", Severity.INFORMATION),
     )
 }
+
+
+RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE, Code.WARP_SYNCHRONOUS})
+"""The codes of data races."""
 
 
 def severity_of(code: Code, status: Status, *, same_value: bool = False) -> Severity:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,10 +11,12 @@ from attrs import evolve
 
 from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import FileLimits
-from cuda_lsp.batch.pool import Pool, Say
+from cuda_lsp.batch.pool import Pool, Say, Work
 from cuda_lsp.batch.results import Results
 from cuda_lsp.model import FileReport
 from cuda_lsp.readings import Reading, Readings
+
+Heard = Callable[[Reading, Analysed], None]
 
 
 def cores() -> int:
@@ -29,27 +31,43 @@ def checking(
     asked: Asked,
     jobs: int | None = None,
     limits: FileLimits | None = None,
+    heard: Heard = lambda reading, found: None,
     *,
     cache: bool = True,
+    tick: Callable[[], None] = lambda: None,
 ) -> Generator[Iterator[FileReport]]:
     """While files are analysed: their reports, each told as soon as those before it are.
 
     Behind them come the headers with kernels that they include, and those of the files that others include.
     ``jobs`` files at once; None: as many as there are processors. ``cache``: what earlier runs have found
-    is believed where nothing has changed. All processes end with the context.
+    is believed where nothing has changed, but for plans, which are made anew. ``heard`` is told each reading
+    that is done, ``tick`` is called several times a second. All processes end with the context.
     """
     limits = limits or FileLimits()
-    results = Results.of(asked, limits) if cache else None
+    results = Results.of(asked, limits) if cache and asked.plan is None else None
     asked = evolve(asked, noting=results is not None)
+    readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
+    first = _unknown(readings, results, heard)
+    with Pool(first, _work(lambda path: asked), jobs or cores(), limits, tick) as pool:
+        yield _in_order(readings, pool, results, heard)
 
+
+def each(asked: Mapping[Path, Asked], jobs: int | None = None) -> list[Analysed]:
+    """Some files, each by itself and as it is asked for, in this order."""
+    with Pool(
+        [Reading(path) for path in asked], _work(asked.__getitem__), jobs or cores(), FileLimits()
+    ) as pool:
+        found = {reading.path: found for reading, found in pool.reports()}
+    return [found[path] for path in asked]
+
+
+def _work(asked_of: Callable[[Path], Asked]) -> Work:
     def work(reading: Reading, say: Say) -> Analysed:
         from cuda_lsp.batch.analysis import analysed
 
-        return analysed(reading, asked, say)
+        return analysed(reading, asked_of(reading.path), say)
 
-    readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
-    with Pool(_unknown(readings, results), work, jobs or cores(), limits) as pool:
-        yield _in_order(readings, pool, results)
+    return work
 
 
 def _parts(paths: Sequence[Path]) -> list[Path]:
@@ -59,7 +77,7 @@ def _parts(paths: Sequence[Path]) -> list[Path]:
     return [*(path for path in paths if is_header(path)), *included_sources(paths)]
 
 
-def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
+def _unknown(readings: Readings, results: Results | None, heard: Heard) -> list[Reading]:
     """What is to be read next and was not read before; nothing when all is read."""
     while wave := readings.wave():
         unknown: list[Reading] = []
@@ -69,24 +87,26 @@ def _unknown(readings: Readings, results: Results | None) -> list[Reading]:
                 unknown.append(reading)
             else:
                 readings.take(reading, report)
+                heard(reading, Analysed(report))
         if unknown:
             return unknown
     return []
 
 
-def _in_order(readings: Readings, pool: Pool, results: Results | None) -> Iterator[FileReport]:
+def _in_order(readings: Readings, pool: Pool, results: Results | None, heard: Heard) -> Iterator[FileReport]:
     """Reports in the order of ``readings``; those that are found are kept."""
     told = 0
     more = True
     while more:
         for reading, found in pool.reports():
             readings.take(reading, found.report)
+            heard(reading, found)
             if results:
                 results.keep(reading, found)
             whole = readings.whole()
             yield from whole[told:]
             told = len(whole)
-        unknown = _unknown(readings, results)
+        unknown = _unknown(readings, results, heard)
         pool.add(unknown)
         more = bool(unknown)
     yield from readings.reports()[told:]

@@ -19,6 +19,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -30,12 +31,12 @@ from cuda_lsp.children.confined import (
     OUT_OF_MEMORY,
     STUCK,
     Stillness,
-    Times,
     confine,
     end_of,
     resident,
     too_long,
 )
+from cuda_lsp.children.stat import Stat
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.readings import Reading
 
@@ -44,24 +45,35 @@ Work = Callable[[Reading, Say], Analysed]
 """Analyses one file; a report that is not the last yet is said."""
 
 _ANALYSIS = "cuda_lsp.batch.analysis"
+_THREADS = "OPENBLAS_NUM_THREADS"
 _CHUNK = 1 << 20
 _STANDARD_OUTPUT = 1
 _GONE = select.POLLERR | select.POLLHUP
 
 
 class Pool:
-    """Analyses files, ``jobs`` at once, the largest first; begins at once. Leaving it ends all processes."""
+    """Analyses files, ``jobs`` at once, the largest first; begins at once. Leaving it ends all processes.
 
-    def __init__(self, readings: Sequence[Reading], work: Work, jobs: int, limits: FileLimits) -> None:
+    ``tick`` is called several times a second while they are waited for.
+    """
+
+    def __init__(
+        self,
+        readings: Sequence[Reading],
+        work: Work,
+        jobs: int,
+        limits: FileLimits,
+        tick: Callable[[], None] = lambda: None,
+    ) -> None:
         self._waiting = sorted(readings, key=_size)  # the last one is next
         self._work = work
         self._jobs = jobs
         self._limits = limits
+        self._tick = tick
         self._running: dict[int, _Worker] = {}
         self._refused: tuple[int, str] = (0, "")  # times in a row that the system gave no process; why
         self._poll = select.poll()
         self._poll.register(_STANDARD_OUTPUT, 0)
-        self._prepared = False
         self._prepare()
 
     def __enter__(self) -> Pool:
@@ -79,9 +91,8 @@ class Pool:
         self._fill()
 
     def _prepare(self) -> None:
-        if len(self._waiting) > 1 and not self._prepared:
-            _prepare()
-            self._prepared = True
+        if len(self._waiting) > 1:
+            prepare()
 
     def reports(self) -> Iterator[tuple[Reading, Analysed]]:
         """Each file with its report, in the order in which they come.
@@ -101,6 +112,7 @@ class Pool:
                     yield worker.reading, report
             for worker in self._running.values():
                 worker.look()
+            self._tick()
             self._fill()
             if not self._running and self._refused[0] > MOST_REFUSALS:
                 reading = self._waiting.pop()
@@ -137,10 +149,16 @@ class Pool:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _prepare() -> None:
-    """What every process needs, before they are forked."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # no threads: they would not survive a fork
+@cache
+def prepare() -> None:
+    """Import what every process needs, before they are forked; once."""
+    known = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"  # no threads: they would not survive a fork
     import_module(_ANALYSIS)
+    if known is None:
+        del os.environ[_THREADS]  # what is started under check is nobody's fork
+    else:
+        os.environ[_THREADS] = known
     import_module("z3")
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them
@@ -178,9 +196,9 @@ class _Worker:
 
     def look(self) -> None:
         """Kill it if it does nothing at all."""
-        times = Times.of(f"/proc/{self.process}/stat")
-        patience = STILL_S if times.known else self.limits.seconds
-        if self.stillness.seconds(times, time.monotonic()) > patience:
+        found = Stat.of(self.process)
+        patience = STILL_S if found.known else self.limits.seconds
+        if self.stillness.seconds(found, time.monotonic()) > patience:
             self.killed = STUCK
             self._kill()
 

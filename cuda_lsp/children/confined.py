@@ -16,6 +16,8 @@ from pathlib import Path
 
 from attrs import define, frozen
 
+from cuda_lsp.children.stat import Stat
+
 OUT_OF_MEMORY = 77
 """The exit status of a process that found no memory for its work."""
 
@@ -23,7 +25,6 @@ STUCK = "does not come to an end"
 
 _KILL_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _MUCH = 0.4  # of the memory it may take: what ends a process then is the lack of it
-_TICKS = os.sysconf("SC_CLK_TCK")
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 # Sent by who is short of memory, or wants us to end.
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)
@@ -37,6 +38,11 @@ def confine(memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(OSError, ValueError):  # the system has a lower one
         resource.setrlimit(resource.RLIMIT_DATA, (memory, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """Have the system kill this process when the thread that started it ends (Linux only)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
 
@@ -89,24 +95,6 @@ def too_long(seconds: float) -> str:
     return f"takes more than {seconds:.3g} s"
 
 
-@frozen
-class Times:
-    """Processor time used, seconds, and state of a thread or process; not ``known`` without ``/proc``."""
-
-    used: float = 0.0
-    state: str = "?"
-    known: bool = False
-
-    @staticmethod
-    def of(place: str) -> Times:
-        """What a ``stat`` file below ``/proc`` says."""
-        try:
-            fields = Path(place).read_text(errors="replace").rpartition(")")[2].split()
-        except OSError:
-            return Times()
-        return Times((int(fields[11]) + int(fields[12])) / _TICKS, fields[0], known=True)
-
-
 _BLINK = 1.0  # seconds between two looks, after which nothing is known of what was in between
 
 
@@ -118,9 +106,9 @@ class Stillness:
     _since: float = 0.0
     _looked: float = 0.0
 
-    def seconds(self, times: Times, now: float, *, otherwise_busy: bool = False) -> float:
-        """Look at it, at the time ``now``. ``otherwise_busy``: something else shows that it is not stuck."""
+    def seconds(self, found: Stat, now: float, *, otherwise_busy: bool = False) -> float:
+        """It was ``found`` so at ``now``. ``otherwise_busy``: something else shows that it does work."""
         watched, self._looked = now - self._looked < _BLINK, now
-        if otherwise_busy or not watched or times.used != self._used or times.state in "RD":
-            self._used, self._since = times.used, now
+        if otherwise_busy or not watched or found.used != self._used or found.state in "RD":
+            self._used, self._since = found.used, now
         return now - self._since

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable
 from io import FileIO
 
-from attrs import frozen
+from cuda_lsp.children.stat import Stat
 
 MARK = "CUDA_LSP_TREE"
 """The variable that tells whose tree a process belongs to."""
@@ -40,8 +40,7 @@ def descendants(ancestor: int) -> list[int]:
 
 def is_stopped(process: int) -> bool:
     """Whether it was stopped, by a signal or by who traces it."""
-    found = _looked_at(process)
-    return found is not None and found.state in "Tt"
+    return Stat.of(process).stopped
 
 
 def kill_descendants(ancestor: int) -> None:
@@ -52,7 +51,7 @@ def kill_descendants(ancestor: int) -> None:
     """
     stopped: set[int] = set()
     dead: set[int] | None = None
-    spared = {_session_of(os.getpid()), _session_of(ancestor)}
+    spared = {Stat.of(os.getpid()).session, Stat.of(ancestor).session}
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         alive, ended = _below(ancestor)
@@ -103,26 +102,15 @@ def _has(process: int, variable: bytes) -> bool:
         return False
 
 
-@frozen
-class _Process:
-    """A line of /proc/*/stat. ``state``: the letter in proc(5)."""
-
-    number: int
-    state: str
-    parent: int
-    group: int
-    session: int
-
-
-def _below(ancestor: int) -> tuple[list[_Process], set[int]]:
+def _below(ancestor: int) -> tuple[list[Stat], set[int]]:
     """What runs below a process, parents before children, and what has ended there and is not reaped."""
-    children: dict[int, list[_Process]] = {}
+    children: dict[int, list[Stat]] = {}
     ended: dict[int, int] = {}
     for number in _numbers():
-        found = _looked_at(number)
-        if found is not None and found.state in "ZX":
+        found = Stat.of(number)
+        if found.ended:
             ended[number] = found.parent
-        elif found is not None:
+        elif found.known:
             children.setdefault(found.parent, []).append(found)
     below = list(children.get(ancestor, ()))
     for process in below:
@@ -142,8 +130,8 @@ def _stop_newborn(family: set[int], stopped: set[int], seconds: float) -> None:
         while time.monotonic() < until:
             youngest = _youngest(file)
             for number in range(last + 1 if last < youngest else youngest, youngest + 1):
-                found = _looked_at(number)
-                if found is not None and found.state not in "ZX" and found.parent in family:
+                found = Stat.of(number)
+                if found.known and not found.ended and found.parent in family:
                     _send((number,), signal.SIGSTOP)
                     stopped.add(number)
                     family.add(number)
@@ -164,21 +152,6 @@ def _numbers() -> list[int]:
         return []
 
 
-def _looked_at(process: int) -> _Process | None:
-    """None: it has ended in the meantime."""
-    try:
-        with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
-            state, parent, group, session = file.read(1024).rpartition(b")")[2].split()[:4]
-    except (OSError, ValueError):
-        return None
-    return _Process(process, state.decode(), int(parent), int(group), int(session))
-
-
-def _session_of(process: int) -> int:
-    found = _looked_at(process)
-    return found.session if found is not None else 0
-
-
 def _send(processes: Iterable[int], number: int) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # ended; not ours any more
@@ -189,8 +162,7 @@ def reap_orphans(but: int) -> None:
     """Take the exit status of adopted processes that have ended; of ``but`` somebody else wants it."""
     me = os.getpid()
     for number in _below(me)[1]:
-        found = _looked_at(number)
-        if number != but and found is not None and found.parent == me:
+        if number != but and Stat.of(number).parent == me:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(number, os.WNOHANG)
 

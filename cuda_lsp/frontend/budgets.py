@@ -42,6 +42,15 @@ MOST_ATTEMPTS = 64
 
 # ------------------------------------------------------------------------------------- what clang reads
 
+MOST_BYTES = 8 << 20
+"""Of one text."""
+
+MOST_PARSES = 7
+"""Of one text: one with what launches tell of its templates, and more with guesses while none compiles."""
+
+PATIENCE = 3
+"""Readings of the whole text after one of a single kernel could not be believed, before the next is tried."""
+
 MOST_TOKENS = 6_000
 """Between two ends of statements: each may nest in the one before, and clang's stack ends at ten thousand."""
 

@@ -15,7 +15,8 @@ from attrs import frozen
 
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.kernel_sources import callable_on_device
-from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.frontend.libclang import RawCursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import Position, SourceRange
 
 # CXCursorKind numbers: functions, then what may hold them.

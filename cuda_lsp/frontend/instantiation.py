@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource, KernelSources, spread
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.told_instances import TemplateParameter, told
-from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import ToolError
 
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29

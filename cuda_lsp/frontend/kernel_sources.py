@@ -16,8 +16,9 @@ from typing import NamedTuple, TypeVar
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
-from cuda_lsp.frontend.tree import Ast, RawCursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.model import SourceRange
 
 # CXCursorKind numbers (clang-c/Index.h).

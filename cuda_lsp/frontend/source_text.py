@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import AnyStr
 
@@ -51,12 +52,8 @@ class SourceText:
     def line_starts(self) -> list[int]:
         """Byte offset of the first byte of every line."""
         if self._line_starts is None:
-            starts = [0]
-            position = self.data.find(b"\n")
-            while position >= 0:
-                starts.append(position + 1)
-                position = self.data.find(b"\n", position + 1)
-            self._line_starts = starts
+            lengths = (len(line) + 1 for line in self.data.split(b"\n"))
+            self._line_starts = [0, *accumulate(lengths)][:-1]
         return self._line_starts
 
     def position(self, offset: int) -> Position:

@@ -17,7 +17,7 @@ from typing import Any
 
 from attrs import evolve
 
-from cuda_lsp.frontend import instantiation, toolchain
+from cuda_lsp.frontend import budgets, clang_unit, instantiation, toolchain
 from cuda_lsp.frontend.around import Around
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.directives import FileDirectives, KernelDirective, parse_directives
@@ -53,6 +53,7 @@ from cuda_lsp.frontend.kernel_sources import (
     text_outside,
     with_digests,
 )
+from cuda_lsp.frontend.libclang import raw_cursor
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -65,14 +66,11 @@ from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
 from cuda_lsp.frontend.toolchain import FrontendOptions
-from cuda_lsp.frontend.tree import Ast, raw_cursor
+from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
 from cuda_lsp.ir.program import Directives, Kernel
 from cuda_lsp.model import ToolError
 
-_MAX_BYTES = 8 << 20
-_ROUNDS = 7  # parses of one text: what launches tell of its templates, guesses where that does not compile
-_PATIENCE = 3  # readings of the whole file after one of a single kernel could not be believed
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
 
 
@@ -212,10 +210,10 @@ class Translation:
     def _read(self, text: str) -> None:
         self._take(text)
         self._wait = max(0, self._wait - 1)
-        if len(self._source.data) > _MAX_BYTES:
-            self._failure = ToolError(f"files beyond {_MAX_BYTES >> 20} MB are not analysed")
+        if len(self._source.data) > budgets.MOST_BYTES:
+            self._failure = ToolError(f"files beyond {budgets.MOST_BYTES >> 20} MB are not analysed")
             return
-        for _ in range(_ROUNDS):
+        for _ in range(budgets.MOST_PARSES):
             if not self._parse() or not self._revise():
                 break
         if self._ast is not None:
@@ -237,7 +235,7 @@ class Translation:
         if not self._may_focus() or around is None or environment is None:
             return False
         focus = focus_on(around, self._sources, before.data, SourceText(self.path, text).data)
-        if focus is None or len(before.data) + focus.edit.shift > _MAX_BYTES:
+        if focus is None or len(before.data) + focus.edit.shift > budgets.MOST_BYTES:
             return False
         if not is_readable(focus.text, *focus.offsets):
             return False
@@ -272,7 +270,7 @@ class Translation:
         merged = merged_sources(sources, focus, self._sources)
         told = merged_problems(problems, focus, self._problems)
         if merged is None or told is None:
-            self._wait = _PATIENCE
+            self._wait = budgets.PATIENCE
             return False
         asked = self._guesses.asked_for(self._sources.templates, self._source)
         if asked and self._problems.within(*focus.offsets):
@@ -284,34 +282,19 @@ class Translation:
         if focus is None and not self._can_be_read():
             return False
         text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
-        unit, replaced = self.guessed.unit, dict(self._readable.headers)
-        leading = text if unit is None else replaced.pop(str(unit.path), unit.text)
+        leader, replaced = self.guessed.unit, dict(self._readable.headers)
+        leading = text if leader is None else replaced.pop(str(leader.path), leader.text)
         buffers = [(str(self._around.main), leading + self._guesses.text)]
-        buffers += [(str(self.path), text)] if unit else []
+        buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)
         # Where a unit begins, the text that changes is included: nothing can be kept of that.
-        parsing = toolchain.PARSE_OPTIONS if unit is None else toolchain.PARSE_ALL
-        self._ast = None
+        parsing = toolchain.PARSE_OPTIONS if leader is None else toolchain.PARSE_ALL
+        arguments = (*self.guessed.flags(self.path), *self._readable.flags)
+        unit, self._unit, self._ast = self._unit, None, None
         try:
-            if self._unit is None:
-                self._unit = toolchain.index().parse(
-                    str(self._around.main),
-                    args=[*self._around.flags, *self.guessed.flags(self.path), *self._readable.flags],
-                    unsaved_files=buffers,
-                    options=parsing,
-                )
-            else:
-                self._unit.reparse(buffers, options=parsing)
-            if toolchain.shim_is_damaged(self._around.flags, self._unit):
-                raise toolchain.LoadError("the precompiled header is damaged")
+            self._unit = clang_unit.read(unit, self._around, arguments, buffers, parsing)
         except (toolchain.LoadError, ValueError, TypeError) as error:
-            reparsed, self._unit = self._unit, None
-            if reparsed is not None and isinstance(error, toolchain.LoadError):
-                return self._parse(focus)  # what failed may be what the unit keeps of older texts
-            if "-include-pch" in self._around.flags:
-                self._around.flags = toolchain.without_damaged_shim(self._around.flags)
-                return self._parse(focus)
             gave_up = f"libclang gave up on this text ({error})"
             self._failure = ToolError(f"{gave_up}; the file has no analysis until it changes")
             return False

@@ -20,6 +20,9 @@ evaluation order.  ``break``, ``continue``, ``return`` (also of inlined function
 ``Leave`` out of a labelled ``Block`` or ``Loop``: "lanes that execute it wait at the end of the block".
 Every statement that a message may name carries its ``Site``.  Nodes are immutable; variables and
 arrays are compared by ``id``.  Invariants are checked by ``cuda_lsp.ir.validate``.
+
+One file, longer than most: it is the definition of a language, mostly what its words mean, and who reads one
+node's meaning needs the others beside it.
 """
 
 from __future__ import annotations

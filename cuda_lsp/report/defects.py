@@ -2,7 +2,8 @@
 
 A pair is a finding wherever findings are data (reports of kernels, dynamic checks). People are shown
 defects: the pairs of one array that are linked by accesses which they share, within a block or between
-blocks. The worst of them leads; the places of the others are related to it.
+blocks, and all of a kernel that rely on lock step. The worst of them leads; the places of the others are
+related to it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from cuda_lsp.model import Finding, Related, SourceRange, Status
+from cuda_lsp.model import Code, Finding, Related, SourceRange, Status
 
 _SUREST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.POSSIBLE, Status.NOT_OBSERVED)
 
@@ -29,7 +30,15 @@ def defects(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 def _linked(group: Sequence[Finding], finding: Finding) -> bool:
-    return any(_alike(finding, other) and places_of(finding) & places_of(other) for other in group)
+    return any(
+        _lock_step(finding, other) or (_alike(finding, other) and places_of(finding) & places_of(other))
+        for other in group
+    )
+
+
+def _lock_step(a: Finding, b: Finding) -> bool:
+    """A kernel relies on it, or does not."""
+    return a.code is b.code is Code.WARP_SYNCHRONOUS and a.kernel == b.kernel
 
 
 def _alike(a: Finding, b: Finding) -> bool:

@@ -1,41 +1,97 @@
-"""Reports on the standard output, in the style that was asked for: text as they come, else one document."""
+"""Reports on the standard output, in the style that was asked for: lines as they come, else one document."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
+from attrs import frozen
 
 from cuda_lsp.files import read_text
-from cuda_lsp.model import FileReport
+from cuda_lsp.model import FileReport, SourceRange
+from cuda_lsp.report.defects import defects
 
-STYLES = ("text", "json", "sarif", "github")
+STYLES = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 
-def print_reports(coming: Iterable[FileReport], style: str, *, verbose: bool) -> Sequence[FileReport]:
-    """The reports, when they are printed. ``verbose``: text lists race-free kernels with findings too."""
-    if style == "text":
-        from rich.console import Console
+@frozen
+class Output:
+    """How reports are printed; the rest is for ``text``.
 
-        from cuda_lsp.report.terminal import render
+    ``verbose``: list race-free kernels with findings too. ``quiet``: no verdicts, no totals. ``statistics``:
+    count findings at the end. ``explain``: say at the end what the codes mean that were found.
+    """
 
-        return render(Console(highlight=False), coming, _lines, verbose=verbose)
+    style: str = STYLES[0]
+    verbose: bool = False
+    quiet: bool = False
+    statistics: bool = False
+    explain: bool = False
+
+
+def print_reports(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
+    """The reports, when they are printed."""
+    if output.style == "text":
+        return _text(coming, output)
+    if output.style == "concise":
+        return list(_concise(coming))
     reports = list(coming)
+    click.echo(_document(reports, output.style))
+    return reports
+
+
+def _text(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
+    from rich.console import Console
+
+    from cuda_lsp.report.terminal import explanations, render, statistics
+
+    console = Console(highlight=False)
+    reports = render(console, coming, _lines, verbose=output.verbose, quiet=output.quiet)
+    for part in (statistics if output.statistics else None, explanations if output.explain else None):
+        if part:
+            console.print(part(reports))
+    return reports
+
+
+def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
+    """One line a finding or error, as compilers print them."""
+    for report in coming:
+        for error in report.errors:
+            click.echo(f"{_place(error.range, report.path)}: {error.severity.name.lower()}: {error.message}")
+        for finding in defects(report.findings):
+            level = finding.effective_severity.name.lower()
+            place = _place(finding.site.range, report.path)
+            click.echo(f"{place}: {level}: {finding.message} [{finding.code.value}]")
+        yield report
+
+
+def _place(extent: SourceRange | None, path: Path) -> str:
+    return f"{extent.path}:{extent.start.line}:{extent.start.column}" if extent else str(path)
+
+
+def _document(reports: Sequence[FileReport], style: str) -> str:
+    """All reports in one."""
     if style == "json":
         from cuda_lsp.report.document import document
 
-        click.echo(json.dumps(document(reports), indent=2))
-    elif style == "sarif":
+        return json.dumps(document(reports), indent=2)
+    if style == "sarif":
         from cuda_lsp.report.sarif import sarif
 
-        click.echo(json.dumps(sarif(reports, Path.cwd()), indent=2))
-    else:
-        from cuda_lsp.report.github import workflow_commands
+        return json.dumps(sarif(reports, Path.cwd()), indent=2)
+    if style == "gitlab":
+        from cuda_lsp.report.gitlab import code_quality
 
-        click.echo(workflow_commands(reports))
-    return reports
+        return json.dumps(code_quality(reports, Path.cwd()), indent=1)
+    if style == "junit":
+        from cuda_lsp.report.junit import junit
+
+        return junit(reports)
+    from cuda_lsp.report.github import workflow_commands
+
+    return workflow_commands(reports)
 
 
 def _lines(path: Path) -> list[str]:

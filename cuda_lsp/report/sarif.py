@@ -13,6 +13,7 @@ from cuda_lsp import __version__
 from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
 from cuda_lsp.report.defects import defects
 from cuda_lsp.report.explain import page_url
+from cuda_lsp.report.identity import identified
 
 Json = dict[str, Any]
 
@@ -41,7 +42,11 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
                         "toolExecutionNotifications": [_notification(path, e, root) for path, e in errors],
                     }
                 ],
-                "results": [_result(finding, root) for file in reports for finding in defects(file.findings)],
+                "results": [
+                    _result(finding, fingerprint, root)
+                    for file in reports
+                    for finding, fingerprint in identified(defects(file.findings))
+                ],
             }
         ],
     }
@@ -62,22 +67,43 @@ def _driver() -> Json:
     }
 
 
-def _result(finding: Finding, root: Path | None) -> Json:
+def _result(finding: Finding, fingerprint: str, root: Path | None) -> Json:
     return {
         "ruleId": finding.code.value,
         "level": _LEVEL[finding.effective_severity],
         "message": {"text": finding.message},
-        "locations": [_location(finding.site, root)],
+        "partialFingerprints": {"cuda-lsp/1": fingerprint},
+        "locations": [
+            {
+                **_location(finding.site, root),
+                "logicalLocations": [{"name": finding.kernel, "kind": "function"}],
+            }
+        ],
         "relatedLocations": [
             {"id": number, "message": {"text": related.message}, **_location(related.site, root)}
             for number, related in enumerate(finding.related, 1)
         ],
+        **_code_flows(finding, root),
         "properties": {
             "status": finding.status.value,
             "kernel": finding.kernel,
             **({"missed": True} if finding.missed else {}),
         },
     }
+
+
+def _code_flows(finding: Finding, root: Path | None) -> Json:
+    """What the two threads of a witness do, a thread flow each (SARIF §3.37)."""
+    if finding.witness is None or finding.witness.alone or not finding.related:
+        return {}
+    witness, sites = finding.witness, (finding.site, finding.related[0].site)
+    blocks = witness.blocks or (None, None)
+    flows: list[Json] = []
+    for thread, block, site in zip(witness.threads, blocks, sites, strict=True):
+        who = f"thread {thread}" + (f" of block {block}" if block else "")
+        step = {**_location(site, root), "message": {"text": f"{who} accesses {witness}"}}
+        flows.append({"id": who, "locations": [{"location": step}]})
+    return {"codeFlows": [{"threadFlows": flows}]}
 
 
 def _notification(path: Path, error: ToolError, root: Path | None) -> Json:

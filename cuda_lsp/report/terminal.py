@@ -6,16 +6,19 @@ access the same way, then the witness and, for a bank conflict, its histogram.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from cuda_lsp.model import (
     BankReport,
+    Code,
     FileReport,
     Finding,
     KernelReport,
@@ -23,10 +26,12 @@ from cuda_lsp.model import (
     Severity,
     Site,
     SourceRange,
+    Status,
     Verdict,
     Witness,
 )
 from cuda_lsp.report.defects import defects
+from cuda_lsp.report.explain import page
 
 Source = Callable[[Path], Sequence[str]]
 
@@ -46,18 +51,24 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def render(
-    console: Console, files: Iterable[FileReport], source: Source, *, verbose: bool = False
+    console: Console,
+    files: Iterable[FileReport],
+    source: Source,
+    *,
+    verbose: bool = False,
+    quiet: bool = False,
 ) -> list[FileReport]:
     """Print every file's findings and verdicts as they come, then one line of totals.
 
     Returns the reports. ``source(path)`` gives the lines of a file. ``verbose`` lists race-free kernels with
-    other findings too.
+    other findings too; ``quiet`` leaves out verdicts and totals.
     """
     reports: list[FileReport] = []
     for report in files:
         reports.append(report)
-        _render_file(console, report, source, verbose)
-    console.print(_totals(reports))
+        _render_file(console, report, source, verbose=verbose, quiet=quiet)
+    if not quiet:
+        console.print(_totals(reports))
     missed = sum(finding.missed for report in reports for finding in report.findings)
     if missed:
         count = f"{missed} finding{'s' if missed != 1 else ''}"
@@ -65,13 +76,13 @@ def render(
     return reports
 
 
-def _render_file(console: Console, report: FileReport, source: Source, verbose: bool) -> None:
+def _render_file(console: Console, report: FileReport, source: Source, *, verbose: bool, quiet: bool) -> None:
     for error in report.errors:
         place = (_place(report.path, error.range), "bold")
         console.print(Text.assemble(place, ": ", (error.message, "magenta")), soft_wrap=True)
     for finding in sorted(defects(report.findings), key=lambda f: (f.site.range, f.effective_severity)):
         console.print(finding_text(finding, source), soft_wrap=True)
-    for kernel in report.kernels:
+    for kernel in () if quiet else report.kernels:
         unremarkable = kernel.verdict is Verdict.RACE_FREE and not (kernel.assumptions or kernel.notes)
         if verbose or not unremarkable or not kernel.findings:
             console.print(_verdict_line(report.path, kernel), soft_wrap=True)
@@ -195,6 +206,28 @@ def _totals(reports: list[FileReport]) -> Text:
     if lost:
         text.append(f", {_plural(lost, 'file')} not analysed", "bold red")
     return text
+
+
+def statistics(reports: Iterable[FileReport]) -> RenderableType:
+    """Findings counted by code and status."""
+    found = Counter((f.code, f.status) for report in reports for f in defects(report.findings))
+    statuses = [status for status in Status if any(seen is status for _, seen in found)]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("code")
+    for status in statuses:
+        table.add_column(status.value, justify="right")
+    table.add_column("all", justify="right", style="bold")
+    for code in Code:
+        counts = [found[code, status] for status in statuses]
+        if any(counts):
+            table.add_row(code.value, *(str(count or "") for count in counts), str(sum(counts)))
+    return table
+
+
+def explanations(reports: Iterable[FileReport]) -> RenderableType:
+    """The pages of the codes that were found."""
+    codes = {finding.code for report in reports for finding in report.findings}
+    return Group(*(Markdown(page(code)) for code in Code if code in codes))
 
 
 def _plural(count: int, noun: str) -> str:

@@ -12,8 +12,10 @@ from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
+from cuda_lsp.report.defects import places_of
 from cuda_lsp.server.check_commands import action_for
-from cuda_lsp.server.positions import to_client
+from cuda_lsp.server.lock_step_repair import Edit, edited, repairs
+from cuda_lsp.server.positions import range_at, to_client
 
 Check = Callable[[str], FileReport | None]
 """Analyses a text as if it were the document's, unseen by the client; None: not wanted any more."""
@@ -27,12 +29,19 @@ def actions(
 ) -> list[lsp.CodeAction]:
     """What can be done about the findings within ``wanted``."""
     found: list[lsp.CodeAction] = []
+    in_step: set[str] = set()
     for finding in report.findings:
         extent = to_client(finding.site.range, document)
         if extent.start.line <= wanted.end.line and wanted.start.line <= extent.end.line:
+            if finding.code is Code.WARP_SYNCHRONOUS:
+                in_step.add(finding.kernel)
+                continue
             found += _repairs(finding, report, document, check)
             found.append(_silence(finding, document))
     for kernel in report.kernels:
+        if kernel.name in in_step:
+            found += _lock_step_repairs(kernel, report, document, check)
+            found.append(_keep_lock_step(kernel, document))
         if kernel.range.start.line - 1 <= wanted.start.line <= kernel.range.end.line - 1:
             found.append(_set_launch(kernel, document))
             if kernel.key:
@@ -59,6 +68,38 @@ def _repairs(
                 edit=_insertion(document, line, f"{indent}{statement}\n"),
             )
             return
+
+
+def _lock_step_repairs(
+    kernel: KernelReport, report: FileReport, document: TextDocument, check: Check
+) -> Iterator[lsp.CodeAction]:
+    """All of the kernel's at once: the barriers that only some of them need order nothing."""
+    races = [f for f in kernel.findings if f.code is Code.WARP_SYNCHRONOUS]
+    if any(place.path != report.path for race in races for place in places_of(race)):
+        return
+    known = {_without_place(f) for f in report.findings if f not in races}
+    for edits in repairs(races, document.lines):
+        after = check(edited(document.lines, edits))
+        if after is None or _messages(after) - _messages(report):
+            continue
+        if {_without_place(f) for f in after.findings} <= known:
+            yield lsp.CodeAction(
+                title=f"Insert __syncwarp(); where {kernel.name} relies on lock step",
+                kind=lsp.CodeActionKind.QuickFix,
+                is_preferred=True,
+                edit=lsp.WorkspaceEdit(changes={document.uri: [_text_edit(e, document) for e in edits]}),
+            )
+            return
+
+
+def _without_place(f: Finding) -> tuple[object, ...]:
+    """The repair leaves lines where they are, and moves what stands on them."""
+    return (f.code, f.kind, f.kernel, f.site.range.start.line)
+
+
+def _text_edit(edit: Edit, document: TextDocument) -> lsp.TextEdit:
+    extent = range_at(edit.start, edit.end, document)
+    return lsp.TextEdit(extent, edit.text)
 
 
 def _places(finding: Finding, document: TextDocument) -> list[int]:
@@ -91,6 +132,16 @@ def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
     text = f"{indent}// cuda-lsp: ignore[{finding.code.value}] reason\n"
     return lsp.CodeAction(
         title=f"Ignore {finding.code.value} here",
+        kind=lsp.CodeActionKind.QuickFix,
+        edit=_insertion(document, line, text),
+    )
+
+
+def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
+    line = kernel.range.start.line - 1
+    text = f"{_indent(document.lines[line])}// cuda-lsp: warp-synchronous\n"
+    return lsp.CodeAction(
+        title=f"Declare {kernel.name} warp-synchronous",
         kind=lsp.CodeActionKind.QuickFix,
         edit=_insertion(document, line, text),
     )

@@ -23,6 +23,18 @@ def to_client(extent: SourceRange, document: TextDocument | None) -> lsp.Range:
     return document.position_codec.range_to_client_units(document.lines, plain)
 
 
+def range_at(start: int, end: int, document: TextDocument) -> lsp.Range:
+    """What stands between two offsets (code points) of the text, in the client's units."""
+    places: list[lsp.Position] = []
+    for offset in (start, end):
+        line = 0
+        while line + 1 < len(document.lines) and offset > len(document.lines[line]):
+            offset -= len(document.lines[line])
+            line += 1
+        places.append(lsp.Position(line, offset))
+    return document.position_codec.range_to_client_units(document.lines, lsp.Range(*places))
+
+
 def _units_are_code_points(extent: lsp.Range, lines: Sequence[str]) -> bool:
     """Whether only ASCII stands before the ends of a range: pygls counts letter by letter."""
     return all(

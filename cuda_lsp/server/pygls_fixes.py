@@ -8,6 +8,7 @@
    are not waited for.
 5. Messages are read by ``messages``; what the client got wrong is answered, and logged in one line.
 6. Changes of documents that were never opened are left alone (upstream fails).
+7. What came of a notification is forgotten when it is handled (upstream keeps the future of each).
 """
 
 from __future__ import annotations
@@ -181,6 +182,16 @@ class Protocol(LanguageServerProtocol):
             number = number if isinstance(number, (int, str)) else None
             answer = {"code": error.code, "message": error.message}
             self._send_data({"jsonrpc": self.VERSION, "id": number, "error": answer})
+
+    def _execute_handler(
+        self, msg_id: Any, handler: Any, callback: Any, *arguments: Any, **named: Any
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, *arguments, **named)
+        future = self._request_futures.get(msg_id)
+        if (
+            future is not None and callback == self._check_handler_result
+        ):  # a notification: nobody asks for it
+            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
 
     def _send_handler_result(self, future: Any, *, msg_id: Any) -> None:
         problem = None if future.cancelled() else future.exception()

@@ -3,8 +3,6 @@
 ``Analyzer.update`` is the keystroke path: parse, lower the kernels whose digest changed, enumerate
 them. It does no I/O of its own and waits for no solver. ``Analyzer.refine`` hands undecided kernels to
 solver processes, which first finish what the keystroke path had to cut, and publishes each answer.
-Reports are kept by digest, so undoing an edit is free.
-Sites move with their kernel: a cached report is shifted by the lines its kernel moved.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from attrs import define, evolve, field
@@ -31,38 +29,18 @@ from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
 from cuda_lsp.static import budgets
-from cuda_lsp.static.background import Answer, Background, budget_of
+from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.carried import Carried
+from cuda_lsp.static.kept_reports import KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
-from cuda_lsp.static.second_tier import refine_with_second_opinion
-from cuda_lsp.static.solver.solve import Budget, SolverResult
-from cuda_lsp.static.solver_process import Failure
-from cuda_lsp.static.tiers import FirstTier, enumerate_kernel, refined
+from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
 _NOT_INSTANTIATED = (
     "a template that nothing in this file instantiates, and no guess of its arguments compiles"
 )
 Publish = Callable[[FileReport], None]
-
-
-@define
-class _Known:
-    """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
-
-    kernel: Kernel
-    base_name: str
-    first: FirstTier
-    report: KernelReport
-    line: int
-    _shown: tuple[KernelReport, int, KernelReport] | None = None
-
-    def at(self, line: int) -> KernelReport:
-        """The report where the kernel begins on ``line``; the same object until one of them changes."""
-        if self._shown is None or self._shown[0] is not self.report or self._shown[1] != line:
-            self._shown = (self.report, line, self.report.moved(line - self.line))
-        return self._shown[2]
 
 
 @define
@@ -107,7 +85,7 @@ class Analyzer:
         self._searches: queue.Queue[tuple[Path, frozenset[str]] | None] = queue.Queue()
         self._searcher: threading.Thread | None = None
         self._documents: dict[Path, _Document] = {}
-        self._reports: OrderedDict[str, _Known] = OrderedDict()
+        self._reports: OrderedDict[str, KeptReport] = OrderedDict()
         self._lock = threading.RLock()
         self._background = Background(self.settings, self._answered)
 
@@ -167,7 +145,7 @@ class Analyzer:
             answer = self._background.execute(known.kernel) if known is not None else None
             with self._lock:
                 if known is not None and answer is not None and known.first.cut:
-                    _take_in(known, answer, self.settings)
+                    known.take_in(answer, self.settings)
 
     def refresh(self, path: Path) -> None:
         """A header changed on disk: the next ``update`` sees it."""
@@ -198,7 +176,7 @@ class Analyzer:
             known = self._reports[key]
             if not known.report.refined:
                 started = time.perf_counter()
-                _take_in(known, _answer(known, self.settings, budget_of(self.settings)), self.settings)
+                known.settle(self.settings)
                 if timed:
                     timed(number, time.perf_counter() - started)
         return self._report(path, document)
@@ -278,10 +256,10 @@ class Analyzer:
         self, translation: Translation, until: float
     ) -> tuple[list[tuple[str, int]], list[ToolError], tuple[KernelReport, ...]]:
         """Every kernel's key and first line, its report known; errors; reports that only say why not."""
-        wanted = _keyed(translation)
+        wanted = keyed(translation)
         if not all(self._is_known(key, translation) or translation.reads(source) for key, source in wanted):
             translation.complete()
-            wanted = _keyed(translation)
+            wanted = keyed(translation)
         keys: list[tuple[str, int]] = []
         errors: list[ToolError] = list(translation.diagnostics)
         unknown = [_undecided(k, _NOT_INSTANTIATED) for k in translation.kernels() if k.dependent]
@@ -363,7 +341,7 @@ class Analyzer:
             return ToolError(f"{message}; please report this kernel", source.name_range)
         with self._lock:
             line = source.range.start.line
-            self._reports[key] = _Known(kernel, source.base_name, first, first.report, line)
+            self._reports[key] = KeptReport(kernel, source.base_name, first, first.report, line)
         return None
 
     def _answered(self, path: Path, key: str, answer: Answer) -> FirstTier | None:
@@ -372,7 +350,7 @@ class Analyzer:
             known = self._reports.get(key)
             if known is None:
                 return None
-            _take_in(known, answer, self.settings)
+            known.take_in(answer, self.settings)
             document = self._documents.get(path)
             if document is None or all(key != wanted for wanted, _ in document.keys):
                 return None  # the answer is kept for when the text comes back
@@ -397,7 +375,7 @@ class Analyzer:
             kernel_headers=document.translation.kernel_headers(),
         )
 
-    def _with_earlier(self, document: _Document, known: _Known, line: int) -> KernelReport:
+    def _with_earlier(self, document: _Document, known: KeptReport, line: int) -> KernelReport:
         """A kernel's report where it stands, with what the text before had while that is not decided."""
         if not self._quick:
             return known.at(line)
@@ -413,27 +391,6 @@ class Analyzer:
         old = [key for key in self._reports if key not in live]
         for key in old[: -budgets.KEPT_REPORTS]:
             del self._reports[key]
-
-
-def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
-    """What a kernel's analysis takes from launch sites; their places do not count."""
-    found: dict[str, list[object]] = {}
-    for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
-        extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
-        arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
-        facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
-        found.setdefault(site.kernel, []).append(facts)
-    return found
-
-
-def _keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
-    """The kernels whose types are known, each behind what its report is kept under."""
-    launches = _launches_by_kernel(translation)
-    return [(_key(translation, s, launches), s) for s in translation.kernels() if not s.dependent]
-
-
-def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
-    return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
 
 
 def _undecided(source: KernelSource, reason: str) -> KernelReport:
@@ -453,27 +410,6 @@ def _without_suppressed(kernel: KernelReport, directives: FileDirectives) -> Ker
         )
 
     return evolve(kernel, findings=tuple(f for f in kernel.findings if not silenced(f)))
-
-
-def _take_in(known: _Known, answer: Answer, settings: Settings) -> None:
-    """Makes the newest report of what was known and an answer."""
-    if isinstance(answer, Failure):
-        if known.first.cut:  # the solver's turn
-            known.first = evolve(known.first, cut=False, open_reasons=(answer.reason,))
-            known.report = evolve(known.report, reasons=(answer.reason,))
-            return
-        answer = SolverResult(Verdict.UNDECIDED, (answer.reason,))
-    if isinstance(answer, FirstTier):
-        known.first, known.report = answer, answer.report
-    else:
-        known.report = refined(known.first, known.kernel, answer, settings)
-
-
-def _answer(known: _Known, settings: Settings, budget: Budget) -> SolverResult:
-    try:
-        return refine_with_second_opinion(known.kernel, known.report.launches, settings.gpu, budget)
-    except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
-        return SolverResult(Verdict.UNDECIDED, (f"the solver failed: {type(error).__name__}: {error}",))
 
 
 def check_text(path: Path, text: str, settings: Settings | None = None, *, solver: bool = True) -> FileReport:

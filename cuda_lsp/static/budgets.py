@@ -10,8 +10,9 @@ are in ``work``; what CUDA fixes (lanes of a warp, threads of a block) is in ``m
 OPENING_S = 0.25
 """From the text of a file that was just opened to what is published of it."""
 
-TYPING_S = 0.055
-"""The same after a keystroke: with reading and publishing, within the 100 ms that people take for at once."""
+TYPING_S = 0.03
+"""The same after a keystroke: with publishing, within 40 ms. What takes longer is told by the background some
+tenths of a second later, and what is known of the text before is shown until then (``carried``)."""
 
 LEAST_EXECUTION_S = 0.02
 """A kernel is executed for as long even when there is no time left: most need no more."""

@@ -8,8 +8,6 @@ does not find now is gone at once, and so is a finding whose own code was edited
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.source_text import differing
@@ -59,33 +57,38 @@ def _position(text: str, offset: int) -> Position:
 
 
 @frozen
+class _Executed:
+    """What executing told of a kernel, ``lines`` further up."""
+
+    report: KernelReport
+    lines: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self.report.moved(self.lines).findings
+
+
+@frozen
 class _Told:
     """What was last told of a kernel of ``text``: found ``quick``, by executing it, or ``slow``."""
 
     text: str
-    quick: tuple[Finding, ...] = ()
+    quick: _Executed | tuple[Finding, ...] = ()
     slow: tuple[Finding, ...] = ()
-
-    def now(self, text: str) -> _Told:
-        """The same at its places in a newer text."""
-        edit = Edit.between(self.text, text)
-        return _Told(text, _moved(self.quick, edit), _moved(self.slow, edit))
 
 
 @frozen
 class _Decided:
-    """An analysis of ``text`` that has finished. ``first``: what executing told, ``lines`` further up."""
+    """An analysis of ``text`` that has finished, and what executing told before."""
 
     text: str
     report: KernelReport
-    first: KernelReport
-    lines: int
+    first: _Executed
 
-    def now(self, text: str) -> _Told:
-        """What was told of it, at its places in a newer text."""
-        executed = {_key(finding) for finding in self.first.moved(self.lines).findings}
+    def told(self) -> _Told:
+        executed = {_key(finding) for finding in self.first.findings}
         parts = ([f for f in self.report.findings if (_key(f) in executed) is seen] for seen in (True, False))
-        return _Told(self.text, *map(tuple[Finding, ...], parts)).now(text)
+        return _Told(self.text, *map(tuple[Finding, ...], parts))
 
 
 class Carried:
@@ -93,6 +96,7 @@ class Carried:
 
     def __init__(self) -> None:
         self._known: dict[str, _Told | _Decided] = {}
+        self._edit: tuple[str, str, Edit] | None = None  # the last one asked for, and its texts
 
     def shown(
         self, kernel: str, text: str, report: KernelReport, first: KernelReport, lines: int, cut: bool
@@ -101,22 +105,35 @@ class Carried:
 
         ``first``: what executing it tells, ``lines`` further up; ``cut``: not all of it was executed.
         """
+        executed = _Executed(first, lines)
         if report.refined:
-            self._known[kernel] = _Decided(text, report, first, lines)
+            self._known[kernel] = _Decided(text, report, executed)
             return report
-        known = self._known.get(kernel, _Told(text)).now(text)
-        quick = known.quick if cut else first.moved(lines).findings
-        self._known[kernel] = _Told(text, quick, known.slow)
-        return _with(report, (*known.quick, *known.slow) if cut else known.slow)
+        known = self._known.get(kernel) or _Told(text)
+        told = known.told() if isinstance(known, _Decided) else known
+        slow = self._moved(told.slow, told.text, text)
+        if not cut:  # the usual case, of every kernel at every keystroke
+            self._known[kernel] = _Told(text, executed, slow)
+            return _with(report, slow)
+        earlier = told.quick.findings if isinstance(told.quick, _Executed) else told.quick
+        quick = self._moved(earlier, told.text, text)
+        self._known[kernel] = _Told(text, quick, slow)
+        return _with(report, (*quick, *slow))
+
+    def _moved(self, findings: tuple[Finding, ...], old: str, new: str) -> tuple[Finding, ...]:
+        """Findings of a text in a newer one."""
+        if not findings or old is new:
+            return findings
+        if self._edit is None or self._edit[0] is not old or self._edit[1] is not new:
+            self._edit = (old, new, Edit.between(old, new))
+        moved = map(self._edit[2].finding, findings)
+        return tuple(finding for finding in moved if finding is not None)
 
 
-def _moved(findings: Iterable[Finding], edit: Edit) -> tuple[Finding, ...]:
-    moved = map(edit.finding, findings)
-    return tuple(finding for finding in moved if finding is not None)
-
-
-def _with(report: KernelReport, earlier: Iterable[Finding]) -> KernelReport:
+def _with(report: KernelReport, earlier: tuple[Finding, ...]) -> KernelReport:
     """``report`` with findings of an earlier text, but for those that it tells as surely itself."""
+    if not earlier:
+        return report
     known = {_key(finding): finding for finding in report.findings}
     added = {
         key: evolve(finding, earlier=True)

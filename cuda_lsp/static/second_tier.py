@@ -6,8 +6,9 @@ from collections.abc import Sequence, Set
 
 from attrs import evolve
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.diagnostics.bounds import misuses_arrays
 from cuda_lsp.static.exact.report import races_by_running
@@ -28,7 +29,7 @@ def refine_with_second_opinion(
     """``refine_kernel``, with findings that need the assumed launch demoted. One budget for all of it."""
     first = refine_kernel(kernel, launches, gpu, budget)
     if launches:
-        first = evolve(first, findings=claimed(kernel, launches[0], first.findings))
+        first = evolve(first, findings=claimed(kernel, launches[0], gpu, first.findings))
     if not launches or not launches[0].assumed or not accusations(first.findings):
         return first
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from attrs import frozen
 
+from cuda_lsp.children.confined import end_with_parent
 from cuda_lsp.static import budgets
 
 MEMORY_LIMIT = 2 << 30
@@ -87,6 +88,7 @@ def _answer(work: bytes) -> bytes:
 def _answer_apart(pipe: Connection, work: bytes) -> bytes:
     """The answer of a fork of this process, which ends early when something comes through ``pipe``."""
     ours, theirs = Pipe(duplex=False)
+    parent = os.getpid()
     try:
         child = os.fork()
     except OSError as error:  # the system has no process, or no memory, left
@@ -94,7 +96,7 @@ def _answer_apart(pipe: Connection, work: bytes) -> bytes:
         theirs.close()
         return pickle.dumps(Failure(f"the solver was not started: {error.strerror}", lost=True))
     if child == 0:
-        _be_the_child(pipe, ours, theirs, work)
+        _be_the_child(pipe, ours, theirs, work, parent)
     theirs.close()
     try:
         if ours not in wait([ours, pipe]):
@@ -108,9 +110,12 @@ def _answer_apart(pipe: Connection, work: bytes) -> bytes:
         ours.close()
 
 
-def _be_the_child(pipe: Connection, ours: Connection, theirs: Connection, work: bytes) -> None:
-    """Answers and ends; never returns."""
+def _be_the_child(pipe: Connection, ours: Connection, theirs: Connection, work: bytes, parent: int) -> None:
+    """Answers and ends, at the latest with its parent; never returns."""
     try:
+        end_with_parent()
+        if os.getppid() != parent:
+            return  # it was killed before
         pipe.close()
         ours.close()
         theirs.send_bytes(_answer(work))

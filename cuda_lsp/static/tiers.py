@@ -17,7 +17,17 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import accepts
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, Dim3, Finding, KernelReport, LaunchConfig, SourceRange, Status, Verdict
+from cuda_lsp.model import (
+    RACES,
+    Code,
+    Dim3,
+    Finding,
+    KernelReport,
+    LaunchConfig,
+    SourceRange,
+    Status,
+    Verdict,
+)
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
@@ -30,7 +40,7 @@ from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace
 from cuda_lsp.static.execution.values import Data
 from cuda_lsp.static.findings.conditions import Example, Needs, Open, Unconfirmed
-from cuda_lsp.static.findings.diagnosis import RACES, Diagnosis, Key
+from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
@@ -137,7 +147,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         others = entitled(kernel, launch, lambda of: misuses_arrays(runs.of(of)))
         found = second_opinion(kernel, launch, found, others, runs.accusations)
         unseen = _unseen(runs, launch)
-    found = claimed(kernel, launch, found)
+    found = claimed(kernel, launch, runs.settings.gpu, found)
     doubts = [f for f in found if f.status is Status.POSSIBLE]
     left = [
         f.reason or doubt(Open.ENUMERATION)

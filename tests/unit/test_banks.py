@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from kernel_notation import TID, TIDY, E, Notation
 
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, Mode, Status
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import Code, LaunchConfig, Mode, Status
 from cuda_lsp.static.diagnostics.banks import bank_findings, bank_reports
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.wavefronts import warp_wavefronts

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kernel_notation import TID, E, Notation
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.types import INT32
-from cuda_lsp.model import GpuModel, LaunchConfig, Status
+from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.diagnostics.barriers import barrier_findings, redundant_barriers
 from cuda_lsp.static.execution.enumerate import execute
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kernel_notation import TID, Notation
 
-from cuda_lsp.model import Code, GpuModel, LaunchConfig
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import Code, LaunchConfig
 from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.execution.enumerate import execute
 

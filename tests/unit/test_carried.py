@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.config import Settings
 from cuda_lsp.model import FileReport, Finding, Position, SourceRange, Status
+from cuda_lsp.static import carried
 from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.carried import Edit
 
@@ -134,3 +136,23 @@ def test_what_is_kept_of_a_hidden_kernel_stands_within_the_text(analyzer: Analyz
     analyzer.update(PATH, TEXT.replace("__global__ void rows", "__global__\nvoid rows"))
     for kernel in analyzer.update(PATH, hidden).kernels:
         assert 1 <= kernel.range.start.line <= kernel.range.end.line <= hidden.count("\n") + 1
+
+
+def test_two_texts_are_compared_once_however_many_kernels_are_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each keystroke in a file of a hundred kernels, before the solver has come to any of them."""
+    text = "".join(TEXT.split("__global__ void other")[0].replace("rows", f"rows{n}") for n in range(9))
+    many = Analyzer(Settings(solver=False), quick=True)
+    many.update(PATH, text)
+    compared: list[int] = []
+    differing = carried.differing
+
+    def counted(before: str, after: str) -> tuple[int, int, int]:
+        compared.append(len(after))
+        return differing(before, after)
+
+    monkeypatch.setattr(carried, "differing", counted)
+    for _ in range(3):
+        text = text.replace("s[t];", "s[t] ;", 1)
+        assert all(not kernel.refined for kernel in many.update(PATH, text).kernels)
+    many.shutdown()
+    assert len(compared) <= 3

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from kernel_notation import TID, Notation
 
-from cuda_lsp.model import GpuModel, LaunchConfig
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.diagnostics.coalescing import coalescing_findings, sector_reports
 from cuda_lsp.static.execution.enumerate import execute
 

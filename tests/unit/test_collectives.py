@@ -6,7 +6,8 @@ import pytest
 from extract_kernels import lowered
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.launches.candidates import launches_of
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 

@@ -45,8 +45,8 @@ def test_the_worst_pair_leads() -> None:
 
 def test_two_barriers_missing_at_different_places_are_two_findings() -> None:
     found = report(
-        "__shared__ int s[256]; int t = threadIdx.x; s[t] = t; int a = s[t ^ 1]; __syncthreads();\n"
-        "s[t] = a; int b = s[t ^ 2]; out[blockIdx.x * 256 + t] = b;"
+        "__shared__ int s[256]; int t = threadIdx.x; s[t] = t; int a = s[t ^ 65]; __syncthreads();\n"
+        "s[t] = a; int b = s[t ^ 66]; out[blockIdx.x * 256 + t] = b;"
     )
     assert len(defects(found.findings)) == 2
 

@@ -7,7 +7,8 @@ import random
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.solver.solve import Budget, SolverResult, refine_kernel
 
 GPU = GpuModel("test", (9, 0))

@@ -9,9 +9,10 @@ import pytest
 from kernel_notation import BDIM, BID, TID, E, Notation
 from test_solve_classics import matmul
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import FLOAT32, INT32
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space
+from cuda_lsp.model import LaunchConfig, Mode, Space
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute

@@ -7,7 +7,8 @@ from hypothesis import given
 from kernel_notation import listing
 from test_solve_properties import EXAMPLES, GPU, LAUNCH, brute_force, kernels, lines
 
-from cuda_lsp.model import GpuModel, LaunchConfig, Status
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.diagnostics.banks import bank_reports
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.execution.enumerate import execute

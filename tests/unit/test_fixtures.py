@@ -12,11 +12,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fixture_cases import Case, Race, cases
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import Code, FileReport, Status, Verdict
+from cuda_lsp.model import RACES, Code, FileReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 CASES = list(cases())
-RACES = {Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE}
 
 
 def races(report: FileReport) -> frozenset[Race]:

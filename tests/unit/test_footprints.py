@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from kernel_notation import TID, Notation
 
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, Mode
 from cuda_lsp.static.diagnostics.footprints import Group, apart, suspicious
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Access

@@ -333,6 +333,14 @@ __global__ void slots_of_a_counter_that_another_half_lowers(int* g, int* n, int 
     if (threadIdx.x < 32) g[atomicAdd(n, 1)] = threadIdx.x;
     else atomicAdd(n, m);
 }
+// cuda-lsp: launch block=64 grid=1
+__global__ void doubled_beyond_32_bits(int* out, int n) {
+    __shared__ int s[65];
+    s[threadIdx.x] = n;
+    unsigned long long w = 1;
+    for (int i = 0; i < n; i++) w *= 2;
+    out[threadIdx.x] = s[threadIdx.x + (unsigned)(w >> 40 & 1)];
+}
 // cuda-lsp: launch block=64
 __global__ void launched_against_its_assertion(float* out, int n) {
     assert(blockDim.x == 32);

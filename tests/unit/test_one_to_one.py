@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from extract_kernels import lowered
 
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
 
 LAUNCH = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,12 +13,14 @@ from attrs import evolve
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from cuda_lsp.batch.analysis import analysed_files
-from cuda_lsp.batch.asked import Asked
-from cuda_lsp.confirm import CheckOptions, job_for
+from cuda_lsp.batch.analysis import analysed
+from cuda_lsp.batch.asked import Asked, Plan
+from cuda_lsp.confirm import CheckOptions, kernel_jobs
 from cuda_lsp.dynamic.inputs import arguments, first_sizes
 from cuda_lsp.dynamic.job import CheckJob
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.model import FileReport, LaunchConfig
+from cuda_lsp.readings import Reading
+from cuda_lsp.static.analyze import Analyzer
 from cuda_lsp.static.run_needs import contents_for
 
 
@@ -24,12 +28,13 @@ def job(folder: Path, text: str) -> CheckJob:
     """The job of the only kernel of a text."""
     source = folder / "a.cu"
     source.write_text(text)
-    for analyzer, read, report in analysed_files([source], Asked()):
-        (found,) = report.kernels
-        kernel = analyzer.kernel(source, found.name)
-        assert kernel is not None
-        return job_for(source, read, kernel, found, analyzer.settings, CheckOptions())
-    raise AssertionError
+    (found,) = planned(source, partial(kernel_jobs, CheckOptions(), ()))
+    return found
+
+
+def planned(source: Path, plan: Plan) -> Any:
+    """What a plan makes of a file."""
+    return analysed(Reading(source), Asked(plan=plan), lambda report: None).planned
 
 
 def test_buffers_are_as_large_as_the_last_block_reaches(tmp_path):
@@ -125,13 +130,15 @@ def test_arguments_of_a_condition_are_used(tmp_path):
 def test_without_a_witness_one_value_is_sought_for_the_conditions_in_front(tmp_path):
     source = tmp_path / "a.cu"
     source.write_text(RACE.format(before="if (x[0] <= 5000 || m[3] + 1 != 201) return;", after=""))
-    for analyzer, _, report in analysed_files([source], Asked()):
+
+    def contents(analyzer: Analyzer, text: str, report: FileReport) -> dict[str, float]:
         (finding, *_) = report.kernels[0].findings
         kernel = analyzer.kernel(source, "k")
         assert kernel is not None
         launch = LaunchConfig((256, 1, 1), (1, 1, 1))
-        found = contents_for(kernel, evolve(finding, witness=None), launch, {})
-        assert found == {"x": 5001, "m": 200}
+        return contents_for(kernel, evolve(finding, witness=None), launch, {})
+
+    assert planned(source, contents) == {"x": 5001, "m": 200}
 
 
 def test_what_only_a_possible_race_needs_is_not_made_up(tmp_path):

@@ -8,8 +8,9 @@ import time
 import pytest
 from extract_kernels import lowered
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Finding, GpuModel, LaunchConfig, LaunchSource, RaceKind, Space, Status
+from cuda_lsp.model import Finding, LaunchConfig, LaunchSource, RaceKind, Space, Status
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.code import Touch, linear_code
 from cuda_lsp.static.exact.machine import Status as Standing

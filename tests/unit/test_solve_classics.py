@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from kernel_notation import BDIM, BID, BIDY, TID, TIDY, E, Notation
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.types import FLOAT32, INT32, Pointer
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, RaceKind, Status, Verdict
+from cuda_lsp.model import LaunchConfig, LaunchSource, RaceKind, Status, Verdict
 from cuda_lsp.static.solver.solve import refine_kernel
 
 GPU = GpuModel("test", (9, 0))

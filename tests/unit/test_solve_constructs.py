@@ -5,10 +5,11 @@ from __future__ import annotations
 from attrs import evolve
 from kernel_notation import BDIM, BID, GDIM, LANE, TID, E, Notation
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BarrierPhase, BarrierScope
 from cuda_lsp.ir.types import INT32, Pointer
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, LaunchSource, RaceKind, Scope, Status, Verdict
+from cuda_lsp.model import Code, LaunchConfig, LaunchSource, RaceKind, Scope, Status, Verdict
 from cuda_lsp.static.solver.solve import refine_kernel
 
 GPU = GpuModel("test", (9, 0))

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from kernel_notation import TID, UTID, E, Notation, listing, wrap
 from property_settings import examples
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Status, Verdict
+from cuda_lsp.model import LaunchConfig, LaunchSource, Status, Verdict
 from cuda_lsp.static.exact.collide import collide
 from cuda_lsp.static.exact.replay import replay
 from cuda_lsp.static.exact.threads import Thread

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from extract_kernels import constructs, lowered
 
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static.solver.solve import refine_kernel
 
 LAUNCH = LaunchConfig((16, 16, 1), None, source=LaunchSource.FILE)

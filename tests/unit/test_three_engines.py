@@ -16,8 +16,9 @@ from kernel_notation import BID, TID, TIDY, UTID, Notation, listing
 from property_settings import examples
 from test_solve_properties import condition, index, lines, loop, races
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Space, Status, Verdict
+from cuda_lsp.model import LaunchConfig, LaunchSource, Space, Status, Verdict
 from cuda_lsp.static.diagnostics.banks import bank_reports
 from cuda_lsp.static.diagnostics.races import race_findings
 from cuda_lsp.static.exact.collide import collide

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cuda_lsp.frontend.translation import Translation
-from cuda_lsp.model import GpuModel, LaunchConfig, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, Verdict
 from cuda_lsp.static import work
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
 

@@ -17,7 +17,8 @@ import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.config import Settings
-from cuda_lsp.model import GpuModel, LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
 from cuda_lsp.static import background
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
@@ -153,7 +154,7 @@ class KilledOnce:
 def _once(marker, number):
     if os.path.exists(marker):
         return partial(int, "7")
-    open(marker, "w").close()
+    Path(marker).write_text(str(os.getpid()))
     os.kill(os.getppid(), number)
     time.sleep(600)
 
@@ -161,11 +162,20 @@ def _once(marker, number):
 @pytest.mark.skipif(sys.platform != "linux", reason="answers are given by forks on Linux only")
 def test_a_killed_process_is_replaced_and_its_question_asked_again(pool, tmp_path):
     assert outcome(pool, KilledOnce(tmp_path / "killed", signal.SIGKILL)) == 7
+    assert_gone((tmp_path / "killed").read_text())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="answers are given by forks on Linux only")
 def test_a_process_that_was_stopped_is_replaced_and_its_question_asked_again(pool, tmp_path):
     assert outcome(pool, KilledOnce(tmp_path / "stopped", signal.SIGSTOP), seconds=0.5) == 7
+    assert_gone((tmp_path / "stopped").read_text())
+
+
+def assert_gone(*processes: str):
+    until = time.monotonic() + 30
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc")
@@ -185,10 +195,7 @@ def test_no_solver_outlives_the_process_that_asked():
     assert len(below) == 3
     child.kill()
     child.communicate()
-    until = time.monotonic() + 30
-    while any(Path(f"/proc/{process}").exists() for process in below):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    assert_gone(*below)
 
 
 def test_no_more_solvers_start_than_the_machine_has_cores(monkeypatch):

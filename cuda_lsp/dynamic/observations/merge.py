@@ -15,9 +15,9 @@ from attrs import evolve
 from cuda_lsp.dynamic.job import CheckResult, Shape
 from cuda_lsp.dynamic.observations.notes import notes
 from cuda_lsp.dynamic.observations.others import add_conflict, add_divergence, add_fault
-from cuda_lsp.dynamic.observations.races import RACES, confirm, judged, races_of
+from cuda_lsp.dynamic.observations.races import confirm, judged, races_of
 from cuda_lsp.dynamic.runs import PtxSite
-from cuda_lsp.model import KernelReport, SourceRange, Status, Verdict
+from cuda_lsp.model import RACES, KernelReport, SourceRange, Status, Verdict
 
 
 def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape]) -> KernelReport:

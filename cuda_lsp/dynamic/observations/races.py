@@ -21,6 +21,7 @@ from cuda_lsp.dynamic.observations.places import (
 )
 from cuda_lsp.dynamic.runs import WARP, PtxSite, SeenRace
 from cuda_lsp.model import (
+    RACES,
     Code,
     Finding,
     Mode,
@@ -33,7 +34,6 @@ from cuda_lsp.model import (
     Witness,
 )
 
-RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _VERBS = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "updates", Mode.ATOMIC_READ: "reads"}
 
 
@@ -93,7 +93,9 @@ def confirm(
             elif finding.status is not Status.CONFIRMED:
                 findings[k] = _confirmed(finding, race.observation)
             return
-    findings.append(missed(_new_race(race, kernel, shapes, trial)))
+    new = _new_race(race, kernel, shapes, trial)
+    relies = new.code is Code.WARP_RACE and any(f.code is Code.WARP_SYNCHRONOUS for f in findings)
+    findings.append(missed(evolve(new, code=Code.WARP_SYNCHRONOUS) if relies else new))
 
 
 def same_pair(finding: Finding, early: SourceRange, late: SourceRange) -> bool:
@@ -126,7 +128,7 @@ def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding
     doubt = f" with made-up inputs (depends on {finding.reason})" if ours else ""
     return evolve(
         finding,
-        code=seen.code,
+        code=finding.code if finding.code is Code.WARP_SYNCHRONOUS else seen.code,
         status=Status.CONFIRMED,
         severity=None,
         message=f"{seen.message}{doubt}",

@@ -35,7 +35,7 @@ _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
-_UNKNOWN: Extents = (None, None, None)
+UNKNOWN: Extents = (None, None, None)
 
 Key = tuple[str, int]
 """A name, and where the definition or assignment stands whose value it has."""
@@ -101,8 +101,7 @@ class HostConstants:
 
     def extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Dim3 | None:
         """A launch extent, all axes known: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
-        x, y, z = self.known_extents(text, before, given)
-        return None if x is None or y is None or z is None else (x, y, z)
+        return all_known(self.known_extents(text, before, given))
 
     def known_extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""
@@ -317,7 +316,7 @@ class HostConstants:
             return self._named(text, before, depth)
         value = _extent(self._integer(text, before, depth))
         flat = value is not None or _ARITHMETIC.search(text) is not None  # dim3 has no arithmetic
-        return (value, 1, 1) if flat else _UNKNOWN
+        return (value, 1, 1) if flat else UNKNOWN
 
     def _named(self, name: str, before: int, depth: int) -> Extents:
         definition = self._visible(name, before)
@@ -332,7 +331,7 @@ class HostConstants:
             for h in self._headers
             if name in h._definitions and depth
         }
-        return found.pop() if len(found) == 1 else _UNKNOWN
+        return found.pop() if len(found) == 1 else UNKNOWN
 
     def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
         """``block.x`` of a dim3 variable."""
@@ -365,12 +364,18 @@ class HostConstants:
     def _components(self, text: str, before: int, depth: int) -> Extents:
         parts = split_arguments(text)
         if len(parts) > 3:
-            return _UNKNOWN
+            return UNKNOWN
         if len(parts) == 1 and self._is_dim(parts[0].strip(), before):
             return self._extents(parts[0], before, depth)
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
+
+
+def all_known(extents: Extents) -> Dim3 | None:
+    """The extents when none is unknown."""
+    x, y, z = extents
+    return None if x is None or y is None or z is None else (x, y, z)
 
 
 def _known(value: int | None, name: str) -> int:

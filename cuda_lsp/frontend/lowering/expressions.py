@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cuda_lsp.frontend.lowering import calls, closures, initialisers, lifetimes, lvalues, statements
+from cuda_lsp.frontend.lowering import (
+    assignments,
+    calls,
+    closures,
+    initialisers,
+    lifetimes,
+    lvalues,
+    statements,
+)
 from cuda_lsp.frontend.lowering import cursor_kinds as K
-from cuda_lsp.frontend.lowering.build import binary, cast, select, unary, zero
+from cuda_lsp.frontend.lowering.build import binary, select, unary, zero
 from cuda_lsp.frontend.lowering.conversions import convert, converted, truth
-from cuda_lsp.frontend.lowering.operators import arithmetic, stepped
+from cuda_lsp.frontend.lowering.operators import arithmetic
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import (
     PLACE_TYPES,
     FunctionValue,
-    Place,
     StaticPlace,
     Value,
-    VarPlace,
     is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import strip
-from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, common, promote, type_of
+from cuda_lsp.frontend.lowering.types import VOID, TypeInfo, type_of
 from cuda_lsp.frontend.tree import Node
 from cuda_lsp.ir.program import (
     AddressOf,
@@ -31,7 +37,6 @@ from cuda_lsp.ir.program import (
     Expr,
     If,
     UnaryOp,
-    Var,
 )
 from cuda_lsp.ir.types import BOOL, INT64, Float, Int, Pointer
 from cuda_lsp.model import Space
@@ -60,16 +65,16 @@ def discard(low: Lowering, node: Node) -> None:
     if node.kind in (K.DECL_REF, K.MEMBER_EXPR) and not type_of(low.ast, node).volatile:
         return
     if node.kind == K.BINARY and low.ast.operator(node) == K.ASSIGN:
-        _assign(low, node)
+        assignments.assign(low, node)
     elif node.kind == K.COMPOUND_ASSIGN:
-        compound(low, node)
+        assignments.compound(low, node)
     elif node.kind == K.CALL:
         made = calls.call(low, node)  # a returned reference is not read
         if not isinstance(made, PLACE_TYPES) and lifetimes.ends(low, of := type_of(low.ast, node)):
             lifetimes.destroy(low, lvalues.temporary(low, made, of), node)
             low.temporaries -= 1
     elif node.kind == K.UNARY and 0 < (op := low.ast.operator(node)) <= K.PRE_DEC:
-        increment(low, node.children[-1], op in (K.POST_INC, K.PRE_INC), post=False)
+        assignments.increment(low, node.children[-1], op in (K.POST_INC, K.PRE_INC), post=False)
     elif node.kind == K.BINARY and low.ast.operator(node) == K.COMMA:
         for child in node.children:
             discard(low, child)
@@ -182,7 +187,9 @@ def _unary(low: Lowering, node: Node) -> Value:
     op: int = low.ast.operator(node)
     child = node.children[-1]
     if op in (K.POST_INC, K.POST_DEC, K.PRE_INC, K.PRE_DEC):
-        return increment(low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC))
+        return assignments.increment(
+            low, child, op in (K.POST_INC, K.PRE_INC), op in (K.POST_INC, K.POST_DEC)
+        )
     if op == K.ADDRESS_OF:
         place = lvalues.place(low, child)
         function = type_of(low.ast, child).kind == "function"
@@ -204,31 +211,6 @@ def _unary(low: Lowering, node: Node) -> Value:
     return low.unknown("floating-point value", info.ir, [operand])
 
 
-def increment(low: Lowering, node: Node, up: bool, post: bool) -> Value:
-    """``++x``, ``x++`` (``post``), ``--x``: the value before for ``post``, else the one after."""
-    place = lvalues.place(low, node)
-    old = low.scalar(low.read(place, node), place.info)
-    if post and isinstance(place, VarPlace):
-        copy = low.var("", place.info.ir)
-        low.emit(Assign(copy, old))
-        old = copy
-    new = _step(low, place, old, node, up)
-    return old if post else new if not isinstance(place, VarPlace) else place.var
-
-
-def incremented(low: Lowering, node: Node, up: bool) -> lvalues.Place:
-    """The object that ``++x`` or ``--x`` names, found once: what it takes to name it happens once."""
-    place = lvalues.place(low, node)
-    _step(low, place, low.scalar(low.read(place, node), place.info), node, up)
-    return place
-
-
-def _step(low: Lowering, place: lvalues.Place, old: Expr, node: Node, up: bool) -> Expr:
-    new = stepped(low, old, place.info, up)
-    low.write(place, new, node)
-    return new
-
-
 def _binary(low: Lowering, node: Node) -> Value:
     op: int = low.ast.operator(node)
     if len(node.children) == 1:  # around a constant expression there is one more node of the same kind
@@ -237,7 +219,7 @@ def _binary(low: Lowering, node: Node) -> Value:
         raise Untranslatable(low.ast.text(node)[:60], "clang could not make sense of it", node)
     left, right = node.children
     if op == K.ASSIGN:
-        return low.read_back(_assign(low, node))
+        return low.read_back(assignments.assign(low, node))
     if op == K.COMMA:
         discard(low, left)
         return value(low, right)
@@ -247,30 +229,11 @@ def _binary(low: Lowering, node: Node) -> Value:
     if operation is None:
         raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
     a = value(low, left)
-    a = _hold(low, a, right)
+    a = assignments.held(low, a, right)
     b = value(low, right)
     return arithmetic(
         low, operation, a, b, type_of(low.ast, left), type_of(low.ast, right), type_of(low.ast, node)
     )
-
-
-def _hold(low: Lowering, operand: Value, later: Node) -> Value:
-    """Copy a variable read before an operand that may change it (``i + i++``-like code, calls)."""
-    if isinstance(operand, Var) and operand.name and _may_assign(low, later):
-        copy = low.var("", operand.type)
-        low.emit(Assign(copy, operand))
-        return copy
-    return operand
-
-
-def _may_assign(low: Lowering, node: Node) -> bool:
-    if node.kind in (K.CALL, K.COMPOUND_ASSIGN):
-        return True
-    if node.kind == K.UNARY and low.ast.operator(node) <= K.PRE_DEC:
-        return True
-    if node.kind == K.BINARY and low.ast.operator(node) == K.ASSIGN:
-        return True
-    return any(_may_assign(low, child) for child in node.children)
 
 
 def _logical(low: Lowering, left: Node, right: Node, conjunction: bool) -> Value:
@@ -333,49 +296,8 @@ def _itself_or(low: Lowering, node: Node, given: Node, otherwise: Node) -> Value
     return low.read(result, None)
 
 
-# ------------------------------------------------------------------------------- assignment
-
-
-def _assign(low: Lowering, node: Node) -> Place:
-    """``left = right``; gives the left object."""
-    left, right = node.children
-    new = value(low, right)
-    new = _hold(low, new, left)
-    target = lvalues.place(low, left)
-    new = convert(low, new, target.info)
-    low.write(target, new, left)
-    low.assigned_value = new
-    return target
-
-
-def compound(low: Lowering, node: Node) -> Place:
-    """``x += y`` and its kin; gives the place that was written."""
-    left, right = node.children
-    op = K.COMPOUND_ARITHMETIC.get(low.ast.operator(node))
-    if op is None:
-        raise Untranslatable(low.ast.text(node)[:60], "an operator that is not covered", node)
-    operand = value(low, right)
-    target = lvalues.place(low, left)
-    info = target.info
-    old = low.read(target, left)
-    if info.is_pointer:
-        new = arithmetic(low, op, old, operand, info, type_of(low.ast, right), info)
-    else:
-        x, y = low.scalar(old, info), low.scalar(operand, type_of(low.ast, right))
-        shift = op in (BinaryOp.SHL, BinaryOp.SHR)
-        assert x.type is not None
-        wide = (promote(x.type) if shift else common(x.type, y.type)) if isinstance(x.type, Int) else x.type
-        if not isinstance(wide, Int) or not isinstance(y.type, Int):
-            new = low.unknown("floating-point value", info.ir, [x, y])
-        else:
-            new = cast(binary(op, cast(x, wide), y if shift else cast(y, wide), wide), info.ir)
-    low.write(target, new, left)
-    low.assigned_value = new
-    return target
-
-
 def _compound(low: Lowering, node: Node) -> Value:
-    return low.read_back(compound(low, node))
+    return low.read_back(assignments.compound(low, node))
 
 
 def _lambda(low: Lowering, node: Node) -> Value:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
+from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
 from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
@@ -21,7 +22,7 @@ from cuda_lsp.frontend.lowering.places import Place, StaticPlace
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.statements import not_compiled, statement
 from cuda_lsp.frontend.lowering.types import TypeInfo, type_of_declaration
-from cuda_lsp.frontend.tree import Ast, Declaration, Node, RawCursor
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
     BinaryOp,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cuda_lsp.frontend.lowering import calls, declarations, expressions, initialisers, tables
+from cuda_lsp.frontend.lowering import assignments, calls, declarations, expressions, initialisers, tables
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import element, offset_by, select
 from cuda_lsp.frontend.lowering.output import Untranslatable
@@ -58,18 +58,18 @@ def place(low: Lowering, node: Node) -> Place:
         if op == K.DEREF:
             return pointed(low, expressions.value(low, node.children[-1]), type_of(low.ast, node), node)
         if op in (K.PRE_INC, K.PRE_DEC):
-            return expressions.incremented(low, node.children[-1], op == K.PRE_INC)
+            return assignments.incremented(low, node.children[-1], op == K.PRE_INC)
         if op == K.EXTENSION:
             return place(low, node.children[-1])
     if kind == K.BINARY:
         op = low.ast.operator(node)
         if op == K.ASSIGN:
-            return expressions._assign(low, node)  # pyright: ignore[reportPrivateUsage]
+            return assignments.assign(low, node)
         if op == K.COMMA:
             expressions.discard(low, node.children[0])
             return place(low, node.children[1])
     if kind == K.COMPOUND_ASSIGN:
-        return expressions.compound(low, node)
+        return assignments.compound(low, node)
     if kind == K.CALL:
         result = calls.call(low, node)
         if isinstance(result, PLACE_TYPES):
@@ -194,7 +194,7 @@ def _subscript(low: Lowering, node: Node) -> Place:
         if type_of(low.ast, first).kind != "array"
         else expressions.decay(low, first)
     )
-    base = expressions._hold(low, base, second)  # pyright: ignore[reportPrivateUsage]
+    base = assignments.held(low, base, second)
     index = expressions.scalar(low, second)
     info = type_of(low.ast, node)
     if isinstance(base, Address):

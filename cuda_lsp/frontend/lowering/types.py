@@ -13,7 +13,8 @@ from typing import Any
 from attrs import define, frozen
 
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.tree import Ast, Declaration, FieldVisitor, Node, RawCursor, RawType
+from cuda_lsp.frontend.libclang import FieldVisitor, RawCursor, RawType
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.types import BOOL, INT32, Float, Int, Opaque, Pointer, Type
 
 _SIGNED = {13: 8, 14: 8, 16: 16, 17: 32, 18: 64, 19: 64, 20: 128}  # Char_S SChar Short Int Long LongLong

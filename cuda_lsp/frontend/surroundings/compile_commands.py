@@ -116,6 +116,11 @@ def find_database(path: Path) -> Path | None:
     return None
 
 
+def files_of(database: Path) -> list[Path]:
+    """The files that a database compiles, each once. Raises OSError or ValueError (one readable reason)."""
+    return list(dict.fromkeys(path for path, _, _ in _entries(database, database.stat().st_mtime_ns)))
+
+
 _Entry = tuple[Path, tuple[str, ...], Path]  # file, words of the command, folder it runs in
 
 

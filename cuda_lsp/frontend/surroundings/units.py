@@ -74,6 +74,19 @@ def units_of(path: Path) -> list[Unit]:
     return [unit for p in best[:_MAX_UNITS] if (unit := unit_at(p)) is not None]
 
 
+def includers(changed: Iterable[Path]) -> frozenset[Path]:
+    """The project's files that include one of these, directly or through others, as far as names tell."""
+    found: dict[Path, None] = {}
+    for path in {_real(path) for path in changed}:
+        names = _includers(project_root(path), path.parent)
+        level = {path.name}
+        while level:
+            above = {_real(file) for name in level for file in names.get(name, {})} - found.keys()
+            found.update(dict.fromkeys(above))
+            level = {file.name for file in above}
+    return frozenset(found)
+
+
 def kernel_headers(unit: Path, texts: Mapping[Path, str]) -> tuple[Path, ...]:
     """Files of the project among ``texts``, what a unit includes, that hold kernels, sorted."""
     root = _real(project_root(unit) or unit.absolute().parent)
@@ -84,8 +97,12 @@ def kernel_headers(unit: Path, texts: Mapping[Path, str]) -> tuple[Path, ...]:
 
 def kernel_files(folder: Path) -> list[Path]:
     """The ``.cu`` files below a folder, and all other sources and headers that hold kernels."""
-    every = (Path(where, name) for where, names in _walk(folder) for name in names)
-    return sorted(p for p in every if files.is_regular(p) and (p.suffix == ".cu" or _holds_kernels(p)))
+    return sorted(with_kernels(Path(where, name) for where, names in _walk(folder) for name in names))
+
+
+def with_kernels(paths: Iterable[Path]) -> list[Path]:
+    """Those that are there and are called ``.cu`` or hold kernels."""
+    return [p for p in paths if files.is_regular(p) and (p.suffix == ".cu" or _holds_kernels(p))]
 
 
 def _holds_kernels(path: Path) -> bool:

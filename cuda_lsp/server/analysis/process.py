@@ -24,12 +24,12 @@ from cuda_lsp.children.confined import (
     STUCK,
     End,
     Stillness,
-    Times,
     end_of,
     most_resident,
     too_large,
     too_long,
 )
+from cuda_lsp.children.stat import Stat
 from cuda_lsp.server.analysis.messages import MEMORY_LIMIT
 from cuda_lsp.server.analysis.slate import Slate
 
@@ -181,8 +181,7 @@ class _Watch:
     def look(self, process: int, slate: Slate, sent: int) -> Death | None:
         """Why it should be killed, or None."""
         now, text, turn, last = time.monotonic(), slate.text, slate.turn, slate.last
-        thread = Times.of(f"/proc/{process}/task/{slate.thread}/stat")
-        whole = Times.of(f"/proc/{process}/stat")
+        thread, whole = Stat.of(process, slate.thread), Stat.of(process)
         if turn != self.turn:
             self.turn, self.began = turn, (thread.used, now)
         idle = text == 0 and last >= sent
@@ -193,7 +192,7 @@ class _Watch:
             return Death(text, too_long(DEADLINE), blamed=True)
         if _resident(process) > MEMORY_LIMIT:
             return Death(text, too_large(MEMORY_LIMIT), blamed=True)
-        if whole.state in "Tt" and still > _STOPPED:
+        if whole.stopped and still > _STOPPED:
             return Death(text, "was stopped", blamed=False)
         if still > (_START if not last else _PATIENCE if whole.known else _ANYHOW):
             return Death(text, STUCK, blamed=text != 0)

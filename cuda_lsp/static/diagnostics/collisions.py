@@ -206,7 +206,9 @@ def _best(
     i, j, same_warp, same_instruction = i[good], j[good], same_warp[good], same_instruction[good]
     sure = rows.sure[i] & rows.sure[j]
     same = _same_value(group, rows, i, j)
-    rank = np.lexsort((rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], same_warp, same, ~sure))[0]
+    in_step = same_warp & ~same_instruction  # lock step would order them
+    order = (rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], in_step, same_warp, same, ~sure)
+    rank = np.lexsort(order)[0]
     a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
@@ -217,8 +219,15 @@ def _best(
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:
-    """Threads of two warps rather than one; of these, threads that store different values."""
-    return (found.same_warp, found.same_value) < (than.same_warp, than.same_value)
+    """Threads of two warps rather than one; of these, threads that store different values.
+
+    Of lanes of one warp, those that meet at one instruction.
+    """
+
+    def of(c: Collision) -> tuple[bool, bool, bool]:
+        return (c.same_warp, c.same_value, c.same_warp and not c.same_instruction)
+
+    return of(found) < of(than)
 
 
 def _same_value(group: Group, rows: Entries, i: Ints, j: Ints) -> Flags:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, Site, Space, Status
+from cuda_lsp.model import Code, LaunchConfig, Site, Space, Status
 from cuda_lsp.static.execution.trace import array_bytes
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 

@@ -339,7 +339,7 @@ def _diagnosis(trace: Trace, race: Race, warp_only: bool) -> Diagnosis | None:
         early.array.name, words.element(early.array, c.byte), _values(early, a),
     )  # fmt: skip
     warp = warp_only and c.same_warp and not c.same_instruction and not race.between_blocks
-    warp = warp and trace.threads > trace.gpu.warp_size and not trace.warp_synchronous
+    warp = warp and not trace.warp_synchronous
     again = late.sequence < early.sequence and bool(early.loops or late.loops)  # or a call from below
     carried = again or late.site.range == early.site.range
     remedy = words.remedy(race.between_blocks, warp, c.same_instruction, carried)

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Axis, Kernel, Var
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, Space, Status, Witness
+from cuda_lsp.model import LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
 from cuda_lsp.static.exact.run import Pending
@@ -140,7 +141,7 @@ def _within_a_warp(search: Search, shown: Shown) -> bool:
     size = search.gpu.warp_size
     a, b = shown.first.runner.thread, shown.second.runner.thread
     same = shown.same_block and a.linear // size == b.linear // size
-    return same and search.launch.threads > size and shown.first.touch.site != shown.second.touch.site
+    return same and shown.first.touch.site != shown.second.touch.site
 
 
 def _conditions(search: Search, shown: Shown) -> Iterator[Condition]:

@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array, BarrierScope, Kernel, Var
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, SourceRange, Space
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.data_flow import DataFlow, data_flow
 from cuda_lsp.static.exact.code import Code, Touch, linear_code
@@ -102,7 +103,7 @@ class Search:
     @staticmethod
     def of(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, deadline: float) -> Search:
         """Raises ``RecursionError`` when the kernel's expressions nest too deeply."""
-        lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
+        lock_step = kernel.directives.warp_synchronous
         flow = data_flow(kernel)
         return Search(kernel, launch, gpu, deadline, flow, linear_code(kernel, flow.slice), lock_step)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Pointer
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig
+from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.machine import Machine
@@ -40,7 +41,7 @@ def execute(
     facts = facts_of(kernel)
     executed = blocks or representative_blocks(facts, launch)
     trace = Trace(kernel, launch, gpu, executed)
-    trace.warp_synchronous = kernel.directives.warp_synchronous or not gpu.independent_threads
+    trace.warp_synchronous = kernel.directives.warp_synchronous
     pending: list[tuple[bool, ...]] = [()]
     while pending:
         if trace.late:

@@ -3,8 +3,7 @@
 Every value that a statement needs is remembered under the identity of the variables it depends on, so
 a loop that computes the same addresses again gets the very same arrays back; later stages recognise
 repetition by identity alone.  Unknown values are hash-consed: one operation on equal operands gives one
-object.  One class in one file, longer than most: every kind of expression shares that memory, and this is the
-innermost loop of what a keystroke waits for.
+object.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from attrs import evolve
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.exchanges import EXCHANGES, Exchange, Reach, values_of
-from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, dtype_of, intrinsic_lanes, may_be_undefined
+from cuda_lsp.ir.ops import BINARY, INTRINSICS, UNARY, convert, intrinsic_lanes, may_be_undefined
 from cuda_lsp.ir.types import Float, Int, Pointer, Type
 from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
-from cuda_lsp.static.execution.ranges import fits_type, outcome_by_bounds, result_bounds, truth_bounds
+from cuda_lsp.static.execution.lanes import builtin_values, merged, wide, widened
+from cuda_lsp.static.execution.ranges import fits_type, result_bounds, settled, truth_bounds
 from cuda_lsp.static.execution.values import (
     Address,
     Choice,
@@ -36,8 +36,6 @@ from cuda_lsp.static.execution.values import (
     spread_of,
 )
 from cuda_lsp.static.slicing import Slice
-
-_AXIS_INDEX = {axis: i % 3 for i, axis in enumerate(list(ir.Axis)[:12])}
 
 
 class Evaluator:
@@ -63,7 +61,7 @@ class Evaluator:
         self._alive: list[object] = []
         self._contents: dict[int, tuple[int, Lanes]] = {}
         self._numbers: dict[object, int] = {}
-        self._builtins = _builtin_values(launch.block, grid, blocks, warp_size)
+        self._builtins = builtin_values(launch.block, grid, blocks, warp_size)
 
     # ------------------------------------------------------------------------------ entry points
 
@@ -230,7 +228,7 @@ class Evaluator:
             if bool(np.any(self.executing & np.logical_not(known))):
                 return self._undefined(op, a, b)
             self._for_some = True
-        return row.numpy(_widened(a, operand), _widened(b, operand), operand)
+        return row.numpy(widened(a, operand), widened(b, operand), operand)
 
     def _undefined(self, op: ir.BinaryOp, a: Scalar, b: Scalar) -> Data:
         """What some lane computes though C++ does not define it: proves nothing, accuses nobody."""
@@ -256,23 +254,9 @@ class Evaluator:
             self.executing = executing
 
     def _unknown_binary(self, op: ir.BinaryOp, a: Scalar, b: Scalar, operand: Type) -> Value:
-        for known, other in ((a, b), (b, a)):  # a known operand may decide a logical operation
-            if type(known) is int and (
-                (op is ir.BinaryOp.AND and not known) or (op is ir.BinaryOp.OR and known)
-            ):
-                return int(op is ir.BinaryOp.OR)
-            if type(known) is int and (
-                (op is ir.BinaryOp.AND and known) or (op is ir.BinaryOp.OR and not known)
-            ):
-                return other
-        if a is b and isinstance(operand, Int):
-            if op in (ir.BinaryOp.EQ, ir.BinaryOp.LE, ir.BinaryOp.GE):
-                return 1
-            if op in (ir.BinaryOp.NE, ir.BinaryOp.LT, ir.BinaryOp.GT, ir.BinaryOp.SUB, ir.BinaryOp.BXOR):
-                return 0
-        decided = outcome_by_bounds(op, a, b)
-        if decided is not None:
-            return decided
+        known = settled(op, a, b, isinstance(operand, Int))
+        if known is not None:
+            return known
         low, high = result_bounds(op, a, b)
         ticket = self._ticket(op, a, b)
         test = tickets.tested(op, a, b, len(self.blocks))
@@ -342,8 +326,8 @@ class Evaluator:
         if type(by) is int and by == 0:
             return pointer
         if type(start) is int and start == 0:
-            return Address(pointer.array, _wide(by))
-        total = self.binary(ir.BinaryOp.ADD, _wide(start), _wide(by), Int(64), Int(64))
+            return Address(pointer.array, wide(by))
+        total = self.binary(ir.BinaryOp.ADD, wide(start), wide(by), Int(64), Int(64))
         return Address(pointer.array, self.as_scalar(total))
 
     def select(self, condition: Scalar, then: Value, otherwise: Value) -> Value:
@@ -361,7 +345,7 @@ class Evaluator:
         if identity(then) == identity(otherwise):
             return then
         if isinstance(then, (int, np.ndarray)) and isinstance(otherwise, (int, np.ndarray)):
-            return _where(lanes, then, otherwise)
+            return merged(lanes, then, otherwise)
         return self._one_of(None, lanes, then, otherwise)
 
     def either(self, a: Value, b: Value) -> Value:
@@ -439,63 +423,10 @@ class Evaluator:
 # -------------------------------------------------------------------------------------- helpers
 
 
-def _builtin_values(
-    block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size: int
-) -> dict[ir.Axis, Value]:
-    threads = block[0] * block[1] * block[2]
-    t = np.arange(threads, dtype=np.uint32)
-    tids = (t % block[0], t // block[0] % block[1], t // (block[0] * block[1]))
-    values: dict[ir.Axis, Value] = {ir.Axis.WARP_SIZE: warp_size}
-    values[ir.Axis.LANE] = np.tile(t % warp_size, len(blocks)).astype(np.uint32)
-    for axis, i in _AXIS_INDEX.items():
-        if axis.name.startswith("TID"):
-            values[axis] = np.tile(tids[i], len(blocks)) if block[i] > 1 else 0
-        elif axis.name.startswith("BID"):
-            index = np.repeat(np.array([b[i] for b in blocks], np.uint32), threads)
-            values[axis] = index if len({b[i] for b in blocks}) > 1 else blocks[0][i]
-        else:
-            values[axis] = (block if axis.name.startswith("BDIM") else grid)[i]
-    return values
-
-
 def _bytes(value: Value | None) -> int:
     if isinstance(value, Address):
         value = value.offset
     return value.nbytes if isinstance(value, np.ndarray) else 0
-
-
-def _wide(value: Scalar) -> Scalar:
-    return value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else value
-
-
-def _widened(value: Scalar, type: Int) -> Any:
-    """Lanes that were merged from plain numbers, as the operation takes them: it must not wrap earlier."""
-    if isinstance(value, int):
-        return type.wrap(value)
-    if not isinstance(value, np.ndarray) or value.dtype == np.bool_:
-        return value
-    return value.astype(dtype_of(type), copy=False) if value.dtype.itemsize * 8 <= type.bits <= 64 else value
-
-
-def _where(lanes: Flags, then: int | Lanes, otherwise: int | Lanes) -> Lanes:
-    if isinstance(then, int) and isinstance(otherwise, int):
-        wide = _narrowest(then, otherwise)
-        return np.where(lanes, wide(then), wide(otherwise))
-    kept = then if isinstance(then, np.ndarray) else otherwise
-    assert isinstance(kept, np.ndarray)
-    typed: np.dtype[Any] = kept.dtype
-    number = next((v for v in (then, otherwise) if isinstance(v, int)), 0)
-    if typed.kind in "iu" and not np.iinfo(typed).min <= number <= np.iinfo(typed).max:
-        typed = np.dtype(np.uint64 if number >= 1 << 63 else np.int64)
-    parts = (v if isinstance(v, int) else v.astype(typed, copy=False) for v in (then, otherwise))
-    return np.where(lanes, *(np.asarray(part, typed) for part in parts))
-
-
-def _narrowest(*numbers: int) -> type[np.int32] | type[np.int64] | type[np.uint64]:
-    """The lanes that hold all of these."""
-    if min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31:
-        return np.int32
-    return np.int64 if max(numbers) < 1 << 63 else np.uint64
 
 
 def _options(value: Value) -> tuple[tuple[Flags | None, Address], ...]:

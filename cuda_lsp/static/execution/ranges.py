@@ -91,7 +91,29 @@ def truth_bounds(value: Scalar) -> tuple[Any, Any]:
     return (np.greater(low, 0) | np.less(high, 0)).astype(np.int64), (~zero).astype(np.int64)
 
 
-def outcome_by_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> int | None:
+_DECIDES = {BinaryOp.AND: False, BinaryOp.OR: True}
+"""The operand that decides a logical operation whatever the other is."""
+
+_OF_EQUALS = {
+    **dict.fromkeys((BinaryOp.EQ, BinaryOp.LE, BinaryOp.GE), 1),
+    **dict.fromkeys((BinaryOp.NE, BinaryOp.LT, BinaryOp.GT, BinaryOp.SUB, BinaryOp.BXOR), 0),
+}
+"""What an operation gives for two integers that are one."""
+
+
+def settled(op: BinaryOp, a: Scalar, b: Scalar, integers: bool) -> Scalar | None:
+    """What an operation with unknown operands gives though they are unknown; None: that hangs on them."""
+    decides = _DECIDES.get(op)
+    if decides is not None:
+        for known, other in ((a, b), (b, a)):
+            if type(known) is int:
+                return int(decides) if bool(known) == decides else other
+    if a is b and integers and op in _OF_EQUALS:
+        return _OF_EQUALS[op]
+    return _outcome_by_bounds(op, a, b)
+
+
+def _outcome_by_bounds(op: BinaryOp, a: Scalar, b: Scalar) -> int | None:
     """The outcome of a comparison that bounds already decide."""
     if op not in (BinaryOp.LT, BinaryOp.LE, BinaryOp.GT, BinaryOp.GE):
         return None

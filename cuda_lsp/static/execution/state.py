@@ -42,7 +42,7 @@ class Execution:
         self.clock: tuple[int, ...] = (0,) * self.blocks
         self.grid_clock = 0
         self.warp: WarpClock | None = None
-        if facts.warp_barriers and trace.gpu.independent_threads:
+        if facts.warp_barriers:
             self.warp = WarpClock.start(self.blocks, trace.threads, trace.gpu.warp_size)
         self.sequence = 0
         self.tracked_sequence = 0

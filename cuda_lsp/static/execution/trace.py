@@ -13,8 +13,9 @@ import numpy as np
 from attrs import define, field, frozen
 from numpy.typing import NDArray
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
-from cuda_lsp.model import Dim3, GpuModel, LaunchConfig, Mode, Scope, Site, SourceRange
+from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange
 from cuda_lsp.static.execution.barrier_phases import Order
 from cuda_lsp.static.execution.clocks import WarpClock
 from cuda_lsp.static.execution.values import Data, Drawn, Flags, Lanes, Value

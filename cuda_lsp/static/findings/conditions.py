@@ -165,6 +165,7 @@ class Open(enum.Enum):
     NOT_REPLAYED = "the solver's candidate race could not be replayed"
     BACKGROUND = "it is still being executed in the background"
     BROKEN = "while it does not compile it is not executed to its end"
+    LOCK_STEP = "lock step in warps"  # as they do below compute capability 7.0
     OTHER_BLOCKS = "blocks other than those executed; the solver has not looked at them"
     ENUMERATION = "not decided by enumeration; the solver has not looked at it"
 

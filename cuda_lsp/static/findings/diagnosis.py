@@ -12,6 +12,7 @@ from attrs import evolve, frozen
 from cuda_lsp.ir import conflicts
 from cuda_lsp.ir.program import Array
 from cuda_lsp.model import (
+    WARP_SIZE,
     BankReport,
     Code,
     Finding,
@@ -30,7 +31,6 @@ from cuda_lsp.model import (
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Condition, Conditions, Doubt, Needs, parameters_of
 
-RACES = frozenset({Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE})
 _CERTAIN = (Status.PROVED, Status.CONDITIONAL)
 Key = tuple[Code | None, SourceRange, SourceRange]
 """A code and its place twice, or None and the two places of a race."""
@@ -40,7 +40,8 @@ Key = tuple[Code | None, SourceRange, SourceRange]
 class Diagnosis:
     """A ``Finding`` in the making: ``story`` is what happens, without what it needs and depends on.
 
-    ``told_same``: the message says that both write the same value.
+    ``told_same``: the message says that both write the same value. ``lanes_only``: of a race, that lanes of
+    one warp alone meet, at different instructions.
     """
 
     code: Code
@@ -58,6 +59,7 @@ class Diagnosis:
     told_same: bool = False
     launch: LaunchConfig | None = None
     array: str | None = None
+    lanes_only: bool = False
 
     @property
     def certain(self) -> bool:
@@ -133,7 +135,8 @@ def race_between(
     ``swapped``: the later one is executed first, as in a loop's next round.
 
     ``seen``: two threads that meet, the earlier access's first, with its loops' counters; None: it only says
-    what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet.
+    what both do. ``remedy``: what would order them. ``warp``: only lanes of one warp meet, at different
+    instructions.
     """
     kind = conflicts.kind(late.mode, early.mode) if swapped else conflicts.kind(early.mode, late.mode)
     actions = (words.doing(late.mode, late.site), words.doing(early.mode, early.site))
@@ -145,8 +148,10 @@ def race_between(
         named = {n: v for n, v in seen.arguments.items() if n in parameters_of(conditions)}
         seen = evolve(seen, values={**seen.values, **named})
     code = Code.SHARED_RACE if array.space is Space.SHARED else Code.GLOBAL_RACE
+    if warp and launch is not None and launch.threads > WARP_SIZE:
+        code = Code.WARP_RACE
     other = Related(early.site, f"the other access: {actions[1]}")
     return Diagnosis(
-        Code.WARP_RACE if warp else code, status, story, kernel, late.site, (other,), kind, seen, None,
-        conditions, doubt, same_value, told_same, launch, array.name,
+        code, status, story, kernel, late.site, (other,), kind, seen, None, conditions, doubt, same_value,
+        told_same, launch, array.name, warp,
     )  # fmt: skip

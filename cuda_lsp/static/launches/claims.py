@@ -8,19 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import LaunchConfig, Status
 from cuda_lsp.static.findings.conditions import Needs
 from cuda_lsp.static.findings.diagnosis import Diagnosis
+from cuda_lsp.static.findings.lock_step import told_as_such
 from cuda_lsp.static.launches.second_opinion import ADVICE
 
 
-def claimed(kernel: Kernel, launch: LaunchConfig, findings: Iterable[Diagnosis]) -> tuple[Diagnosis, ...]:
+def claimed(
+    kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, findings: Iterable[Diagnosis]
+) -> tuple[Diagnosis, ...]:
     """The findings under a launch; what is proved under assumptions is conditional on them."""
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else None
+    told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     return tuple(
         finding.needing(needs)
         if needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
         else finding
-        for finding in findings
+        for finding in told
     )

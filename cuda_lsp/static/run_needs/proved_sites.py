@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
 from cuda_lsp.ir.walk import pointers
-from cuda_lsp.model import KernelReport, Mode, SourceRange, Verdict
+from cuda_lsp.model import RACES, KernelReport, Mode, SourceRange, Verdict
 from cuda_lsp.static.facts import facts_of
-from cuda_lsp.static.findings.diagnosis import RACES
 
 
 def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]:

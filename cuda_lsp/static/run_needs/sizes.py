@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Array, Kernel
-from cuda_lsp.model import GpuModel, LaunchConfig, Space
+from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.enumerate import execute
 from cuda_lsp.static.execution.trace import Budget, Trace, array_bytes, spread_out

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import GpuModel, LaunchConfig, Mode, SourceRange, Space
+from cuda_lsp.model import LaunchConfig, Mode, SourceRange, Space
 from cuda_lsp.static import work
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.enumerate import execute
@@ -45,7 +46,7 @@ def problems(
 
     Raises ``TooManyPairs``, also when listing them takes longer than ``deadline`` (of ``work.now``).
     """
-    lock_step = kernel.directives.warp_synchronous or not gpu.independent_threads
+    lock_step = kernel.directives.warp_synchronous
     found: list[Candidate] = []
     seen: set[tuple[Sites, Term]] = set()
     for relation in relations(summary, gpu.warp_size, lock_step):

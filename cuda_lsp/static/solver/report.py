@@ -238,11 +238,10 @@ def _happens_anyway(
 
 
 def _within_a_warp_only(p: Problem, facts: Term, query: Query, threads: tuple[Thread, Thread]) -> bool:
-    """The two statements race between lanes of one warp, and nowhere else in a larger block."""
+    """The two statements race between lanes of one warp, and nowhere else in the block."""
     a, b = threads
     size = query.where.warp_size
-    x, y, z = a.bdim
-    if p.pair.first is p.pair.second or a.bid != b.bid or x * y * z <= size:
+    if p.pair.first is p.pair.second or a.bid != b.bid:
         return False
     if a.linear // size != b.linear // size:
         return False

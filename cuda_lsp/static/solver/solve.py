@@ -13,8 +13,9 @@ from threading import Lock
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, GpuModel, LaunchConfig, Verdict
+from cuda_lsp.model import Code, LaunchConfig, Verdict
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.diagnosis import Diagnosis

@@ -22,6 +22,7 @@ Z3 = Any
 """A Z3 expression; the library ships no types."""
 
 MAX_EXPONENT = 31
+_FAR = 1 << 62
 
 
 def z3() -> Any:
@@ -285,22 +286,28 @@ class Encoder:
         return (x - low) % period + low
 
     def _power(self, term: Term) -> Z3:
+        """A case for each exponent as far as it goes; of larger ones only how far the value is from 0."""
         start, factor, exponent, growing = term.args
         value = self._variable(f"power!{term.order}", term)
         x, n = self.encode(start), self.encode(exponent)
         cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
-        for i in range(MAX_EXPONENT + 1):
+        last, amount = int(min(exponent.hi, MAX_EXPONENT)), 1
+        for i in range(last + 1):
             amount = factor**i
-            if growing:
-                if start.lo > 0 and start.lo * amount > 1 << 62:
-                    break
-                cases.append(z3().And(n == i, value == x * self._number(amount)))
-            elif start.hi // amount == 0:
-                cases.append(z3().And(n >= i, value == self._number(0)))
+            if (start.lo > 0 and start.lo * amount > _FAR) if growing else start.hi // amount == 0:
+                last = i - 1
                 break
-            else:
-                cases.append(z3().And(n == i, value == self._floor_div(x, amount, True)))
-        self.constraints.append(z3().Or(*cases))
+            reached = x * self._number(amount) if growing else self._floor_div(x, amount, True)
+            cases.append(z3().And(n == i, value == reached))
+        else:
+            amount *= factor
+        far, none = self._number(min(amount, _FAR)), self._number(0)
+        if growing:
+            beyond = z3().Or(z3().And(x == none, value == none), value >= far, value <= -far)
+        else:
+            most = none if start.hi // amount == 0 else self._floor_div(x, amount, True)
+            beyond = z3().And(value >= none, value <= most)
+        self.constraints.append(z3().Or(*cases, z3().And(n > last, beyond)))
         return value
 
     def _bits(self, term: Term) -> Z3:

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from attrs import field, frozen
 
+from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Axis, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import expressions, subexpressions
-from cuda_lsp.model import GpuModel, LaunchConfig
+from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, copy_of, linear_thread, shared_level
 from cuda_lsp.static.symbolic.intervals import Relation

@@ -1,0 +1,85 @@
+"""What is known of each kernel that was analysed, and the key that it is kept under.
+
+A key holds all that a kernel's report hangs on: the digest of its text and of what that depends on, and what
+launch sites say of it. So undoing an edit is free. Places do not count: a report moves with its kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from attrs import define, evolve
+
+from cuda_lsp.config import Settings
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.frontend.translation import Translation
+from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import KernelReport, Verdict
+from cuda_lsp.static.background import Answer, budget_of
+from cuda_lsp.static.second_tier import refine_with_second_opinion
+from cuda_lsp.static.solver.solve import SolverResult
+from cuda_lsp.static.solver_process import Failure
+from cuda_lsp.static.tiers import FirstTier, refined
+
+
+@define
+class KeptReport:
+    """One analysed kernel. ``report`` is the newest; positions are those of ``line``."""
+
+    kernel: Kernel
+    base_name: str
+    first: FirstTier
+    report: KernelReport
+    line: int
+    _shown: tuple[KernelReport, int, KernelReport] | None = None
+
+    def at(self, line: int) -> KernelReport:
+        """The report where the kernel begins on ``line``; the same object until one of them changes."""
+        if self._shown is None or self._shown[0] is not self.report or self._shown[1] != line:
+            self._shown = (self.report, line, self.report.moved(line - self.line))
+        return self._shown[2]
+
+    def take_in(self, answer: Answer, settings: Settings) -> None:
+        """Make the newest report of what was known and an answer."""
+        if isinstance(answer, Failure):
+            if self.first.cut:  # the solver's turn
+                self.first = evolve(self.first, cut=False, open_reasons=(answer.reason,))
+                self.report = evolve(self.report, reasons=(answer.reason,))
+                return
+            answer = SolverResult(Verdict.UNDECIDED, (answer.reason,))
+        if isinstance(answer, FirstTier):
+            self.first, self.report = answer, answer.report
+        else:
+            self.report = refined(self.first, self.kernel, answer, settings)
+
+    def settle(self, settings: Settings) -> None:
+        """Ask the second tier in this process, blocking."""
+        try:
+            budget = budget_of(settings)
+            answer = refine_with_second_opinion(self.kernel, self.report.launches, settings.gpu, budget)
+        except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
+            reason = f"the solver failed: {type(error).__name__}: {error}"
+            answer = SolverResult(Verdict.UNDECIDED, (reason,))
+        self.take_in(answer, settings)
+
+
+def keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
+    """The kernels whose types are known, each behind what its report is kept under."""
+    launches = _launches_by_kernel(translation)
+    return [(_key(translation, s, launches), s) for s in translation.kernels() if not s.dependent]
+
+
+def _key(translation: Translation, source: KernelSource, launches: Mapping[str, list[object]]) -> str:
+    return f"{translation.path}|{source.digest}|{source.name}|{launches.get(source.base_name)}"
+
+
+def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
+    """What a kernel's analysis takes from launch sites; their places do not count."""
+    found: dict[str, list[object]] = {}
+    for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
+        extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
+        arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
+        facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
+        found.setdefault(site.kernel, []).append(facts)
+    return found
