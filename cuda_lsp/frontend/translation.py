@@ -33,8 +33,10 @@ from cuda_lsp.frontend.focused_reading import (
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
     block_of_template,
+    common_conditions,
     common_extents,
     common_facts,
+    conditions_of,
     launch_bounds,
     launched_extents,
     launches_for,
@@ -408,7 +410,7 @@ class Translation:
             extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(error.range for error in compile_errors),
-            directives=self._kernel_directives(kernel, directive),
+            directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(
@@ -428,12 +430,14 @@ class Translation:
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
         return self.directives.for_kernel(first, max(ends, default=0))
 
-    def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
-        if directive is None:
-            return kernel.directives
-        stated, misread = stated_by(directive, kernel, self._source)
-        self._bad_assumptions |= misread
-        return stated
+    def _kernel_directives(
+        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[str, ...]
+    ) -> Directives:
+        stated = kernel.directives
+        if directive is not None:
+            stated, misread = stated_by(directive, kernel, self._source)
+            self._bad_assumptions |= misread
+        return evolve(stated, assumptions=(*stated.assumptions, *conditions_of(guards, kernel)))
 
     # ------------------------------------------------------------------------------------- digests
 

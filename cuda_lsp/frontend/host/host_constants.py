@@ -122,9 +122,9 @@ class HostConstants:
             text, before, Given({key: given[n] for n, key in keys.items() if key is not None})
         )
 
-    def key(self, name: str, before: int) -> Key | None:
-        """What tells the value of a name at a place; None: it has none that could be told."""
-        value = self._reached(name, before)
+    def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
+        """What tells the value of a name (or of a component) at a place; None: nothing does."""
+        value = self._reached(name, before, axis)
         return (name, value.position) if value is not None else None
 
     def declared(self, name: str, before: int) -> Key | None:
@@ -165,7 +165,7 @@ class HostConstants:
         for write in reversed(concerning):
             if write.position < before:
                 text = assigned(self._plain, write)
-                if text is None or not self._comes_by(write.position, before):
+                if text is None or not self.comes_by(write.position, before):
                     return None
                 value = _Value(text, write.position, definition)
                 break
@@ -194,7 +194,7 @@ class HostConstants:
         own = [w for w in every if not any(begin <= w.position <= end for begin, end in hidden)]
         return own[definition.writes :]
 
-    def _comes_by(self, position: int, use: int) -> bool:
+    def comes_by(self, position: int, use: int) -> bool:
         """Whether every way to ``use`` has come by the statement at ``position`` before it."""
         if self._braces.end(position) < use:
             return False

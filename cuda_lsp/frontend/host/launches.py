@@ -24,6 +24,7 @@ from cuda_lsp.frontend.host.contexts import (
     renamed,
 )
 from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.guards import guards
 from cuda_lsp.frontend.host.host_constants import UNKNOWN, Given, HostConstants, all_known
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
@@ -59,6 +60,7 @@ class LaunchSite:
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
     ``shared``: arguments that point into the buffer of an earlier one, by position.
+    ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     """
 
@@ -75,6 +77,7 @@ class LaunchSite:
     shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
     block_axes: Extents = (None, None, None)
     left_out: bool = False
+    conditions: tuple[str, ...] = ()
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -156,6 +159,9 @@ class _Reader:
         self._file = file
         self._ways = Ways(elsewhere)
         self._in_template: dict[str, int] | None = None
+        # Of each launch, on whichever way it is come by.
+        self._guards: dict[object, tuple[str, ...]] = {}
+        self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -234,12 +240,26 @@ class _Reader:
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=grid_axes,
             block_axes=block_axes,
-            shared=shared_buffers(
-                launch.arguments,
-                lambda text: constants.integer(text, at),
-                lambda name: self._file.pointers.held(name, at),
-            ),
+            conditions=self._conditions(launch, at, block),
+            shared=self._shared(launch, at),
         )
+
+    def _conditions(self, launch: Written, at: int, block: str | None) -> tuple[str, ...]:
+        key = (at, block, tuple(launch.arguments))
+        if key not in self._guards:
+            file = self._file
+            self._guards[key] = guards(file.host, file.constants, at, block, launch.arguments)
+        return self._guards[key]
+
+    def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
+        key = (at, tuple(launch.arguments))
+        if key not in self._buffers:
+            self._buffers[key] = shared_buffers(
+                launch.arguments,
+                lambda text: self._file.constants.integer(text, at),
+                lambda name: self._file.pointers.held(name, at),
+            )
+        return self._buffers[key]
 
     def api_launch(self, match: re.Match[str]) -> Iterator[LaunchSite]:
         """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
