@@ -9,7 +9,7 @@ parameters, as one caller passes them, and of what a branch has compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 from attrs import frozen
@@ -133,7 +133,7 @@ class HostConstants:
         return (name, definition.position) if definition is not None else None
 
     @contextmanager
-    def _with(self, given: Given) -> Iterator[None]:
+    def _with(self, given: Given) -> Generator[None]:
         outer, work = self._given, self._work
         if given.values:
             self._given, self._work = given, 0

@@ -66,7 +66,7 @@ class Workspace:
                     break
         return found
 
-    def _sites(self, ring: Sequence[Path], path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
+    def _sites(self, ring: _Ring, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         for file in ring.paths:
             known = self._read(file)
