@@ -31,7 +31,13 @@ from cuda_lsp.frontend.focused_reading import (
     moved_sources,
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
-from cuda_lsp.frontend.host.launch_facts import launch_bounds, shared_arguments, stated_by
+from cuda_lsp.frontend.host.launch_facts import (
+    common_conditions,
+    conditions_of,
+    launch_bounds,
+    shared_arguments,
+    stated_by,
+)
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.instantiation import Guesses
 from cuda_lsp.frontend.kernel_sources import (
@@ -380,7 +386,8 @@ class Translation:
             raise RuntimeError("the translation is closed, or has read another kernel only")
         compile_errors = self._compile_errors(source)
         outside = self.sites_elsewhere.get(source.base_name, ())
-        shared = shared_arguments(source, (*self.launch_sites, *outside))
+        sites = (*self.launch_sites, *outside)
+        shared = shared_arguments(source, sites)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
@@ -390,7 +397,7 @@ class Translation:
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(error.range for error in compile_errors),
-            directives=self._kernel_directives(kernel, directive),
+            directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(
@@ -410,12 +417,14 @@ class Translation:
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
         return self.directives.for_kernel(first, max(ends, default=0))
 
-    def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
-        if directive is None:
-            return kernel.directives
-        stated, misread = stated_by(directive, kernel, self._source)
-        self._bad_assumptions |= misread
-        return stated
+    def _kernel_directives(
+        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[str, ...]
+    ) -> Directives:
+        stated = kernel.directives
+        if directive is not None:
+            stated, misread = stated_by(directive, kernel, self._source)
+            self._bad_assumptions |= misread
+        return evolve(stated, assumptions=(*stated.assumptions, *conditions_of(guards, kernel)))
 
     # ------------------------------------------------------------------------------------- digests
 
