@@ -1,1 +1,1 @@
-"""Findings for everything but editors: terminal, JSON, SARIF, annotations of GitHub."""
+"""Findings for everything but editors: people at a terminal, and the formats that CI systems read."""
