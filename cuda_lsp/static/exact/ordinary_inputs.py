@@ -86,10 +86,10 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
-        row = budgets.ROW_ELEMENTS
+        begins, row = array in self.flow.begins, budgets.ROW_ELEMENTS
         if self.filling is UNEVEN:
-            return row * element + element // 3 if array in self.flow.begins else row + element % 3
-        if array in self.flow.begins:
+            return row * element + element // 3 if begins else row + element % 3
+        if begins:
             return row * element
         return row * (element + 1) if self.flow.begins else row
 
