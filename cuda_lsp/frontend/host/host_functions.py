@@ -19,7 +19,7 @@ _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
 )
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
-_BEFORE_NAME = re.compile(r"[\w>*&\]]\s?(?:\w+\s?(?:<[^<>;(){}]*>)?\s?::\s?)*\Z")
+_BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
@@ -29,6 +29,9 @@ _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
+_LONGEST_HEAD = 400  # of a class
+_MOST_NESTED = 16
+"""Functions that end before a place and begin behind the one that it is in: of local classes."""
 
 
 @frozen
@@ -125,19 +128,28 @@ class HostFunctions:
         plain, brace = self._host.plain, self._host.braces.begin(position)
         if plain[max(0, position - 3) : position].rstrip().endswith("::"):
             return True
-        head = plain[max(plain.rfind(c, 0, max(0, brace)) for c in ";{}") + 1 : max(0, brace)]
+        first = max(0, brace - _LONGEST_HEAD)
+        head = plain[max(plain.rfind(c, first, max(0, brace)) for c in ";{}") + 1 : max(0, brace)]
         return _CLASS.search(head) is not None
 
     def around(self, position: int) -> HostFunction | None:
         """The innermost function whose body holds the position."""
-        for function in reversed(self._functions[: bisect_right(self._bodies, position)]):
+        index = bisect_right(self._bodies, position)
+        for function in reversed(self._functions[max(0, index - _MOST_NESTED) : index]):
             if position <= function.end:
                 return function
         return None
 
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
-        return (function for function in self._functions if function.name == name)
+        return iter(self._by_name.get(name, ()))
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[HostFunction]]:
+        found: dict[str, list[HostFunction]] = {}
+        for function in self._functions:
+            found.setdefault(function.name, []).append(function)
+        return found
 
     @cached_property
     def _uses(self) -> Mapping[str, Sequence[tuple[int, int, str | None]]]:
@@ -171,7 +183,7 @@ class HostFunctions:
         ``begin`` stands in a block around ``position``, or is a parameter of the function.
         """
         plain, braces = self._host.plain, self._host.braces
-        last = max(plain.rfind("{", 0, position), plain.rfind("}", 0, position), begin)
+        last = max(begin, *(plain.rfind(c, begin, position) for c in "{}"))
         if _LOOP.search(plain, last, position):
             return False  # a loop without braces
         function, brace = self.around(position), braces.begin(position)
