@@ -69,6 +69,14 @@ def test_what_other_functions_write_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameter", "block"), [("int& t", None), ("const int& t", (64, 1, 1)), ("int t", (64, 1, 1))]
+)
+def test_what_a_function_may_write_by_reference_is_not_known(parameter: str, block: Dim3 | None) -> None:
+    text = f"void tune(float* p, {parameter}) {{ use(t); }}\n"
+    assert blocks(f"{text}void f() {{ int t = 64; tune(p, t); k<<<1, t>>>(p); }}") == {block}
+
+
+@pytest.mark.parametrize(
     ("text", "block"),
     [
         ("inline int threads() { return 128; }\nvoid f() { k<<<1, threads()>>>(); }", (128, 1, 1)),

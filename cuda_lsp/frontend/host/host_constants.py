@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from attrs import frozen
 
@@ -191,9 +192,19 @@ class HostConstants:
             return None
         return _Value(None, definition.position, definition)
 
+    @cached_property
+    def _written(self) -> Mapping[str, Sequence[Write]]:
+        """The writes to each name in order, those by functions that are handed it among them."""
+        lent = self.functions.lent((self.functions, *(header.functions for header in self._headers)))
+        if not lent:
+            return self._writes
+        added = {name: [Write(place) for place in places] for name, places in lent.items()}
+        every = {name: [*self._writes.get(name, ()), *writes] for name, writes in added.items()}
+        return {**self._writes, **{name: sorted(found, key=_position) for name, found in every.items()}}
+
     def _others(self, name: str, definition: Definition) -> list[Write] | None:
         """The writes to a name in a definition's scope but for its own; None: too many."""
-        writes = self._writes.get(name, ())
+        writes = self._written.get(name, ())
         first = bisect_left(writes, definition.position, key=_position)
         last = bisect_left(writes, definition.end + 1, lo=first, key=_position)
         inner = self._definitions[name].inside(definition) if last - first <= _MOST_WRITES else None

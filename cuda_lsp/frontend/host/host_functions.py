@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import frozen
@@ -27,6 +27,7 @@ _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
+_REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
 _LONGEST_HEAD = 400  # of a class
@@ -39,7 +40,7 @@ class HostFunction:
     """``opening`` to ``closing``: its parameters. ``body`` to ``end``: its braces. All are offsets.
 
     ``parameters``: (name, text of the default or "") in order; ``template``: names of template parameters,
-    which are declared from ``begin`` on.
+    which are declared from ``begin`` on. ``references``: which parameters the function may write to.
     """
 
     name: str
@@ -51,6 +52,7 @@ class HostFunction:
     parameters: tuple[tuple[str, str], ...]
     template: tuple[str, ...] = ()
     member: bool = False
+    references: tuple[int, ...] = ()
 
     def takes_as_many(self, other: HostFunction) -> bool:
         """Whether a call may have as many arguments for both."""
@@ -122,6 +124,7 @@ class HostFunctions:
             tuple(_parameter(part) for part in whole_arguments(inside)),
             tuple(_parameter(part)[0] for part in whole_arguments(template[1])) if template else (),
             self._is_member(name.start()),
+            tuple(i for i, part in enumerate(whole_arguments(inside)) if _REFERENCE.search(part)),
         )
 
     def _is_member(self, position: int) -> bool:
@@ -143,6 +146,20 @@ class HostFunctions:
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
         return iter(self._by_name.get(name, ()))
+
+    def lent(self, known: Iterable[HostFunctions]) -> Mapping[str, Sequence[int]]:
+        """Where variables are passed to functions (of these texts) that may write to them, by name."""
+        found: dict[str, list[int]] = {}
+        for function in (f for functions in known for f in functions._functions if f.references):
+            for begin, opening, _ in self._uses.get(function.name, ()):
+                closing = self._host.closing(opening)
+                if closing < 0 or opening == function.opening:
+                    continue
+                arguments = whole_arguments(self._host.plain[opening + 1 : closing])
+                for text in (arguments[i].strip() for i in function.references if i < len(arguments)):
+                    if text.isidentifier():
+                        found.setdefault(text, []).append(begin)
+        return found
 
     @cached_property
     def _by_name(self) -> Mapping[str, Sequence[HostFunction]]:
