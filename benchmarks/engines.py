@@ -172,7 +172,7 @@ def check_bundle(where: Path, target: Path) -> None:
     bundle = pickle.loads(where.read_bytes())
     if EMULATED:
         bundle |= {part: few(bundle[part], 3) for part in ("kernels", "functions")}
-    report = checked(bundle, on_emulator(EmulatorEngine()) if EMULATED else on_device())
+    report = checked(bundle, on_emulator(EmulatorEngine(keep_results=True)) if EMULATED else on_device())
     report["seconds"] = round(time.perf_counter() - started, 1)
     print(json.dumps({k: v for k, v in report.items() if k != "functions"}, indent=1))
     for row in report["functions"]:

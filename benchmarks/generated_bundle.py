@@ -74,7 +74,7 @@ def _module(bundle: dict[str, Any], text: str, level: Level, folder: Path) -> in
 
 
 def _emulated(bundle: dict[str, Any], row: dict[str, Any], arrays: Arrays) -> dict[str, Any]:
-    after = on_emulator(EmulatorEngine())(bundle["modules"][row["module"]], row, arrays)
+    after = on_emulator(EmulatorEngine(keep_results=True))(bundle["modules"][row["module"]], row, arrays)
     return row | {name: zlib.compress(after[name].tobytes()) for name in ("out", "pool") if name in after}
 
 

@@ -2,7 +2,8 @@
 
 Both analyses (static and dynamic) speak in these classes, and every output (editor, terminal, JSON,
 SARIF) only translates them.  Definitions of race, conflict, status and verdict: ``docs/semantics.md``.
-Nothing here computes; nothing here imports another room.
+Nothing here computes; nothing here imports another room.  One vocabulary, which is read as a whole (a finding
+names all of it): one file, somewhat longer than most.
 """
 
 from __future__ import annotations
@@ -78,10 +79,12 @@ class Mode(enum.Enum):
 
     @property
     def writes(self) -> bool:
+        """Memory may hold something else behind it."""
         return self in (Mode.WRITE, Mode.ATOMIC)
 
     @property
     def atomic(self) -> bool:
+        """It does not race with its like."""
         return self in (Mode.ATOMIC, Mode.ATOMIC_READ)
 
 
@@ -142,6 +145,7 @@ class LaunchConfig:
 
     @property
     def threads(self) -> int:
+        """Of a block."""
         x, y, z = self.block
         return x * y * z
 
@@ -153,6 +157,7 @@ class LaunchConfig:
 
     @property
     def assumed(self) -> bool:
+        """The source does not tell it."""
         return self.source in (LaunchSource.LEFT_OUT, LaunchSource.BOUNDS, LaunchSource.DEFAULT)
 
 
@@ -361,6 +366,7 @@ class Finding:
 
     @property
     def effective_severity(self) -> Severity:
+        """As the settings have it, else the default."""
         if self.severity is not None:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
@@ -436,11 +442,11 @@ class FileReport:
     path: Path
     kernels: tuple[KernelReport, ...] = ()
     errors: tuple[ToolError, ...] = ()
-    file_findings: tuple[Finding, ...] = ()  # not of one kernel: launch limits, directives
     seconds: float = 0.0
     version: int | None = None
     kernel_headers: tuple[Path, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        return tuple(f for k in self.kernels for f in k.findings) + self.file_findings
+        """Of all kernels."""
+        return tuple(f for k in self.kernels for f in k.findings)

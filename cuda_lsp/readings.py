@@ -120,7 +120,6 @@ def merged(readings: Sequence[tuple[Path, FileReport]]) -> FileReport:
         reports[0],
         kernels=tuple(sorted(kernels, key=lambda k: k.range.start)),
         errors=_errors(reports),
-        file_findings=tuple({_place(f): f for r in reports for f in r.file_findings}.values()),
         seconds=sum(report.seconds for report in reports),
     )
 

@@ -14,7 +14,11 @@ ENGINES = ("emulator", "card", "card backwards")
 def outcome_on(engine: str, run: KernelRun) -> RunOutcome:
     """Of a run that comes to its end and leaves nothing out."""
     on_card = engine != "emulator"
-    made = emulated_engine(find_toolkit(), "backwards" in engine) if on_card else EmulatorEngine()
+    made = (
+        emulated_engine(find_toolkit(), "backwards" in engine)
+        if on_card
+        else EmulatorEngine(keep_results=True)
+    )
     outcome = made.run(run, lambda stage: None)
     assert (outcome.failure, outcome.not_covered) == (None, ())
     return outcome

@@ -92,7 +92,7 @@ class EmulatedCard:
         return allocation
 
     def clear(self, start: int, size: int) -> None:
-        self.heap.data[start : start + size] = 0
+        self.heap.clear(start, size)
 
     def upload(self, start: int, data: Records) -> None:
         given = np.frombuffer(data.tobytes(), np.uint8)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 ENDLESS = (
     "int f0();\n"
-    + "".join(f"int f{n + 1}(int a = f{n}(), int b = f{n}());\n" for n in range(60))
+    + "".join(f"int f{n + 1}(int a = +f{n}(), int b = +f{n}());\n" for n in range(60))
     + "int all = f60();\n"
 )
-"""Default arguments that call each other: 2^60 calls."""
+"""Default arguments that call each other: 4^60 calls. The sign hides them from ``excess/doubling.py``."""
 
+_HANDED = "".join(f"#define H{{n}}{k + 1}(a, b) H{{n}}{k}(a, b)\n" for k in range(6))
+_LEVEL = "#define H{n}0(a, b) a##b\n" + _HANDED + "#define M{m} H{n}6(M, {n}) H{n}6(M, {n})\n"
 LARGE = (
     "#define M0 1 +\n"
-    + "".join(f"#define C{n}(a, b) a##b\n#define M{n + 1} C{n}(M, {n}) C{n}(M, {n})\n" for n in range(28))
+    + "".join(_LEVEL.format(n=n, m=n + 1) for n in range(28))
     + "int large() { return M28 1; }\n"
 )
-"""Macros whose names others put together: gigabytes of tokens."""
+"""Macros whose names others put together, handed on oftener than ``excess/pasted.py`` follows: gigabytes."""

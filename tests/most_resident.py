@@ -1,4 +1,4 @@
-"""No process of the tests may be larger than 3 GB: the test during which one was fails, under xdist too.
+"""No process of the tests may be larger than 2 GB: the test during which one was fails, under xdist too.
 
 The most that the test process, and any child of it that has ended, ever had resident is asked for after each
 test; the system remembers it, so nothing is missed. A child that outlives its test counts where it ends.
@@ -11,8 +11,7 @@ import sys
 
 import pytest
 
-MOST_BYTES = 3 << 30
-"""2 GB are meant: a fixture on both engines takes 1.3 GB, beside what its process kept of earlier tests."""
+MOST_BYTES = 2 << 30
 _UNIT = 1 if sys.platform == "darwin" else 1024
 _WHO = {"the test process": resource.RUSAGE_SELF, "a child": resource.RUSAGE_CHILDREN}
 

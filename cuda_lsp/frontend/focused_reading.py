@@ -38,6 +38,7 @@ def merged_sources(sources: KernelSources, focus: Focus, found: KernelSources) -
             for k, count in sources.skipped
         ),
         tuple((name, *_stretch((start, end), focus)) for name, start, end in sources.device_functions),
+        more=sources.more,
     )
 
 
@@ -48,6 +49,7 @@ def moved_sources(sources: KernelSources, focus: Focus) -> KernelSources:
         tuple(_moved(k, focus) for k in sources.templates),
         tuple((_moved(k, focus), count) for k, count in sources.skipped),
         tuple((name, *_stretch((start, end), focus)) for name, start, end in sources.device_functions),
+        more=sources.more,
     )
 
 

@@ -19,7 +19,7 @@ from cuda_lsp.frontend.parse_problems import Problems
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.told_instances import TemplateParameter, told
 from cuda_lsp.frontend.tree import Ast
-from cuda_lsp.model import ToolError
+from cuda_lsp.model import Severity, ToolError
 
 _TYPE_PARAMETER, _VALUE_PARAMETER, _TEMPLATE_PARAMETER = 27, 28, 29
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(\s*(\d+)")
@@ -161,8 +161,12 @@ def _header(template: KernelSource, source: SourceText) -> str:
 
 
 def left_out(sources: KernelSources) -> list[ToolError]:
-    """What the user should know of templates with more instantiations than are looked at."""
+    """What the user should know of files and templates with more kernels than are looked at."""
     told: list[ToolError] = []
+    if sources.more:
+        shown = len(sources.kernels)
+        what = f"{shown:,} of its {shown + sources.more:,} kernels are analysed: those at its beginning"
+        told.append(ToolError(what, severity=Severity.ERROR))
     for template, more in sources.skipped:
         shown = sum(k.offsets == template.offsets for k in sources.kernels)
         told.append(

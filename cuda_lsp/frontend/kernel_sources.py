@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from attrs import evolve, frozen
 
+from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.tree import Ast
@@ -77,6 +78,7 @@ class KernelSources:
 
     ``device_functions``: name and byte offsets of functions of the main file that kernels may call.
     ``bodies``: of kernels, and of functions outside classes that no kernel may call, in order.
+    ``more``: kernels that are too many for one file.
     """
 
     kernels: tuple[KernelSource, ...] = ()
@@ -84,6 +86,7 @@ class KernelSources:
     skipped: tuple[tuple[KernelSource, int], ...] = ()
     device_functions: tuple[tuple[str, int, int], ...] = ()
     bodies: tuple[Body, ...] = ()
+    more: int = 0
 
 
 def find_kernels(
@@ -210,11 +213,12 @@ class _Finder:
                 kernels.append(evolve(template, dependent=True))
         kernels.sort(key=lambda k: k.offsets)
         return KernelSources(
-            tuple(kernels),
+            tuple(kernels[: budgets.MOST_KERNELS]),
             tuple(self.templates.values()),
             tuple(skipped),
             tuple(sorted(self.device_functions)),
             tuple(b for _, b in sorted(self.bodies.items()) if b.end not in self.template_ends),
+            max(0, len(kernels) - budgets.MOST_KERNELS),
         )
 
 

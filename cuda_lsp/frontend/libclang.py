@@ -75,6 +75,7 @@ _PROTOTYPES: tuple[tuple[str, Any, list[Any]], ...] = (
     ("clang_isRestrictQualifiedType", c_uint, [RawType]),
     ("clang_getTypeDeclaration", RawCursor, [RawType]),
     ("clang_getEnumDeclIntegerType", RawType, [RawCursor]),
+    ("clang_getEnumConstantDeclValue", c_longlong, [RawCursor]),
     ("clang_getTypeSpelling", RawString, [RawType]),
     ("clang_getResultType", RawType, [RawType]),
     ("clang_getCursorSpelling", RawString, [RawCursor]),

@@ -32,15 +32,9 @@ from cuda_lsp.frontend.focused_reading import (
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
-    block_of_template,
     common_conditions,
-    common_extents,
-    common_facts,
     conditions_of,
     launch_bounds,
-    launched_extents,
-    launches_for,
-    launches_outside,
     shared_arguments,
     stated_by,
 )
@@ -67,6 +61,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
+from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
@@ -396,19 +391,11 @@ class Translation:
         shared = shared_arguments(source, sites)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
-        grid, arguments = common_facts(source, sites)
-        launches = launches_for(source, self.launch_sites, directive)
-        launches = launches or launches_outside(source, outside, directive)
-        in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
+        kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=launches,
-            grid=grid,
-            required={**kernel.required, **block_of_template(source), **in_part},
-            arguments={**arguments, **(directive.arguments if directive else {})},
-            extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(error.range for error in compile_errors),
             directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),

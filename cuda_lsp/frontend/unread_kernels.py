@@ -25,7 +25,7 @@ _LONGEST = 1000  # characters from ``__global__`` to a kernel's name
 def unread_kernels(text: str, sources: KernelSources) -> dict[str, int]:
     """Name → where it stands (index of ``text``)."""
     seen = {k.offsets for k in (*sources.kernels, *sources.templates)}
-    if text.count("__global__") <= len(seen):
+    if text.count("__global__") <= len(seen) or sources.more:
         return {}
     known = {k.base_name for k in (*sources.kernels, *sources.templates)}
     host = HostText(text)

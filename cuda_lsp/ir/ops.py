@@ -171,47 +171,22 @@ def _bits(a: int, type: Int) -> int:
     return a & ((1 << type.bits) - 1)
 
 
-def _popc(x: Sequence[int], type: Int) -> int:
-    return bin(_bits(x[0], type)).count("1")
-
-
-def _clz(x: Sequence[int], type: Int) -> int:
-    return type.bits - _bits(x[0], type).bit_length()
-
-
-def _ffs(x: Sequence[int], type: Int) -> int:
-    return (x[0] & -x[0]).bit_length()
-
-
-def _brev(x: Sequence[int], type: Int) -> int:
-    return type.wrap(int(f"{_bits(x[0], type):0{type.bits}b}"[::-1], 2))
-
-
-def _abs(x: Sequence[int], type: Int) -> int:
-    return type.wrap(abs(x[0]))
-
-
 def _low24(a: int, signed: bool) -> int:
     a &= 0xFFFFFF
     return a - (1 << 24) if signed and a >> 23 else a
 
 
-def _mul24(x: Sequence[int], type: Int) -> int:
-    return type.wrap(_low24(x[0], type.signed) * _low24(x[1], type.signed))
-
-
-def _mulhi(x: Sequence[int], type: Int) -> int:
-    return type.wrap(x[0] * x[1] >> type.bits)
-
-
+_ROWS: tuple[tuple[str, IntegerFunction], ...] = (
+    ("abs labs llabs", lambda x, t: t.wrap(abs(x[0]))),
+    ("__popc __popcll", lambda x, t: bin(_bits(x[0], t)).count("1")),
+    ("__clz __clzll", lambda x, t: t.bits - _bits(x[0], t).bit_length()),
+    ("__ffs __ffsll", lambda x, t: (x[0] & -x[0]).bit_length()),
+    ("__brev __brevll", lambda x, t: t.wrap(int(f"{_bits(x[0], t):0{t.bits}b}"[::-1], 2))),
+    ("__mul24 __umul24", lambda x, t: t.wrap(_low24(x[0], t.signed) * _low24(x[1], t.signed))),
+    ("__mulhi __umulhi __mul64hi __umul64hi", lambda x, t: t.wrap(x[0] * x[1] >> t.bits)),
+)
 INTRINSICS: Mapping[str, IntegerFunction] = {
-    **dict.fromkeys(("abs", "labs", "llabs"), _abs),
-    **dict.fromkeys(("__popc", "__popcll"), _popc),
-    **dict.fromkeys(("__clz", "__clzll"), _clz),
-    **dict.fromkeys(("__ffs", "__ffsll"), _ffs),
-    **dict.fromkeys(("__brev", "__brevll"), _brev),
-    **dict.fromkeys(("__mul24", "__umul24"), _mul24),
-    **dict.fromkeys(("__mulhi", "__umulhi", "__mul64hi", "__umul64hi"), _mulhi),
+    name: function for names, function in _ROWS for name in names.split()
 }
 """Pure integer functions by CUDA name (CUDA Math API, integer intrinsics)."""
 

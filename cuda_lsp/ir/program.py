@@ -58,6 +58,12 @@ class Axis(enum.Enum):
     WARP_SIZE = "warpSize"
 
 
+TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
+BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
+BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
+GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
+
+
 class UnaryOp(enum.Enum):
     """C semantics; NOT gives BOOL."""
 
@@ -186,7 +192,7 @@ class Unknown:
 
     Two occurrences with one ``id`` in one thread are the same value only if no statement between
     them re-evaluates it; evaluators may treat every evaluation as fresh. ``loaded``: it was computed from
-    what memory holds, so that inputs make it what they like.
+    what memory holds, so that inputs make it what they like. ``per_block``: each block may have its own.
     """
 
     reason: str
@@ -194,6 +200,11 @@ class Unknown:
     id: int
     uniform: bool = False
     loaded: bool = False
+    per_block: bool = False
+
+
+STRETCH = 1 << 40
+"""Bytes between the objects that neighbouring bytes of a table of pointers point to, in one ``Array``."""
 
 
 @frozen(eq=False)
@@ -332,10 +343,6 @@ class Atomic:
         first = self.operands[0] if self.operands else None
         return first if isinstance(first, Const) else None
 
-    def adds(self, number: int) -> bool:
-        """It adds that constant."""
-        return self.op is AtomicOp.ADD and self.constant is not None and self.constant.value == number
-
     @property
     def elementwise(self) -> bool:
         """On a vector: atomic in each element only."""
@@ -378,6 +385,16 @@ class BarrierScope(enum.Enum):
     OBJECT = "object"  # cuda::barrier, mbarrier, the stages of a cuda::pipeline
     CLUSTER = "cluster"
     GRID = "grid"
+
+    @property
+    def of_lanes(self) -> bool:
+        """It orders lanes, mostly of one warp."""
+        return self in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
+
+    @property
+    def of_blocks(self) -> bool:
+        """Whole blocks meet there."""
+        return self in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
 
 
 class BarrierPhase(enum.Enum):
@@ -583,6 +600,7 @@ class Kernel:
     ``launches``: what launch sites say, best first (``frontend.launches``), may be empty. ``grid`` and
     ``arguments``: what all launch sites agree on when none tells the block. ``extents``: parameters by
     which every launch passes the block's extent along an axis (0, 1, 2).
+    ``enumerated``: the values that a parameter of an enumeration takes.
     ``errors``: compile errors inside the body, as ranges. ``digest``: hash of all text the
     translation depends on.
     """
@@ -605,6 +623,7 @@ class Kernel:
     extents: Mapping[str, int] = field(factory=dict[str, int])
     required: Mapping[str, int] = field(factory=dict[str, int])  # facts for launch inference: {"tile": 32}
     layout: tuple[ParameterLayout, ...] = ()
+    enumerated: Mapping[str, tuple[int, ...]] = field(factory=dict[str, tuple[int, ...]])  # by parameter
     granted: tuple[str, ...] = ()  # what its translation takes for granted of its arguments, for people
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Expr, Stmt, Var
+from cuda_lsp.model import Mode, Site
 
 # ------------------------------------------------------------------------------------ expressions
 
@@ -158,6 +159,17 @@ def pointers(s: Stmt) -> tuple[Expr, ...]:
     if isinstance(s, (ir.Load, ir.Store, ir.Atomic)):
         return (s.pointer,)
     return (s.destination, s.source) if isinstance(s, ir.Copy) else ()
+
+
+def accesses(s: Stmt) -> tuple[tuple[Expr, Mode, Site], ...]:
+    """Where ``s`` touches memory, how, and which expression of the source does; what it reads first."""
+    if isinstance(s, ir.Copy):
+        sides = ((s.source, Mode.READ), (s.destination, Mode.WRITE))
+        return tuple((pointer, mode, s.where(mode)) for pointer, mode in sides)
+    if isinstance(s, ir.Atomic):
+        return ((s.pointer, s.mode, s.site),)
+    modes = {ir.Load: Mode.READ, ir.Store: Mode.WRITE}
+    return ((s.pointer, modes[type(s)], s.site),) if isinstance(s, (ir.Load, ir.Store)) else ()
 
 
 def destinations(s: Stmt) -> tuple[Expr, ...]:

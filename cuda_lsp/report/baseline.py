@@ -55,7 +55,7 @@ class Baseline:
         for report in reports:
             here = self.known.get(_name(report.path, self.folder), Counter())
             kernels = tuple(evolve(k, findings=self._new(k.findings, here)) for k in report.kernels)
-            yield evolve(report, kernels=kernels, file_findings=self._new(report.file_findings, here))
+            yield evolve(report, kernels=kernels)
 
     def _new(self, findings: Iterable[Finding], here: Counter[str]) -> tuple[Finding, ...]:
         return tuple(finding for finding in findings if not self._excused(identity(finding), here))

@@ -24,4 +24,4 @@ def selected(reports: Iterable[FileReport], select: Set[Code], ignore: Set[Code]
 
     for report in reports:
         kernels = tuple(evolve(kernel, findings=left(kernel.findings)) for kernel in report.kernels)
-        yield evolve(report, kernels=kernels, file_findings=left(report.file_findings))
+        yield evolve(report, kernels=kernels)

@@ -45,7 +45,6 @@ class DiagnosticsJson:
         }
         self._made[report.path] = made
         items = [item for kernel in report.kernels for item in made[id(kernel)][1]]
-        items += self._json(_diagnostic(finding, document) for finding in report.file_findings)
         items += self._json(_problem(error, document) for error in report.errors)
         return f"[{', '.join(items)}]"
 

@@ -57,7 +57,8 @@ class Background:
             before = self._under_way.get(path, set[str]())
             self._under_way[path] = set(work)
         for key in before - work.keys():
-            self._cancel(path, key)
+            if self._pool:
+                self._pool.cancel((path, key))
         for key in work.keys() - before:
             self._submit(path, key, *work[key])
         return len(work)
@@ -83,10 +84,6 @@ class Background:
 
     def _has_work(self, first: FirstTier) -> bool:
         return first.cut or (self._settings.solver and not first.report.refined)
-
-    def _cancel(self, path: Path, key: str) -> None:
-        if self._pool:
-            self._pool.cancel((path, key))
 
     def _submit(self, path: Path, key: str, kernel: Kernel, first: FirstTier) -> None:
         self.start()

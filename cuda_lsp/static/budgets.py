@@ -2,7 +2,8 @@
 
 The unit stands in the name: ``S`` and ``MS``, seconds and milliseconds of a thread's own time unless said
 otherwise, and ``SHARE`` of a budget; ``MOST_…`` and ``KEPT_…`` count. The rates of the solver's clock
-are in ``work``; what CUDA fixes (lanes of a warp, threads of a block) is in ``model``.
+are in ``work``, lengths of messages in ``findings.words``, the launches that are tried in ``launches``; what
+CUDA fixes (lanes of a warp, threads of a block) is in ``model``.
 """
 
 # ---------------------------------------------------------------------------- while somebody types
@@ -34,8 +35,15 @@ HANGING_S = 60.0
 QUERY_S = 0.4
 """Of ``work``, for one question to the solver; a kernel has many."""
 
+KERNEL_S = 2.0
+"""Of ``work``, for one kernel, where no setting tells."""
+
 KEPT_REPORTS = 64
 """Of texts that no open file has any more, so that undoing an edit is free."""
+
+KEPT_FACTS = 8
+"""Kernels whose facts, of each kind, are remembered: the analyses of one kernel follow one another. Facts
+hold their kernel: a weak dictionary would keep every text ever typed."""
 
 # ------------------------------------------------------------------------------- assumed launches
 
@@ -97,6 +105,21 @@ MOST_CONDITIONS = 2
 MOST_CONDITION_QUERIES = 24
 """Questions that wording one condition may cost."""
 
+MOST_THRESHOLDS = 3
+"""Numbers of the formula that a parameter is compared with, besides 0, 1 and the launch's extents."""
+
+ORDINARY_VALUES = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
+"""Of parameters: a condition is one if the race happens for those that fulfil it."""
+
+SMALL_WITNESSES = (64, 4096)
+"""Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
+
+LINEAR_SHARE = 0.25
+"""Of the time of a question, for asking it in linear arithmetic first."""
+
+LEAST_QUERY_S = 0.005
+"""A question with less time is not asked."""
+
 MOST_DIVISORS = 3
 """Vector lengths that are tried for one parameter."""
 
@@ -115,14 +138,44 @@ MOST_STATEMENTS = 20_000
 PLAUSIBLE_SIZE = 1024
 """Parameters up to this size must not make unsigned arithmetic wrap: larger ones need not be tried."""
 
+NARROW_RANGE = 4 * PLAUSIBLE_SIZE
+"""What takes no more values than this counts whole: an index in a block, a small array's element."""
+
+HASH_FACTOR = 1 << 16
+"""Unsigned products with a constant this large are hashes: they wrap."""
+
+MOST_EXPONENT = 31
+"""Of a power of which the value is known; of larger ones only how far from 0 it is, or how close."""
+
+MOST_BITS = 66
+"""Of a bit-vector: a number of 64 bits, its sign, and one for sums."""
+
 AMPLE_PITCH = 1 << 15
 """Elements of a row that is wide enough for whatever ordinary blocks and loops cover."""
+
+AMPLE_TIMES = 4
+"""Times what blocks and other sizes reach, for a row that is wide enough for it."""
+
+AMPLE_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
+"""Of wide rows and of what is beside them, where the source allows no such numbers."""
+
+LEAST_KNOWN_WIDTH = 4
+"""``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
+
+MOST_LEVELS = 4
+"""Of rows, of rows of rows, …: no array has more dimensions."""
+
+MOST_READINGS = 3
+"""Parameters that are tried as the first pitch."""
 
 MOST_SIZE_BESIDE = 1 << 8
 """What sizes are taken to be at most, beside pitches that are wide enough."""
 
 UNBOUNDED = 1 << 20
 """What the source lets be larger than this is as good as not bounded by it."""
+
+SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
+"""What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""
@@ -136,6 +189,12 @@ MOST_DIGIT_ROUNDS = 6
 MOST_SIZE_TERMS = 8
 """Terms of a sum whose sign is looked for."""
 
+MOST_BOUNDS = 4
+"""Bounds of bounds through which a limit is looked for."""
+
+MOST_SUBSTITUTIONS = 4
+"""Variables in variables that are put into an expression; twice as many into one that may take a lock."""
+
 MOST_REMAINDERS = 8
 """Remainders put together in one sum."""
 
@@ -147,17 +206,67 @@ KEPT_TERMS = 20_000
 WHOLE_GRID_LANES = 2048
 """A grid of at most so many threads is executed whole."""
 
+EXECUTION_MS = 250.0
+"""Of counted work, where no setting tells."""
+
+STATEMENT_MS = 15e-3
+LANE_MS = 2e-6
+"""A statement, and each lane that executes it, as work: on a core of 2020."""
+
+CLOCK_STATEMENTS = 8
+"""Statements of few lanes from one look at the clock to the next."""
+
+MOST_ROUNDS = 100_000
+"""Of one loop: more than real loops have."""
+
+MOST_EXECUTED = 60_000
+"""Statements of one execution: a second of work."""
+
+MOST_RECORDED_LANES = 600_000
+"""Accesses of single threads that are written down: some ten megabytes."""
+
+MOST_PATHS = 6
+"""Ways through conditions on data that decide which barriers are reached: two such conditions, and some."""
+
+DECIDED_ROUNDS = 3
+"""Of a loop with barriers whose end depends on data: what one does to the next, and to the one behind it."""
+
+VALUES_MB = 32
+"""Of values that are remembered."""
+
+FIRST_ROUNDS = 64
+"""Of a vectorised loop: most have no more, and what is made for more is thrown away then."""
+
 STRETCH_LANES = 1 << 18
 """Lanes of one vectorised stretch of rounds: what stays in a core's cache."""
 
 DATA_ROUNDS = 8
 """Rounds of a vectorised loop whose end depends on data."""
 
+FEW_DATA_ROUNDS = 2
+MOST_DATA_LANES = 1 << 16
+"""So few where all of them would be more lanes than this, as in nests of such loops."""
+
+MOST_ROUNDS_AHEAD = 1 << 17
+"""For which a loop's condition is computed at once, to tell how many there are."""
+
 MANY_LANES = 1 << 14
 """Lanes of a statement that is worth a look at the clock."""
 
 MOST_SHARED_ELEMENTS = 1 << 16
 """Elements of a shared array whose contents are modelled."""
+
+UNTOLD_SHARED_ELEMENTS = 4096
+"""The same where nothing tells the array's size."""
+
+MOST_PRIVATE_CELLS = 64
+"""Places of a thread's own array that one access may reach, for its contents to be known behind it."""
+
+MOST_READS = 4096
+"""Samples of reads that one execution keeps."""
+
+MOST_DIVERGENCES = 64
+"""Of one execution: what comes behind them has no defined order."""
 
 READ_SAMPLES = 4
 """Executions of one read-only access that are kept, for coalescing."""
@@ -197,6 +306,24 @@ ORDINARY_SIZES = (16, 40)
 FALLING_FROM = 4_000
 """Contents that every thread is to improve on fall from here: more than any result of ordinary inputs."""
 
+ROW_ELEMENTS = 2
+"""Of each row, where an array of offsets says where rows begin."""
+
+HUB = 13
+"""An index that all elements hold: larger than most of the first threads' own."""
+
+MIXED_BELOW = 61
+"""Mixed contents: a prime, so that they do not repeat with the threads; small, so that they are indices."""
+
+RUN_WARPS = 2
+"""So many of a block and its last are run, where only lanes of a warp wait for one another."""
+
+RUN_LANES = 10
+"""Of each of these warps, where not even they wait."""
+
+EXPECTED_THREADS = 8
+"""At a place, for its races to be expected under other inputs too."""
+
 RUN_INSTRUCTIONS = 1_500_000
 """Of one run, all threads together."""
 
@@ -206,8 +333,8 @@ TURN_INSTRUCTIONS = 4_000
 MOST_TURNS = 3
 """Without a barrier: a thread that takes more is not waited for."""
 
-REPLAY_INSTRUCTIONS = 80_000
-"""Of one replay."""
+REPLAY_INSTRUCTIONS = 600_000
+"""Of one replay: the rounds of long loops. What the solver found late in one is worth a second."""
 
 REPLAY_TURN = 256
 """Instructions between two looks at the clock."""
@@ -224,6 +351,15 @@ SHOWN_CANDIDATES = 3
 KEPT_ACCESSES = 6
 """Of one warp, for one place and one word of memory."""
 
+KEPT_TOUCHES = 48
+"""Of one word, from all warps."""
+
+MOST_WORDS = 16
+"""Of four bytes that one access is noted under: whoever meets a larger one meets its begin."""
+
+MOST_CANDIDATES = 200
+"""Pairs of threads at one word that are told from each other by how telling they are."""
+
 MOST_TOUCHES = 60_000
 """Accesses that one run remembers."""
 
@@ -234,6 +370,21 @@ MOST_CHOICES = 2
 
 STOP_GRACE_S = 1.5
 """Beyond its own budget, after which work is stopped."""
+
+STOP_S = 5.0
+"""That a process may take to stop its work before it is killed. On Linux a child of it does the work."""
+
+STOP_ELSEWHERE_S = 0.5
+"""The same where it does the work itself."""
+
+POLL_S = 0.02
+"""From one look at whether an answer is still wanted to the next."""
+
+SOLVER_BYTES = 2 << 30
+"""Of data of a solver process: its own, whatever the process that starts it may use."""
+
+Z3_MEBIBYTES = 1024
+"""Beyond it Z3 gives up by itself, and says so."""
 
 START_S = 120.0
 """That a process may take to import Z3 and answer a first question."""

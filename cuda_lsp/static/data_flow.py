@@ -17,6 +17,7 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array, Axis, BinaryOp, Const, Expr, Stmt, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.ir.walk import (
+    accesses,
     assigned,
     children,
     expressions,
@@ -30,6 +31,7 @@ from cuda_lsp.ir.walk import (
     walk,
 )
 from cuda_lsp.model import Mode, Site, SourceRange, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.slicing import Slice
 
@@ -124,7 +126,7 @@ class DataFlow:
         return frozenset(found)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def data_flow(kernel: ir.Kernel) -> DataFlow:
     """What the kernel's accesses depend on."""
     facts = facts_of(kernel)
@@ -201,16 +203,10 @@ def _loops(flow: DataFlow) -> Iterator[ir.Loop]:
 def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Source]) -> frozenset[Source]:
     """Lists the accesses; returns what decides whether what follows is reached."""
     for s in statements:
+        for pointer, mode, site in accesses(s):
+            arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
+            flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard))
         match s:
-            case ir.Load():
-                _add(flow, s.pointer, s.site, Mode.READ, guard)
-            case ir.Store():
-                _add(flow, s.pointer, s.site, Mode.WRITE, guard)
-            case ir.Atomic():
-                _add(flow, s.pointer, s.site, s.mode, guard)
-            case ir.Copy():
-                _add(flow, s.source, s.site, Mode.READ, guard)
-                _add(flow, s.destination, s.site, Mode.WRITE, guard)
             case ir.If():
                 within = guard | flow.of(s.condition)
                 _accesses(flow, s.then, within)
@@ -234,11 +230,6 @@ def _accesses(flow: DataFlow, statements: Sequence[Stmt], guard: frozenset[Sourc
 def _leaves(s: Stmt) -> bool:
     """Something inside goes beyond the end of the loop or block."""
     return bool({x.label for x in inside(s) if isinstance(x, ir.Leave)} - labels(s))
-
-
-def _add(flow: DataFlow, pointer: Expr, site: Site, mode: Mode, guard: frozenset[Source]) -> None:
-    arrays = frozenset(a for a in flow.slice.roots(pointer) if a.space is not Space.LOCAL)
-    flow.accesses.append(Accessed(site, mode, arrays, flow.of(pointer), guard))
 
 
 def _roles(flow: DataFlow) -> None:

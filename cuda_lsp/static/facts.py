@@ -11,14 +11,13 @@ from __future__ import annotations
 from functools import lru_cache
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import BarrierScope, Expr, Kernel, Stmt
-from cuda_lsp.ir.walk import assigned, used, variables, walk
+from cuda_lsp.ir.program import Expr, Kernel, Stmt
+from cuda_lsp.ir.walk import assigned, inside, used, variables, walk
+from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice, slice_kernel, tracked
 
-_WARP = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED)
 
-
-@lru_cache(maxsize=8)  # facts hold their kernel: a weak dictionary would keep every text ever typed
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def facts_of(kernel: Kernel) -> Slice:
     """The facts of ``kernel``, computed once for the analyses that follow one another."""
     facts = slice_kernel(kernel)
@@ -31,25 +30,23 @@ def _find(facts: Slice) -> None:
     for loop in facts.statements:
         if not isinstance(loop, ir.Loop):
             continue
-        inside = list(walk(loop.test + loop.body + loop.step))
-        for s in inside:
+        within = list(inside(loop))
+        for s in within:
             if _takes_lock(facts, s):
                 assert isinstance(s, ir.Atomic)
                 facts.acquiring.add(id(s))
                 facts.lock_arrays |= facts.roots(s.pointer)
-        if _waits(facts, loop, inside):
+        if _waits(facts, loop, within):
             facts.waiting.add(id(loop))
 
 
 def _takes_lock(facts: Slice, s: Stmt) -> bool:
-    if not isinstance(s, ir.Atomic) or s.var is None or s.var.id not in facts.relevant:
-        return False
-    return s.row.swaps
+    return isinstance(s, ir.Atomic) and s.row.swaps and s.var is not None and s.var.id in facts.relevant
 
 
 def _waits(facts: Slice, loop: ir.Loop, inside: list[Stmt]) -> bool:
     if any(
-        isinstance(s, (ir.Store, ir.Copy)) or (isinstance(s, ir.Barrier) and s.scope not in _WARP)
+        isinstance(s, (ir.Store, ir.Copy)) or (isinstance(s, ir.Barrier) and not s.scope.of_lanes)
         for s in inside
     ):
         return False

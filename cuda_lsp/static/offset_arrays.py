@@ -18,7 +18,7 @@ from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.linear import Sum, combined, linear
 
 
-@lru_cache(maxsize=4)  # as ``facts_of``
+@lru_cache(maxsize=budgets.KEPT_FACTS)  # as ``facts_of``
 def offset_arrays(kernel: Kernel) -> frozenset[str]:
     """Pointer parameters to integers that a kernel reads at neighbouring places and never writes."""
     facts = facts_of(kernel)

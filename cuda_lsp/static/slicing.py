@@ -248,7 +248,7 @@ def _structure(result: Slice, statements: tuple[Stmt, ...]) -> tuple[bool, set[i
     barrier, left = False, set[int]()
     for s in statements:
         if isinstance(s, ir.Barrier):
-            if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
+            if s.scope.of_lanes:
                 result.warp_barriers = True
             else:
                 barrier = True

@@ -22,10 +22,6 @@ from attrs import frozen
 from cuda_lsp.children.confined import end_with_parent
 from cuda_lsp.static import budgets
 
-MEMORY_LIMIT = 2 << 30
-"""Bytes of data of a solver process: its own, whatever the process that starts it may use."""
-_Z3_MEBIBYTES = 1024  # beyond it Z3 gives up by itself, and says so
-
 READY, STOP = b"ready", b"stop"
 
 
@@ -49,7 +45,8 @@ def main(descriptor: str) -> None:
 def _limit_memory() -> None:
     if sys.platform == "linux":
         _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        own = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+        most = budgets.SOLVER_BYTES
+        own = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (own, hard))
 
 
@@ -62,7 +59,7 @@ def serve(pipe: Connection) -> None:
     sys.setrecursionlimit(budgets.STACK_FRAMES)
     importlib.import_module("cuda_lsp.static.second_tier")
     z3 = importlib.import_module("z3")
-    z3.set_param("memory_max_size", _Z3_MEBIBYTES)
+    z3.set_param("memory_max_size", budgets.Z3_MEBIBYTES)
     z3.Solver().check()
     gc.collect()
     gc.freeze()  # forks share these pages for as long as nobody writes to them

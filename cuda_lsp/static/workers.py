@@ -29,9 +29,6 @@ from cuda_lsp.static.solver_process import READY, STOP, STOPPED, Failure
 
 log = logging.getLogger(__name__)
 
-_STOP_LIMIT = 5.0 if sys.platform == "linux" else 0.5
-"""Seconds a process may take to stop its work before it is killed; on Linux a child of it does the work."""
-
 
 @frozen(eq=False)
 class Task:
@@ -82,9 +79,8 @@ class _Process:
 
 def _poll(pipe: Connection, seconds: float, stop: threading.Event) -> bool:
     """Waits for the pipe to have something to read; False when ``stop`` is set or time is up."""
-    step = 0.02
-    for _ in range(max(1, round(seconds / step))):
-        if pipe.poll(step):
+    for _ in range(max(1, round(seconds / budgets.POLL_S))):
+        if pipe.poll(budgets.POLL_S):
             return True
         if stop.is_set():
             return False
@@ -192,7 +188,7 @@ class SolverPool:
             if _poll(process.pipe, task.deadline, task.cancelled):
                 return pickle.loads(process.pipe.recv_bytes()), True
             process.pipe.send_bytes(STOP)
-            if not process.pipe.poll(_STOP_LIMIT):
+            if not process.pipe.poll(budgets.STOP_S if sys.platform == "linux" else budgets.STOP_ELSEWHERE_S):
                 return Failure(f"the solver was stopped after {task.deadline:.1f} s", lost=True), False
             late = pickle.loads(process.pipe.recv_bytes())
         except (EOFError, OSError):

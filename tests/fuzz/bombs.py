@@ -173,10 +173,48 @@ BOMBS: dict[str, Bomb] = {
         _chain(
             "struct S0 { int v; };",
             "struct S{n} {{ S{m} a, b; }};",
-            _victim("S24 s; S24 t = s; p[sizeof(t)] = 1;"),
+            _victim("S14 s; S14 t = s; p[sizeof(t)] = 1;"),
+            14,
+        ),
+        "members",
+    ),
+    "records in records, initialised": Bomb(
+        _chain(
+            "struct S0 { int v; };",
+            "struct S{n} {{ S{m} a, b; }};",
+            "__device__ S24 all = {};\n" + _victim("p[0] = sizeof(all);"),
             24,
         ),
         "members",
+        refuses_file=True,
+    ),
+    "unions and bases of one another": Bomb(
+        _chain(
+            "typedef struct { int v; } S0;",
+            "struct A{n} : S{m} {{ S{m} a[2]; }}; typedef union {{ A{n} a; S{m} *p, b; }} S{n};",
+            "constexpr S24 all{};\n" + _victim("p[0] = sizeof(all);"),
+            24,
+        ),
+        "members",
+        refuses_file=True,
+    ),
+    "default arguments that call each other twice": Bomb(
+        _chain(
+            "__device__ int f0();",
+            "__device__ int f{n}(int x = f{m}(), int y = f{m}());",
+            _victim(f"p[f{_LEVELS}()] = 1;"),
+        ),
+        "default arguments",
+        refuses_file=True,
+    ),
+    "default arguments, one a level": Bomb(
+        _chain(
+            "namespace n { __device__ int f0(int z = 1); }",
+            "namespace n {{ template <class T> T g{n}(T); __device__ int f{n}(int x, int y = n::f{m}(1)); }}",
+            _victim(f"p[n::f{_LEVELS}(2)] = 1;"),
+        ),
+        "default arguments",
+        refuses_file=True,
     ),
     # -------------------------------------------------------------------------------------- nesting
     "a sum of a hundred thousand terms": Bomb(
@@ -239,7 +277,24 @@ BOMBS: dict[str, Bomb] = {
             "#define A{n} C(A, {m}) C(A, {m})",
             _victim(f"C(A, {_LEVELS})"),
         ),
-        "undeclared",
+        _MACROS,
+    ),
+    "macros whose names are put together, by one for each": Bomb(
+        _chain(
+            "#define A0 p[0] += 1;",
+            "#define J{n}(a, b) a##b\n#define A{n} J{n}(A, {m}) J{n}(A, {m})",
+            _victim(f"A{_LEVELS}"),
+        ),
+        _MACROS,
+    ),
+    "macros whose names are put together from what others hand on": Bomb(
+        _chain(
+            "#define A0_ p[0] += 1;",
+            "#define J{n}(a, b, c) a##b##c\n#define H{n}(x, ...) J{n}(A, x, _)\n"
+            "#define A{n}_ H{n}({m}, 2) H{n}({m}, 3)",
+            _victim(f"A{_LEVELS}_"),
+        ),
+        _MACROS,
     ),
     "macros over several lines, in a condition of the preprocessor": Bomb(
         _chain(

@@ -44,7 +44,7 @@ def request(ptx: str, threads: int = 256, words: int = 256, blocks: int = 1, **c
 
 
 def run(body: str, threads: int = 256, words: int = 256, blocks: int = 1, **changes: object) -> RunOutcome:
-    engine = EmulatorEngine()
+    engine = EmulatorEngine(keep_results=True)
     return engine.run(request(module(body), threads, words, blocks, **changes), lambda stage: None)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import Code, LaunchConfig
+from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.execution.enumerate import execute
 
@@ -45,3 +49,28 @@ def test_what_was_written_may_be_read() -> None:
     n = Notation()
     s = n.shared("s", 128)
     assert not uninitialised_findings(run(n.kernel(n.write(s, TID), n.sync(), n.read(s, 63 - TID))))
+
+
+def bit_fields(body: str) -> list[str]:
+    before = "struct F { unsigned a : 4; unsigned b : 12; };\n"
+    text = f"{before}__global__ void k(int* out) {{ int t = threadIdx.x; __shared__ F s[64]; {body} }}\n"
+    report = check_text(Path("k.cu"), f"{text}void f(int* o) {{ k<<<1, 64>>>(o); }}\n")
+    return [f.message for f in report.findings if f.code is Code.SHARED_UNINITIALISED]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "s[t].a = t; __syncthreads(); out[t] = s[63 - t].a;",
+        "s[t].a = 1; s[t].b = t; __syncthreads(); out[t] = s[t ^ 1].b;",
+        "if (t == 0) s[0].b = 3; __syncthreads(); out[t] = s[0].b;",
+        "s[t].b = t; s[t].b += 1; out[t] = s[t].b;",
+    ],
+)
+def test_a_store_to_a_bit_field_reads_nothing_that_nobody_wrote(body: str) -> None:
+    assert not bit_fields(body)
+
+
+def test_a_bit_field_that_nobody_wrote_is_told() -> None:
+    (told,) = bit_fields("out[t] = s[t].a;")
+    assert "s[t].a" in told

@@ -16,7 +16,12 @@ sys.path.insert(0, str(FUZZ))
 
 from bombs import BOMBS  # noqa: E402
 
+from cuda_lsp.batch.asked import Asked  # noqa: E402
+from cuda_lsp.batch.check import checking  # noqa: E402
+from cuda_lsp.frontend import budgets  # noqa: E402
+from cuda_lsp.frontend.excess.readable import readable  # noqa: E402
 from cuda_lsp.frontend.translation import Translation  # noqa: E402
+from cuda_lsp.model import Severity  # noqa: E402
 from cuda_lsp.static.findings.conditions import Open  # noqa: E402
 
 MOST_SECONDS = 5.0  # of the processor
@@ -70,3 +75,28 @@ __global__ void k(int *p, int *q) {
 }
 """
     assert Translation(Path("/t.cu"), text).diagnostics == ()
+
+
+def test_a_file_of_too_many_kernels_is_analysed_in_part_and_says_so(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setattr(budgets, "MOST_KERNELS", 3)
+    text = "".join(f"__global__ void k{n}(int *p) {{ p[threadIdx.x] = {n}; }}\n" for n in range(5))
+    path = tmp_path / "many.cu"
+    path.write_text(text)
+    with checking([path], Asked(), 1, cache=False) as reports:
+        (report,) = reports
+    assert [kernel.name for kernel in report.kernels] == ["k0", "k1", "k2"]
+    (error,) = report.errors
+    assert error.message == "3 of its 5 kernels are analysed: those at its beginning"
+    assert error.severity is Severity.ERROR
+
+
+def test_records_and_default_arguments_of_real_code_are_not_too_much():
+    records = "struct V0 { float x, y, z, w; };\n" + "".join(
+        f"struct V{n} {{ V{n - 1} one; V0 few[64], *all; int size(int n = min(1, 2)); }};\n"
+        for n in range(1, 40)
+    )
+    functions = "__device__ int f0(int n = warp(), int m = lanes());\n" + "".join(
+        f"__device__ int f{n}(int a = lanes(), int b = f{n - 1}(1, 2), int c = (3));\n" for n in range(1, 10)
+    )
+    calls = "void h() { " + "int a = f(g(), h()), b = f(f(), f()); " * 500 + "}\n"
+    assert readable((records + functions + calls).encode(), ()).whole

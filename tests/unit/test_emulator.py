@@ -1,13 +1,15 @@
 """The PTX emulator: values, races by happens-before, faults, barriers of all kinds, refusals."""
 
+import gc
 import time
+import weakref
 
 import numpy as np
 import pytest
 from attrs import evolve
 from ptx_kernels import NEIGHBOUR, module, opcodes, request, run
 
-from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
 from cuda_lsp.dynamic.runs import EngineUnavailable
 from cuda_lsp.model import Mode, Space
 
@@ -251,7 +253,7 @@ def test_groups_of_a_warp_that_act_at_once_see_their_own_lanes(body: str, low: i
     """Each names its own mask, as partitions of cooperative groups do."""
     ptx = module(f"setp.lt.u32 %p1, %r1, 16; selp.b32 %r5, 0xffff, 0xffff0000, %p1; {body}\n"
                  "st.global.u32 [%rd3], %r6;", "sm_80")  # fmt: skip
-    result = EmulatorEngine().run(request(ptx, 32, 32), lambda stage: None)
+    result = EmulatorEngine(keep_results=True).run(request(ptx, 32, 32), lambda stage: None)
     assert result.results["out"].view(np.uint32).tolist() == [low] * 16 + [high] * 16
 
 
@@ -372,3 +374,25 @@ def test_an_access_outside_local_memory_is_told():
     made = evolve(made, sites=tuple(site for site in made.sites if site.opcode != "st.local.u32"))
     outcome = EmulatorEngine().run(made, lambda stage: None)
     assert any("outside local or constant memory" in note for note in outcome.not_covered)
+
+
+def test_the_memory_of_a_launch_goes_with_it_and_waits_for_no_collection_of_rubbish():
+    engine = EmulatorEngine()
+    asked = request(module("st.global.u32 [%rd3], %r1;"))
+    gc.collect()
+    gc.disable()
+    try:
+        launch = Launch(engine.translated(asked.ptx, asked.entry), asked)
+        launch.outcome()
+        arena = weakref.ref(launch.memory)
+        del launch
+        assert arena() is None
+    finally:
+        gc.enable()
+
+
+def test_buffers_are_in_the_outcome_only_where_somebody_asks():
+    asked = request(module("st.global.u32 [%rd3], %r1;"))
+    assert EmulatorEngine().run(asked, lambda stage: None).results == {}
+    kept = EmulatorEngine(keep_results=True).run(asked, lambda stage: None)
+    assert words(kept).tolist() == list(range(256))

@@ -48,7 +48,7 @@ def test_the_emulator_computes_what_a_host_computes(bundle, tmp_path):
 
 @needs_nvcc
 def test_functions_keep_their_documented_error(bundle):
-    report = checked(bundle, on_emulator(EmulatorEngine()))
+    report = checked(bundle, on_emulator(EmulatorEngine(keep_results=True)))
     assert report["bit-equal"] == COUNT and not report["different"]
     assert len(report["functions"]) == len(FUNCTIONS)
     for row in report["functions"]:
@@ -57,7 +57,7 @@ def test_functions_keep_their_documented_error(bundle):
 
 @needs_nvcc
 def test_one_wrong_bit_is_told(bundle):
-    same = on_emulator(EmulatorEngine())
+    same = on_emulator(EmulatorEngine(keep_results=True))
 
     def flipped(module, row, arrays):
         after = same(module, row, arrays)

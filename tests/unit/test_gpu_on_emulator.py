@@ -65,7 +65,7 @@ class BothEngines:
 
     change: Callable[[KernelRun], KernelRun] = lambda run: run
     most_blocks: int = MOST_BLOCKS
-    emulator: EmulatorEngine = field(factory=EmulatorEngine)
+    emulator: EmulatorEngine = field(factory=lambda: EmulatorEngine(keep_results=True))
     differences: list[str] = field(factory=list[str])
     device = "both"
 
@@ -186,7 +186,7 @@ def test_words_that_race_are_flagged_on_both() -> None:
     def flags(run: KernelRun) -> KernelRun:
         run = evolve(run, detail=Detail.FLAGS)
         if run.races:
-            outcomes = (EmulatorEngine().run(run, lambda stage: None), on_card(run))
+            outcomes = (EmulatorEngine(keep_results=True).run(run, lambda stage: None), on_card(run))
             words.extend({flag.place.offset for flag in outcome.flags} for outcome in outcomes)
         return run
 

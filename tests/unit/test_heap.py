@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def heap():
 
 def exists(heap: Heap, address: int, size: int = 4) -> bool:
     needs = Needs(b"", (), read_module(MODULE), 1, 32, 0, {})
-    return bool(heap.memory(needs).valid[size][address // size])
+    return heap.memory(needs).exists(address, address + size)
 
 
 def test_memory_exists_from_its_allocation_to_its_release(heap: Heap) -> None:
@@ -49,6 +51,24 @@ def test_freed_memory_is_given_out_again_and_is_empty(heap: Heap) -> None:
     assert heap.allocate(64) == address
     assert not heap.data[address : address + 64].any()
     assert heap.allocate(2 << 20) == 0
+
+
+def test_what_is_freed_or_cleared_goes_back_to_the_system(heap: Heap) -> None:
+    def held() -> int:
+        return os.fstat(heap.descriptor).st_blocks * 512
+
+    first, second = heap.allocate(300_000), heap.allocate(300_000)
+    assert held() < 10_000  # nobody has written yet
+    for address in (first, second):
+        heap.data[address : address + 300_000] = 7
+    heap.release(first)
+    assert held() < 320_000
+    heap.clear(second + 100, 299_000)
+    assert held() < 20_000
+    around = heap.data[second : second + 300_000]
+    assert (around[:100] == 7).all()
+    assert (around[299_100:] == 7).all()
+    assert not around[100:299_100].any()
 
 
 def test_variables_hold_what_the_module_says_once(heap: Heap) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve, frozen
@@ -21,7 +22,7 @@ from cuda_lsp.batch import check, limits, results
 from cuda_lsp.batch.analysis import analysed
 from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.limits import FileLimits
-from cuda_lsp.batch.pool import Pool, Work
+from cuda_lsp.batch.pool import Pool
 from cuda_lsp.cli import main
 from cuda_lsp.model import FileReport, Verdict
 from cuda_lsp.readings import Reading
@@ -34,7 +35,7 @@ __global__ void neighbour(int *out) {
   out[threadIdx.x] = s[SIZE - 1 - threadIdx.x];
 }
 """
-LAUNCH = '#include "kernels.h"\nvoid launch(int *out) { neighbour<<<1, 64>>>(out); }\n'
+LAUNCH = "#include <cstdio>\nvoid launch(int *out) { neighbour<<<1, 64>>>(out); }\n"
 FAST = Asked(solver=False)
 
 
@@ -73,9 +74,9 @@ class Runs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.analysed: list[str] = []
 
-        def pool(readings: Sequence[Reading], work: Work, jobs: int, limits: FileLimits) -> Pool:
+        def pool(readings: Sequence[Reading], *arguments: Any) -> Pool:
             self.analysed = [reading.path.name for reading in readings]
-            return Pool(readings, work, jobs, limits)
+            return Pool(readings, *arguments)
 
         monkeypatch.setattr(check, "Pool", pool)
 
@@ -361,11 +362,11 @@ def test_clang_asks_for_nothing_that_was_not_noted(project: Path) -> None:
     script = project / "script.py"
     script.write_text(
         "import os, pickle, sys\nfrom pathlib import Path\n"
-        "from cuda_lsp.batch.analysis import _report\nfrom cuda_lsp.batch.asked import Asked\n"
+        "from cuda_lsp.batch.analysis import analysed\nfrom cuda_lsp.batch.asked import Asked\n"
         "from cuda_lsp import files\nfrom cuda_lsp.readings import Reading\n"
         "os.path.exists('/begin')\n"
         "with files.noting() as notes:\n"
-        "    _report(Reading(Path(sys.argv[1])), Asked(solver=False), lambda report: None)\n"
+        "    analysed(Reading(Path(sys.argv[1])), Asked(solver=False), lambda report: None)\n"
         "os.path.exists('/end')\n"
         "pickle.dump((notes.answers, notes.doubts), open(sys.argv[2], 'wb'))\n"
     )

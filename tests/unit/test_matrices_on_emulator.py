@@ -38,7 +38,7 @@ def launch(body: str, a, b, c, d, threads: int = 32) -> np.ndarray:
     ]
     arguments = tuple(Argument(f"p{b.name}", bytes(8), ((0, b),)) for b in buffers)
     made = KernelRun(body, "k", LaunchConfig((threads, 1, 1), (1, 1, 1), 0), arguments, sites(body))
-    outcome = EmulatorEngine().run(made, lambda stage: None)
+    outcome = EmulatorEngine(keep_results=True).run(made, lambda stage: None)
     assert outcome.failure is None and outcome.faults == () and outcome.races == ()
     return outcome.results["d"]
 
@@ -324,14 +324,16 @@ def test_bank_wavefronts_of_ldmatrix(pitch, ways):
     """Rows of 16 bytes side by side need one wavefront a matrix, rows 128 bytes apart eight."""
     body = f"rem.u32 %r21, %r1, 8; shl.b32 %r21, %r21, {pitch}; add.s32 %r22, %r2, %r21; {LOAD}"
     made = evolve(request(module(body), 32), races=False, banks=True)
-    (banks,) = (b for b in EmulatorEngine().run(made, lambda stage: None).banks if b.wavefronts)
+    (banks,) = (
+        b for b in EmulatorEngine(keep_results=True).run(made, lambda stage: None).banks if b.wavefronts
+    )
     assert (banks.ideal, banks.wavefronts, banks.worst_ways) == (4, 4 * ways, ways)
 
 
 def test_wmma_costs_no_banks_and_says_so():
     body = "wmma.load.a.sync.aligned.row.m16n16k16.shared.s8 {%r5, %r6}, [%r2];"
     made = evolve(request(module(body), 32), races=False, banks=True)
-    outcome = EmulatorEngine().run(made, lambda stage: None)
+    outcome = EmulatorEngine(keep_results=True).run(made, lambda stage: None)
     assert outcome.banks == () and any("wmma" in text for text in outcome.not_covered)
 
 

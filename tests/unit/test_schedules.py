@@ -167,9 +167,10 @@ __global__ void k(int* out) {
 }"""
 
 
-def test_only_old_gpus_keep_lanes_in_step():
-    assert races(LANES.replace("SYNC", ""), block=32, grid=1)
-    assert not races(LANES.replace("SYNC", ""), block=32, grid=1, gpu=PASCAL)
+def test_races_of_lanes_that_lock_step_would_order_are_told_apart():
+    for gpu in (GpuModel("newer", (8, 0)), PASCAL):
+        (found,) = races(LANES.replace("SYNC", ""), block=32, grid=1, gpu=gpu)
+        assert found.lanes_only
     assert not races(LANES.replace("SYNC", "__syncwarp();"), block=32, grid=1)
 
 
@@ -239,3 +240,11 @@ def test_sizes_that_agree_come_first():
     sets = list(argument_sets(kernel, LaunchConfig((64, 1, 1))))
     assert [s.equal for s in sets] == sorted((s.equal for s in sets), reverse=True)
     assert sets[0].values == {"rows": 64, "pitch": 64}
+
+
+def test_both_sides_of_a_copy_are_accesses_at_their_own_places():
+    kernel = lowered("struct P { int a[9]; }; __global__ void k(P* p, P* q) { p[0] = q[threadIdx.x]; }")
+    flow = data_flow(kernel)
+    touches = [i for i in linear_code(kernel, flow.slice).instructions if isinstance(i, Touch)]
+    assert [t.site.text for t in touches] == ["q[threadIdx.x]", "p[0]"]
+    assert all([t.mode] == [a.mode for a in flow.at(t.site.range)] for t in touches)

@@ -106,7 +106,7 @@ def outcome(module, entry, deadline=20.0):
     argument = Argument("o", bytes(8), ((0, Buffer("o", np.zeros(256, np.uint8))),))
     launch = LaunchConfig((64, 1, 1), (1, 1, 1), 0)
     run = KernelRun(module.ptx, entry, launch, (argument,), sites_of(module, entry), deadline=deadline)
-    return EmulatorEngine().run(run, lambda stage: None)
+    return EmulatorEngine(keep_results=True).run(run, lambda stage: None)
 
 
 def words(result):

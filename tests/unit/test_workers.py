@@ -19,10 +19,9 @@ from kernel_notation import TID, Notation
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
-from cuda_lsp.static import background
+from cuda_lsp.static import background, budgets
 from cuda_lsp.static.second_tier import refine_with_second_opinion
 from cuda_lsp.static.solver.solve import Budget
-from cuda_lsp.static.solver_process import MEMORY_LIMIT
 from cuda_lsp.static.workers import SolverPool
 
 GPU = GpuModel("test", (9, 0))
@@ -113,7 +112,7 @@ if __name__ == "__main__":
     pool.close()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) == MEMORY_LIMIT
+    assert int(done.stdout) == budgets.SOLVER_BYTES
 
 
 def test_a_crash_leaves_a_reason(pool):

@@ -17,7 +17,7 @@ from attrs import define, field
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import ATOMIC_LOADS, Detector
 from cuda_lsp.dynamic.emulator.lanes import Lanes
-from cuda_lsp.dynamic.emulator.memory import Memory
+from cuda_lsp.dynamic.emulator.memory import GRANULE, GRANULE_BITS, Memory
 from cuda_lsp.dynamic.emulator.order import Order
 from cuda_lsp.dynamic.emulator.program import Program
 
@@ -96,10 +96,9 @@ class Accesses:
 
         ``count``: elements of ``size`` bytes of a vector, which is aligned as a whole.
         """
-        valid, index, whole = self.memory.valid[size], address >> _SHIFT[size], size * count
-        good = valid.take(index, mode="clip")
-        if count > 1:
-            good &= valid.take(index + (count - 1), mode="clip")
+        index, whole = address >> _SHIFT[size], size * count
+        limits = self.memory.limits.take(address >> GRANULE_BITS, mode="clip")
+        good = (address & GRANULE - 1) + whole <= limits
         if whole > 1 and np.bitwise_or.reduce(address) & whole - 1:  # also of lanes that are not there
             good &= address & whole - 1 == 0
         if mask is None:

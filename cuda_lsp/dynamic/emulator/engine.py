@@ -55,9 +55,13 @@ _KEPT = 64
 
 
 class EmulatorEngine:
-    """Runs kernels on the CPU. Translations are kept by the text of their module."""
+    """Runs kernels on the CPU. Translations are kept by the text of their module.
 
-    def __init__(self) -> None:
+    ``keep_results``: buffers after the run, in the outcome.
+    """
+
+    def __init__(self, keep_results: bool = False) -> None:
+        self.keep_results = keep_results
         self._programs: OrderedDict[tuple[int, str], Program] = OrderedDict()
 
     @property
@@ -71,7 +75,7 @@ class EmulatorEngine:
         program = self.translated(request.ptx, request.entry)
         progress("running")
         run = Launch(program, request)
-        outcome = run.outcome()
+        outcome = run.outcome(self.keep_results)
         left = request.deadline - run.seconds
         if outcome.races and request.races and outcome.failure is None and left > 0:
             again = Launch(program, evolve(request, deadline=left), backwards=True).outcome()
@@ -145,7 +149,7 @@ class Launch:
         self.machine.run()
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
 
-    def outcome(self) -> RunOutcome:
+    def outcome(self, keep_results: bool = False) -> RunOutcome:
         """What the launch that ``run`` executed has shown."""
         machine, services = self.machine, self.services
         detector, pairs = services.detector, self.request.detail is Detail.PAIRS
@@ -165,7 +169,7 @@ class Launch:
             not_covered=tuple(self._not_covered()),
             output="".join(services.printed),
             failure=machine.failure,
-            results={name: self.memory.contents(name) for name in self.memory.buffers},
+            results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
         )
 
     def _races(self, detector: Detector) -> Iterable[SeenRace]:

@@ -28,6 +28,8 @@ from cuda_lsp.dynamic.emulator.memory import (
     after,
     initialise,
     mark,
+    mark_windows,
+    no_limits,
     window,
 )
 from cuda_lsp.dynamic.ptx.module import PtxModule, PtxVariable
@@ -38,6 +40,7 @@ Array = Any
 START = 1 << 28  # where a program's own code and heap are not
 SIZE = 1 << 30
 _ALIGNMENT = 512
+_HOLES: int = getattr(mmap, "MADV_REMOVE", 0)
 
 
 @frozen
@@ -79,9 +82,9 @@ class _Windows:
 
 @frozen(eq=False)
 class Snapshot:
-    """A heap at some moment. ``contents``: from ``START`` on; ``regions``: by their start."""
+    """A heap at some moment. ``contents`` of ``regions``, both by their start."""
 
-    contents: Array
+    contents: Mapping[int, Array]
     top: int
     regions: Mapping[int, Region]
     free: Mapping[int, tuple[int, ...]]
@@ -97,7 +100,7 @@ class Heap:
         os.ftruncate(self.descriptor, START + size)
         self._mapping = mmap.mmap(self.descriptor, START + size)
         self.data: Array = np.frombuffer(self._mapping, np.uint8)
-        self._valid: dict[int, Array] = {n: np.zeros((START + size) // n, bool) for n in (1, 2, 4, 8)}
+        self._limits = no_limits(START + size)
         self._views = {kind: self.data.view(kind) for kind in VIEWS}
         self._top = START
         self._regions: dict[int, Region] = {}
@@ -127,7 +130,7 @@ class Heap:
             return 0
         else:
             start, self._top = self._top, self._top + room
-        self.data[start : start + size] = 0
+        self.clear(start, size)
         self._regions[start] = Region(name or "memory", start, size, Space.GLOBAL)
         self._mark(start, start + size, True)
         return start
@@ -138,8 +141,22 @@ class Heap:
         if region is None:
             return False
         self._mark(region.start, region.start + region.size, False)
+        self.clear(region.start, region.size)
         self._free.setdefault(_rounded(region.size), []).append(address)
         return True
+
+    def clear(self, start: int, size: int) -> None:
+        """Zeros; whole pages go back to the system until somebody writes to them."""
+        first, last = (
+            -(-start // mmap.PAGESIZE) * mmap.PAGESIZE,
+            (start + size) // mmap.PAGESIZE * mmap.PAGESIZE,
+        )
+        if last <= first or not _HOLES:
+            self.data[start : start + size] = 0
+            return
+        self._mapping.madvise(_HOLES, first, last - first)
+        self.data[start:first] = 0
+        self.data[last : start + size] = 0
 
     def _retire(self, address: int) -> None:
         """A kernel's own ``free``: the memory is given out again by later launches only.
@@ -197,7 +214,7 @@ class Heap:
         self.data[GAP : GAP + len(needs.parameters)] = np.frombuffer(needs.parameters, np.uint8)
         return Memory(
             self.data,
-            self._valid,
+            self._limits,
             self._views,
             [*regions, *self._named(needs.names)],
             symbols,
@@ -228,9 +245,7 @@ class Heap:
             self._mark(0, self._windows.local[1], False)
         self._mark(workspace, workspace + WORKSPACE, True)
         self._mark(GAP, GAP + max(shape.parameters, 8), True)
-        for size, flags in self._valid.items():  # windows begin at multiples of every size
-            each = flags[shared_start // size : shared_end // size].reshape(shape.blocks, -1)
-            each[:, : shape.shared // size] = True
+        mark_windows(self._limits, shared_start, shared_stride, shape.blocks, shape.shared)
         self._mark(local_start, local_end, True)
         block = np.arange(threads) // shape.per_block
         return _Windows(
@@ -251,9 +266,8 @@ class Heap:
     def snapshot(self) -> Snapshot:
         """The contents of all allocations and what is allocated, to run a launch twice."""
         free = {room: tuple(starts) for room, starts in self._free.items()}
-        return Snapshot(
-            self.data[START : self._top].copy(), self._top, dict(self._regions), free, tuple(self._retired)
-        )
+        contents = {start: self._bytes(region).copy() for start, region in self._regions.items()}
+        return Snapshot(contents, self._top, dict(self._regions), free, tuple(self._retired))
 
     def restore(self, before: Snapshot) -> None:
         """What ``snapshot`` gave."""
@@ -264,10 +278,14 @@ class Heap:
         self._top, self._regions = before.top, dict(before.regions)
         self._free = {room: list(starts) for room, starts in before.free.items()}
         self._retired = list(before.retired)
-        self.data[START : self._top] = before.contents
+        for start, region in self._regions.items():
+            self._bytes(region)[:] = before.contents[start]
+
+    def _bytes(self, region: Region) -> Array:
+        return self.data[region.start : region.start + region.size]
 
     def _mark(self, start: int, end: int, exists: bool) -> None:
-        mark(self._valid, start, end, exists)
+        mark(self._limits, start, end, exists)
 
 
 def _rounded(size: int) -> int:

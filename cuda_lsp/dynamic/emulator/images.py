@@ -73,7 +73,7 @@ class Images:
     def _described(self, handle: int) -> Image | None:
         memory = self.accesses.memory
         end = handle + _DESCRIPTION.itemsize
-        if handle % 8 or end > len(memory.data) or not memory.valid[8][handle // 8 : end // 8].all():
+        if handle % 8 or end > len(memory.data) or not memory.exists(handle, end):
             return None
         found = memory.data[handle:end].view(_DESCRIPTION)[0]
         if found["mark"] != _MARK:

@@ -2,8 +2,8 @@
 
 Layout, ascending: an unmapped page, kernel parameters, module variables, one window of shared memory per
 block, one of local memory per thread, and the buffers, with unmapped gaps between all of them (what runs
-off the last buffer hits nothing). ``valid`` says which bytes exist. Accesses outside are reported once per
-site and not carried out.
+off the last buffer hits nothing). ``limits`` says which bytes exist: every object begins at a granule of its
+own. Accesses outside are reported once per site and not carried out.
 """
 
 # NumPy's stubs leave views and fancy indexing unknown.
@@ -26,6 +26,8 @@ from cuda_lsp.model import Space
 Array = Any
 
 GAP = 4096
+GRANULE_BITS = 8
+GRANULE = 1 << GRANULE_BITS  # bytes; where objects begin
 WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
@@ -51,10 +53,13 @@ class Region:
 
 @define(eq=False)
 class Memory:
-    """Arena, validity and layout. ``shared_base``: address of each thread's shared window, ``(n,)``."""
+    """Arena and layout. ``limits``: bytes of each granule that exist, from its beginning, ``(granules,)``.
+
+    ``shared_base``: address of each thread's shared window, ``(n,)``.
+    """
 
     data: Array
-    valid: dict[int, Array]
+    limits: Array
     views: dict[str, Array]
     regions: list[Region]
     symbols: dict[str, int]  # global and constant variables: address; shared and local: offset in the window
@@ -83,6 +88,12 @@ class Memory:
             return Place(Space.GLOBAL, None, address)
         region = max(below, key=lambda r: r.start)  # beyond its end: what the address was meant for
         return Place(Space.GLOBAL, region.name, address - region.start)
+
+    def exists(self, start: int, end: int) -> bool:
+        """Whether all bytes between two addresses of the arena do."""
+        granules = np.arange(start >> GRANULE_BITS, (end - 1 >> GRANULE_BITS) + 1)
+        needed = np.minimum(end - (granules << GRANULE_BITS), GRANULE)
+        return bool((needed <= self.limits[granules]).all())
 
     def contents(self, name: str) -> Array:
         """The bytes of a buffer now."""
@@ -143,22 +154,20 @@ def lay_out(
         raise TooMuchMemory(
             f"the launch needs {end >> 20} MiB of memory, more than {_LIMIT >> 20}; check fewer blocks"
         )
-    end = -(-end // 16) * 16
+    end = -(-end // GRANULE) * GRANULE
     data = np.zeros(end, np.uint8)
-    valid: dict[int, Array] = {size: np.zeros(end // size, bool) for size in (1, 2, 4, 8)}
+    limits = no_limits(end)
     block = np.arange(blocks * per_block) // per_block
-    mark(valid, param_start, param_start + max(param_bytes, 8))
-    mark(valid, workspace, workspace + WORKSPACE)
+    mark(limits, param_start, param_start + max(param_bytes, 8))
+    mark(limits, workspace, workspace + WORKSPACE)
     for region in regions:
         if region.space is Space.GLOBAL:
-            mark(valid, region.start, region.start + region.size)
-    for b in range(blocks):
-        start = shared_start + b * shared_stride
-        mark(valid, start, start + shared_size)
-    mark(valid, local_start, local_end)
+            mark(limits, region.start, region.start + region.size)
+    mark_windows(limits, shared_start, shared_stride, blocks, shared_size)
+    mark(limits, local_start, local_end)
     memory = Memory(
         data,
-        valid,
+        limits,
         {kind: data.view(kind) for kind in VIEWS},
         regions,
         symbols,
@@ -193,8 +202,8 @@ class _Bump:
         start = self.top
         if start + size > self.end:
             return 0
-        self.top = start + -(-size // 16) * 16 + 16
-        mark(self.memory.valid, start, start + size)
+        self.top = start + -(-(size + 1) // GRANULE) * GRANULE
+        mark(self.memory.limits, start, start + size)
         self.memory.regions.append(Region("malloc", start, size, Space.GLOBAL))
         return start
 
@@ -208,15 +217,31 @@ def check_windows(size: int) -> None:
         )
 
 
-def mark(valid: Mapping[int, Array], start: int, end: int, exists: bool = True) -> None:
-    """Say whether the bytes from ``start`` to ``end`` exist. ``valid``: flags of units, by their size."""
-    for size, flags in valid.items():
-        flags[-(-start // size) : end // size] = exists
+def no_limits(end: int) -> Array:
+    """``limits`` of an arena in which nothing exists yet."""
+    return np.zeros(end >> GRANULE_BITS, np.uint16)
+
+
+def mark(limits: Array, start: int, end: int, exists: bool = True) -> None:
+    """Say whether the bytes from ``start``, where a granule begins, to ``end`` exist."""
+    whole, rest = end >> GRANULE_BITS, end % GRANULE
+    limits[start >> GRANULE_BITS : whole] = GRANULE if exists else 0
+    if rest:
+        limits[whole] = rest if exists else 0
+
+
+def mark_windows(limits: Array, start: int, stride: int, count: int, size: int) -> None:
+    """The first ``size`` bytes of ``count`` windows exist, which begin ``stride`` bytes from one another."""
+    whole, rest = size >> GRANULE_BITS, size % GRANULE
+    windows = limits[start >> GRANULE_BITS : (start + count * stride) >> GRANULE_BITS].reshape(count, -1)
+    windows[:, :whole] = GRANULE
+    if rest:
+        windows[:, whole] = rest
 
 
 def after(address: int) -> int:
     """Where the next object may begin."""
-    return -(-address // 256) * 256 + GAP
+    return -(-address // GRANULE) * GRANULE + GAP
 
 
 def window(

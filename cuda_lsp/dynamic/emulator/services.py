@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 from attrs import define, field
@@ -37,9 +38,10 @@ class Services(Accesses):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        self.asynchronous = Async(self)
-        self.matrices = Matrices(self)
-        self.images = Images(self)
+        here = proxy(self)  # no cycle: a launch's memory goes with it, and not when rubbish is looked for
+        self.asynchronous = Async(here)
+        self.matrices = Matrices(here)
+        self.images = Images(here)
         if self.program.grid_wide:
             workspace = self.memory.workspace
             self.lanes.registers["%envreg1"] = np.uint32(workspace >> 32)

@@ -1,7 +1,7 @@
 """What macros become, computed and not tried: thirty of them that use each other twice become 2^30 words.
 
 Counted are the tokens of a macro's replacement, and how often each parameter is in it. Names that ``##`` puts
-together are not followed.
+together are followed where macros use one another, with what they are given there (``pasted.py``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import lru_cache
 from attrs import define, field, frozen
 
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.excess.pasted import Pastes, arguments_of
 from cuda_lsp.frontend.excess.statements import TOKEN, Excess
 
 _DEFINE = re.compile(
@@ -107,6 +108,7 @@ class _Sizes:
         self._macros = macros
         self._sizes: dict[bytes, Size] = {}
         self._active: list[bytes] = []
+        self._pastes = Pastes({n: [(m.parameters, m.tokens) for m in ms] for n, ms in macros.items()})
 
     def of(self, name: bytes) -> Size:
         """Of one macro."""
@@ -138,7 +140,12 @@ class _Sizes:
             total.add(Size(inner.tokens))
             if named is None or (tokens[at : at + 1] != (b"(",) and list(tokens[at : at + 1]) != [b"("]):
                 continue
-            arguments, at = _arguments(tokens, at + 1)
+            arguments, at = arguments_of(tokens, at + 1)
+            for made in self._pastes.names(token, arguments):
+                if made in self._macros and made not in self._active:
+                    self._active.append(token)
+                    total.add(Size(self.of(made).tokens))
+                    self._active.pop()
             given = [self._expanded(argument, parameters) for argument in arguments]
             for number, parameter in enumerate(named):
                 some = given[number:] if parameter == b"__VA_ARGS__" else given[number : number + 1]
@@ -149,22 +156,6 @@ class _Sizes:
 
 def _largest(size: Size) -> int:
     return size.largest
-
-
-def _arguments(tokens: Sequence[bytes], at: int) -> tuple[list[Sequence[bytes]], int]:
-    """The arguments of a use whose parenthesis is behind ``at``, and where it ends."""
-    found: list[Sequence[bytes]] = []
-    depth, start = 0, at
-    while at < len(tokens):
-        token = tokens[at]
-        if token == b")" and not depth:
-            break
-        if token == b"," and not depth:
-            found.append(tokens[start:at])
-            start = at + 1
-        depth += (token == b"(") - (token == b")")
-        at += 1
-    return [*found, tokens[start:at]], at + 1
 
 
 def without_bombs(data: bytes, macros: Macros) -> bytes:

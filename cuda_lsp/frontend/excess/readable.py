@@ -14,6 +14,7 @@ from functools import lru_cache
 from attrs import frozen
 
 from cuda_lsp.frontend import budgets
+from cuda_lsp.frontend.excess.doubling import doubling_defaults, doubling_records
 from cuda_lsp.frontend.excess.macros import (
     definitions,
     heavy_uses,
@@ -73,8 +74,8 @@ def readable(data: bytes, headers: tuple[tuple[str, str], ...]) -> Readable:
     bombs = next(iter(macros.bombs.values()), "")
     if bombs and any(set(_WORD.findall(line[0])) & macros.bombs.keys() for line in _CONDITION.finditer(data)):
         return Readable(data, flags, refusal=bombs)
-    if heavy := heavy_uses(data, macros):
-        return Readable(data, flags, refusal=heavy)
+    if refusal := heavy_uses(data, macros) or doubling_defaults(data) or doubling_records(data):
+        return Readable(data, flags, refusal=refusal)
     found = [
         *long_statements(data),
         *large_blocks(data),

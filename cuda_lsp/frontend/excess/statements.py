@@ -16,9 +16,9 @@ from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.source_text import BLANK
 
 # What nobody closes ends with its line, a comment with the text: so each letter is looked at once.
-_NOT_CODE = rb"//[^\n]*|/\*(?:.*?\*/|.*\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
-TOKEN = re.compile(_NOT_CODE + rb"|[A-Za-z_]\w*|\.?\d[\w.']*|[^\s\\]", re.S)
-_STRUCTURE = re.compile(_NOT_CODE + rb"|(?P<token>[{};]|\belse\b)", re.S)
+NOT_CODE = rb"//[^\n]*|/\*(?:.*?\*/|.*\Z)|\"(?:[^\"\\\n]|\\.)*\"?|'(?:[^'\\\n]|\\.){1,8}'"
+TOKEN = re.compile(NOT_CODE + rb"|[A-Za-z_]\w*|\.?\d[\w.']*|[^\s\\]", re.S)
+_STRUCTURE = re.compile(NOT_CODE + rb"|(?P<token>[{};]|\belse\b)", re.S)
 _PREFIXES = re.compile(rb"(?:[-+!~*&]\s*){%d}" % budgets.MOST_PREFIXES)
 _NO_BRACES = bytes(c for c in range(256) if c not in b"{}")
 _CHAIN = budgets.MOST_TOKENS // 10

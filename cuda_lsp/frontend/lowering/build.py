@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from attrs import evolve
+
 from cuda_lsp.ir.ops import BINARY
 from cuda_lsp.ir.program import (
     Binary,
@@ -39,7 +41,7 @@ def cast(value: Expr, type: Type) -> Expr:
     if isinstance(source, Pointer) and isinstance(type, Pointer):
         return value
     if isinstance(value, Unknown):
-        return Unknown(value.reason, type, value.id, value.uniform, value.loaded)
+        return evolve(value, type=type)
     if isinstance(value, Cast) and isinstance(type, Int) and type == BOOL and value.operand.type == BOOL:
         return value.operand
     return Cast(value, type)

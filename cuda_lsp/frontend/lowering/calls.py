@@ -32,6 +32,7 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     Value,
     VarPlace,
+    is_expr,
 )
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.syntax import is_default, strip
@@ -393,6 +394,8 @@ def hold(low: Lowering, declaration: Declaration, info: TypeInfo, value: Value) 
     low.write(place, value, None)
     if isinstance(place, VarPlace) and key not in low.assigned:
         low.stable.add(place.var.id)
+        if is_expr(value) and low.uniform(value):
+            low.even[place.var.id] = value
     return place
 
 

@@ -99,6 +99,7 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         required=dict(low.required),
         layout=layout,
         granted=_granted(low),
+        enumerated=dict(low.enumerated),
     )
 
 
@@ -166,8 +167,10 @@ def _say_overlapping(low: Lowering) -> None:
 
 
 def _granted(low: Lowering) -> tuple[str, ...]:
-    return tuple(f"{what} point to pieces of one buffer that do not overlap"
-                 for what in _written_pairs(low, low.pieces))  # fmt: skip
+    pieces = (f"{what} point to pieces of one buffer that do not overlap"
+              for what in _written_pairs(low, low.pieces))  # fmt: skip
+    named = (f"`{name}` is one of its type's enumerators" for name in low.enumerated)
+    return (*pieces, *low.kept_pointers.granted(), *named)
 
 
 def _written_pairs(low: Lowering, pairs: Mapping[str, str]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from cuda_lsp.frontend.lowering.types import TypeInfo
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
+    TID,
     AddressOf,
     Array,
     Axis,
@@ -23,6 +24,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Incomplete,
     Intrinsic,
+    ParameterLayout,
     Stmt,
     Unknown,
     Var,
@@ -31,8 +33,10 @@ from cuda_lsp.ir.types import Type
 from cuda_lsp.ir.walk import operands
 from cuda_lsp.model import Site, SourceRange, Space
 
-_OF_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+_OF_THREADS = frozenset({*TID, Axis.LANE})
 """What differs between the threads of a block."""
+_OF_BLOCKS = frozenset({Axis.BID_X, Axis.BID_Y, Axis.BID_Z})
+"""What differs between blocks."""
 
 
 class Restart(Exception):
@@ -89,8 +93,12 @@ class Output:
         self.static_shared = 0  # bytes
         self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.passed: dict[int, ParameterLayout] = {}  # of parameters in memory, by the array's id
+        self.members: dict[str, Place] = {}  # of these, that are parameters of their own
         self.late_parameters: list[Var] = []  # fields that only their use told of
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
+        self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be
+        self.even: dict[int, Expr] = {}  # by variable: set once, to this value, the same in all the block
         self.readonly: set[int] = set()  # ids of arrays behind ``const … __restrict__`` parameters
         self._ids = 0
         self._statements = 0
@@ -145,13 +153,24 @@ class Output:
         """A value that is not expressed; uniform when everything it is computed from is."""
         uniform = not varies and bool(inputs) and all(self.uniform(value) for value in inputs)
         loaded = any(self.loaded(value) for value in inputs)
-        return Unknown(reason, type, self.fresh(), uniform, loaded)
+        per_block = not all(self.same_in_grid(value) for value in inputs)
+        return Unknown(reason, type, self.fresh(), uniform, loaded, uniform and per_block)
 
     def loaded(self, value: Value) -> bool:
         """Whether data from memory is part of a value that is not expressed."""
         if isinstance(value, Unknown):
             return value.loaded
         return is_expr(value) and any(map(self.loaded, operands(value)))
+
+    def same_in_grid(self, value: Value) -> bool:
+        """Whether a value that is the same in every thread of a block is so in all blocks."""
+        if isinstance(value, Unknown):
+            return not value.per_block
+        if isinstance(value, Builtin):
+            return value.axis not in _OF_BLOCKS
+        if isinstance(value, Var) and value.id in self.even:
+            return self.same_in_grid(self.even[value.id])
+        return is_expr(value) and all(map(self.same_in_grid, operands(value)))
 
     def uniform(self, value: Value) -> bool:
         """Whether a value is evidently the same in every thread of a block."""
@@ -162,7 +181,7 @@ class Output:
         if isinstance(value, Builtin):
             return value.axis not in _OF_THREADS
         if isinstance(value, Var):
-            return value.id in self.parameters
+            return value.id in self.parameters or value.id in self.even
         if isinstance(value, Intrinsic) and value.name not in INTRINSICS:  # what other lanes offer
             return False
         return is_expr(value) and all(map(self.uniform, operands(value)))

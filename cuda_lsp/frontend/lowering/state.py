@@ -12,8 +12,9 @@ from cuda_lsp.frontend.compile_errors import CompileError
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
+from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
 from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
-from cuda_lsp.frontend.lowering.parameters import hidden_field
+from cuda_lsp.frontend.lowering.parameters import hidden_field, passed_member
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -61,6 +62,7 @@ class Lowering(Output):
         self.memory = memory
         self.assigned = assigned
         self.env: dict[int, Place] = {}  # by declaration
+        self.kept_pointers = KeptPointers(self)
         self.temporaries = 0  # objects with destructors that no declaration has taken over
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
@@ -289,9 +291,11 @@ class Lowering(Output):
         local = base is not None and base.space is Space.LOCAL
         text = self.ast.text(node) if node is not None else (base.name if base else "memory")
         volatile, readonly = self._volatile(place), self._readonly(place)
+        passed = None if bitfield else passed_member(self, pointer, info)
+        if passed is not None:
+            return self.scalar(self.read(passed, None), info)
         if isinstance(info.ir, Pointer) and not local:
-            self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
-            return self.pointee(pointer, info, text)
+            return self.kept_pointers.load(pointer, info, text, site, volatile, readonly, node)
         if isinstance(info.ir, Float | Opaque):
             self.emit(Load(None, pointer, info.ir, site, volatile, readonly))
             return Unknown(f"value of {text}", info.ir, self.fresh(), loaded=not local)
@@ -307,26 +311,6 @@ class Lowering(Output):
         var = self.var("", info.ir)
         self.emit(Load(var, pointer, info.ir, site, volatile, readonly))
         return self.unknown(f"bit-field {text}", info.ir) if bitfield else var
-
-    def pointee(self, pointer: Expr, info: TypeInfo, text: str) -> Expr:
-        """What a pointer loaded from memory points to: an object that may overlap its neighbours'."""
-        target = info.target or info
-        base = root_array(pointer)
-        group = f"pointers in {base.name if base else 'memory'}"
-        steady = self.uniform(pointer)
-        array = self.array(
-            f"pointee {text} {target.name} {base.id if base else 0}",
-            f"*{text}",
-            Space.GLOBAL,
-            TypeInfo("array", "", target.ir, 0, target=target, count=None),
-            may_alias=group,
-        )
-        address = AddressOf(array, Pointer(max(1, target.size)))
-        if steady:
-            return address
-        return Offset(
-            address, self.unknown(f"pointer {text} was read from memory", INT64, varies=True), address.type
-        )
 
     def write(self, place: Place, value: Value, node: Node | None) -> None:
         """Assign to an object; ``node`` is the access expression."""
@@ -404,12 +388,13 @@ class Lowering(Output):
         else:
             if place.info.is_pointer:
                 data: Expr = self.pointer(value, "storing a pointer")
+                if self.kept_pointers.store(place.pointer, data, site, self._volatile(place), node):
+                    return
             elif is_expr(value) and (place.info.scalar or value.type == place.info.ir):
                 data = value
             else:  # of a record, or what is left of broken code
                 data = self.unknown("value", place.info.ir)
-            if place.bitfield:
-                self.emit(Load(None, place.pointer, place.info.ir, site))
+            if place.bitfield:  # of the word: that it is read as well is no access of its own
                 data = self.unknown("bit-field", place.info.ir)
             self.emit(Store(place.pointer, data, place.info.ir, site, self._volatile(place)))
 

@@ -47,7 +47,7 @@ class TypeInfo:
 
     ``ir`` is what a value of it is in the kernel program; ``kind`` one of scalar, pointer, reference,
     record, array, function, void, unknown. ``target``: pointee, referee or element. ``count``: array
-    extent, None if unknown.
+    extent, None if unknown. ``declaration``: of a record or an enumeration.
     """
 
     kind: str
@@ -170,7 +170,9 @@ def _describe(ast: Ast, raw: RawType, key: Any) -> TypeInfo:
         bits = _FLOATS[kind]
         result = TypeInfo("scalar", name, Float(bits), bits // 8, bits // 8, **flags)
     elif kind == _ENUM:
-        integer = info(ast, lib.clang_getEnumDeclIntegerType(lib.clang_getTypeDeclaration(raw)))
+        cursor = lib.clang_getTypeDeclaration(raw)
+        integer = info(ast, lib.clang_getEnumDeclIntegerType(cursor))
+        flags["declaration"] = ast.declaration(cursor)
         result = TypeInfo("scalar", name, integer.ir, integer.size, integer.align, **flags)
     elif kind in (_POINTER, _NULLPTR):
         target = info(ast, lib.clang_getPointeeType(raw)) if kind == _POINTER else VOID

@@ -24,6 +24,10 @@ from cuda_lsp.frontend.lowering.types import TypeInfo, type_of
 from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.exchanges import MEMBERS
 from cuda_lsp.ir.program import (
+    BDIM,
+    BID,
+    GDIM,
+    TID,
     Assign,
     Axis,
     Barrier,
@@ -79,12 +83,12 @@ _COLLECTIVES = frozenset(
 )
 FULL_MASK = Const(0xFFFFFFFF, UINT32)
 _BLOCK_INDEX = {
-    "group_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
-    "block_index": (Axis.BID_X, Axis.BID_Y, Axis.BID_Z),
-    "thread_index": (Axis.TID_X, Axis.TID_Y, Axis.TID_Z),
-    "group_dim": (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z),
-    "dim_threads": (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z),
-    "dim_blocks": (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z),
+    "group_index": BID,
+    "block_index": BID,
+    "thread_index": TID,
+    "group_dim": BDIM,
+    "dim_threads": BDIM,
+    "dim_blocks": GDIM,
 }
 
 
@@ -245,13 +249,13 @@ def _member(call: Call, group: Group) -> Value | None:
     if name in _BLOCK_INDEX:
         return _components(call, _BLOCK_INDEX[name])
     if name == "block_rank" and group.scope is BarrierScope.GRID:
-        return cast(_linear((Axis.BID_X, Axis.BID_Y, Axis.BID_Z), (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
+        return cast(_linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), call.info.ir)
     if name == "num_blocks" and group.scope is BarrierScope.GRID:
-        return cast(_product((Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)), call.info.ir)
+        return cast(_product(GDIM), call.info.ir)
     if name == "meta_group_rank" and group.size:
         return cast(binary(BinaryOp.DIV, block_rank(), Const(group.size, UINT32)), call.info.ir)
     if name == "meta_group_size" and group.size:
-        threads = _product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z))
+        threads = _product(BDIM)
         up = binary(BinaryOp.ADD, threads, Const(group.size - 1, UINT32))
         return cast(binary(BinaryOp.DIV, up, Const(group.size, UINT32)), call.info.ir)
     if name in _COLLECTIVES:
@@ -325,7 +329,7 @@ def _product(axes: tuple[Axis, Axis, Axis]) -> Expr:
 
 def block_rank() -> Expr:
     """The linear index of a thread in its block."""
-    return _linear((Axis.TID_X, Axis.TID_Y, Axis.TID_Z), (Axis.BDIM_X, Axis.BDIM_Y))
+    return _linear(TID, (Axis.BDIM_X, Axis.BDIM_Y))
 
 
 def rank(call: Call, group: Group) -> Value:
@@ -335,8 +339,8 @@ def rank(call: Call, group: Group) -> Value:
     if group.scope is BarrierScope.TILE and group.size:
         return cast(binary(BinaryOp.REM, block_rank(), Const(group.size, UINT32)), result)
     if group.scope is BarrierScope.GRID:
-        block = cast(_linear((Axis.BID_X, Axis.BID_Y, Axis.BID_Z), (Axis.GDIM_X, Axis.GDIM_Y)), INT64)
-        threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
+        block = cast(_linear(BID, (Axis.GDIM_X, Axis.GDIM_Y)), INT64)
+        threads = cast(_product(BDIM), INT64)
         total = binary(BinaryOp.ADD, binary(BinaryOp.MUL, block, threads), cast(block_rank(), INT64))
         return cast(total, result)
     if group.mask is not None:
@@ -355,10 +359,10 @@ def size(call: Call, group: Group) -> Value:
     if group.scope is BarrierScope.TILE and group.size:
         return Const(group.size, result)
     if group.scope is BarrierScope.BLOCK:
-        return cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), result)
+        return cast(_product(BDIM), result)
     if group.scope is BarrierScope.GRID:
-        threads = cast(_product((Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)), INT64)
-        blocks = cast(_product((Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)), INT64)
+        threads = cast(_product(BDIM), INT64)
+        blocks = cast(_product(GDIM), INT64)
         return cast(binary(BinaryOp.MUL, threads, blocks), result)
     if group.mask is not None:
         return cast(_count(group.mask), result)

@@ -20,8 +20,9 @@ from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicRow
 from cuda_lsp.ir.program import Array, Stmt
 from cuda_lsp.ir.types import Float, Opaque, Type
-from cuda_lsp.ir.walk import assigned, pointers, root, used, variables, walk
+from cuda_lsp.ir.walk import accesses, assigned, inside, pointers, root, used, variables, walk
 from cuda_lsp.model import Mode, Scope, Site, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.exact.values import Evaluate, evaluator, exchanges
 from cuda_lsp.static.slicing import Slice, tracked
 
@@ -143,7 +144,7 @@ class Code:
         return tuple(i.barrier for i in self.instructions if isinstance(i, Wait))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
     """The kernel for a schedule of threads, without what decides neither addresses nor ways.
 
@@ -152,7 +153,7 @@ def linear_code(kernel: ir.Kernel, facts: Slice) -> Code:
     return _written(_Writer(facts, _needed(facts)), kernel)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=budgets.KEPT_FACTS)
 def whole_code(kernel: ir.Kernel, floats: bool = False) -> Code:
     """The kernel for one thread alone; nothing is taken from any analysis.
 
@@ -258,9 +259,9 @@ class _Writer:
                 self.access(s)
             case ir.Copy():
                 size = self.expression(s.size)
-                for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
+                for pointer, mode, site in accesses(s):
                     place = self.expression(pointer)
-                    self.code.append(Touch(place, size, mode, s.where(mode), inside=self.inside))
+                    self.code.append(Touch(place, size, mode, site, inside=self.inside))
             case ir.Barrier():
                 self.barrier(s, following)
             case ir.If():
@@ -318,7 +319,7 @@ class _Writer:
     def enclosed(self, s: ir.Block) -> None:
         outer, end = self.inside, [0]
         self.labels[s.label] = end
-        if s.lock is not None and self.facts is None:
+        if s.lock is not None:
             slot = self.fresh()
             self.code.append(Assign(slot, self.expression(s.lock.pointer)))
             self.inside = evolve(outer, locks=(*outer.locks, (slot, s.lock.scope)))
@@ -331,8 +332,8 @@ class _Writer:
         facts = self.facts
         if facts is None or id(s) in facts.waiting:
             return False
-        inside = list(walk((*s.test, *s.body, *s.step)))
-        for x in inside:
+        within = list(inside(s))
+        for x in within:
             if isinstance(x, ir.Load) and not _matters(facts, x.pointer):
                 continue
             if isinstance(x, ir.Leave) and x.label in (s.label, s.continue_label):
@@ -341,8 +342,8 @@ class _Writer:
                 continue
             if not isinstance(x, ir.Assign | ir.If | ir.Loop | ir.Block) or id(x) in facts.waiting:
                 return False
-        own = {id(s), *map(id, inside)}
-        changed = {var.id for x in inside if (var := assigned(x)) is not None} & self.needed
+        own = {id(s), *map(id, within)}
+        changed = {var.id for x in within if (var := assigned(x)) is not None} & self.needed
         others = (x for x in facts.statements if id(x) not in own)
         return not changed or not any(v.id in changed for x in others for e in used(x) for v in variables(e))
 

@@ -47,7 +47,7 @@ def _orders(barrier: PassedBarrier, a: Thread, b: Thread) -> bool:
         return True
     if a.bid != b.bid:
         return False
-    if barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER):
+    if barrier.scope.of_blocks:
         return True
     if barrier.scope is BarrierScope.NAMED:
         return barrier.everyone

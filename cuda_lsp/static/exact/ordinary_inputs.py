@@ -16,10 +16,8 @@ from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import DataFlow
-from cuda_lsp.static.launches.arguments import free_scalars, sample
+from cuda_lsp.static.launches.arguments import enumerators, free_scalars, sample
 
-_ROW = 2  # elements of a row
-_HUB = 13  # an index that all elements may hold, larger than most of the first threads' own
 _TURNS = {"named": 0, "named in turn": 1}
 _LIMITS = {"rising": 0, "falling": budgets.FALLING_FROM}
 """What the kernel's results start with, when every thread is to improve on the one before it."""
@@ -45,6 +43,12 @@ FILLINGS = (
     Filling("hub", "named in turn"),
     Filling("next", "named"),
 )
+
+
+UNEVEN = Filling("uneven", "mixed")
+"""Rows, and counts of what threads do, differ in length."""
+FIRST_ONLY = Filling("zeros", "first")
+"""One element is no zero: what warps vote on differs between them."""
 
 
 @frozen(eq=False)
@@ -82,23 +86,28 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
-        if array in self.flow.begins:
-            return _ROW * element
-        return _ROW * (element + 1) if self.flow.begins else _ROW
+        begins, row = array in self.flow.begins, budgets.ROW_ELEMENTS
+        if self.filling is UNEVEN:
+            return row * element + element // 3 if begins else row + element % 3
+        if begins:
+            return row * element
+        return row * (element + 1) if self.flow.begins else row
 
 
 def _element(how: str, element: int, array: int) -> int:
     match how:
         case "ones":
             return 1
+        case "first":
+            return budgets.HUB if element == 0 else 0
         case "mixed":
-            return ((element + 1) * 2654435761 + array * 40503 >> 7) % 61
+            return ((element + 1) * 2654435761 + array * 40503 >> 7) % budgets.MIXED_BELOW
         case "previous":
             return max(element - 1, 0)
         case "next":
             return element + 1
         case "hub":
-            return _HUB
+            return budgets.HUB
         case "rising":
             return element + 1
         case "falling":
@@ -123,10 +132,11 @@ def argument_sets(kernel: Kernel, launch: LaunchConfig) -> Iterator[Arguments]:
     if not free:
         yield Arguments(launch.arguments, equal=True)
         return
-    for size in (launch.threads, *budgets.ORDINARY_SIZES):
-        yield Arguments({**launch.arguments, **dict.fromkeys(free, size)}, equal=True)
+    for turn, size in enumerate((launch.threads, *budgets.ORDINARY_SIZES)):
+        named = enumerators(kernel, free, turn)
+        yield Arguments({**launch.arguments, **dict.fromkeys(free, size), **named}, equal=True)
     ample = sample(kernel, launch)
     if ample is not None:
         yield Arguments(ample, equal=False)
     odd = {name: 2 * launch.threads + 3 * i + 1 for i, name in enumerate(free)}
-    yield Arguments({**launch.arguments, **odd}, equal=False)
+    yield Arguments({**launch.arguments, **odd, **enumerators(kernel, free, 1)}, equal=False)

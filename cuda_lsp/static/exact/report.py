@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.ir.program import Axis, Kernel, Var
+from cuda_lsp.ir.program import TID, Axis, Kernel, Var
 from cuda_lsp.model import LaunchConfig, Mode, Space, Status, Witness
 from cuda_lsp.static import work
 from cuda_lsp.static.data_flow import Accessed, DataFlow, Source
@@ -31,7 +31,7 @@ from cuda_lsp.static.launches.arguments import free_scalars
 from cuda_lsp.static.launches.coordinates import unlike
 from cuda_lsp.static.offset_arrays import offset_arrays
 
-_THREADS = frozenset({Axis.TID_X, Axis.TID_Y, Axis.TID_Z, Axis.LANE})
+_THREADS = frozenset({*TID, Axis.LANE})
 
 
 def races_by_running(

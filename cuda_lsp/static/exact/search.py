@@ -31,10 +31,6 @@ Sites = tuple[SourceRange, SourceRange]
 Places = tuple[SourceRange, ...]
 """Where accesses are watched, and counted."""
 
-_SEVERAL = 8  # threads at a place, for its races to be expected
-_WARPS = (0, 1)  # executed where nothing but the lanes of a warp wait for one another
-_LANES = 10  # of these warps, where not even they wait
-
 
 @frozen(eq=False)
 class Inputs:
@@ -151,7 +147,8 @@ class Search:
                 seen = self._log(pair, inputs)
             except Excluded:
                 continue
-            if any(len({x.runner.number for x in _all(seen.words[place])}) < _SEVERAL for place in pair):
+            came = [len({x.runner.number for x in _all(seen.words[place])}) for place in pair]
+            if min(came) < budgets.EXPECTED_THREADS:
                 continue
             if self._shows(pair, seen, inputs):
                 again += 1
@@ -205,7 +202,8 @@ class Search:
 
     # -- runs
 
-    def _schedule(self, places: Places, inputs: Inputs) -> Schedule:
+    def schedule(self, places: Places, inputs: Inputs) -> Schedule:
+        """A run to come, of which accesses at these places are watched."""
         ranges = frozenset(places)
         touches = (i for i in self.code.instructions if isinstance(i, Touch) and not i.part)
         watched = frozenset(i for i in touches if i.site.range in ranges)
@@ -230,11 +228,11 @@ class Search:
             blocks.append((1, 0, 0) if gx > 1 else (0, 1, 0) if gy > 1 else (0, 0, 1))
         x, y, z = self.launch.block
         threads: list[Dim3] = [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-        warps, size = (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED), self.gpu.warp_size
-        if all(b.scope in warps and (b.size or 0) <= size for b in self.code.barriers):
+        size = self.gpu.warp_size
+        if all(b.scope.of_lanes and (b.size or 0) <= size for b in self.code.barriers):
             last = (len(threads) - 1) // size
-            kept = {*_WARPS, last}
-            lanes = size if self.code.barriers or Space.SHARED in spaces else _LANES
+            kept = {*range(budgets.RUN_WARPS), last}
+            lanes = size if self.code.barriers or Space.SHARED in spaces else budgets.RUN_LANES
             threads = [t for i, t in enumerate(threads) if i // size in kept and i % size < lanes]
         standing = [Thread(t, b, self.launch.block, grid, size) for b in blocks for t in threads]
         return standing, gx * gy * gz == len(blocks)
@@ -249,13 +247,15 @@ class Search:
             if left[0] < 0:
                 return False
             words = seen.words[p.touch.site.range]
-            for word in range(p.start // 4, min((p.stop + 3) // 4, p.start // 4 + 16)):
+            first = p.start // 4
+            for word in range(first, min((p.stop + 3) // 4, first + budgets.MOST_WORDS)):
                 here = words.setdefault((p.base, word), [])
-                if len(here) < 48 and sum(_nearness(x, p) == 1 for x in here) < budgets.KEPT_ACCESSES:
-                    here.append(p)
+                if len(here) < budgets.KEPT_TOUCHES:
+                    near = sum(_nearness(x, p) == _IN_A_WARP for x in here)
+                    here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
-        schedule = self._schedule(places, inputs)
+        schedule = self.schedule(places, inputs)
 
         def enough() -> bool:
             seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
@@ -288,7 +288,7 @@ class Search:
                 if not across if _nearness(a, b) == _APART else a.passed != b.passed:
                     continue
                 found[threads] = first, second
-                if len(found) > 200:
+                if len(found) > budgets.MOST_CANDIDATES:
                     break
         yield from sorted(found.values(), key=lambda both: (_nearness(*both), both[0].runner.number))
 
@@ -317,7 +317,7 @@ class Search:
                 raise _Met(frozen_at[0], p)
             return False
 
-        schedule = self._schedule(places, inputs)
+        schedule = self.schedule(places, inputs)
         schedule.watch = watch
         try:
             schedule.run()
@@ -332,7 +332,8 @@ class Search:
         if sorted((a.touch.site.range, b.touch.site.range)) != sorted(pair):
             return False
         grouped = a.runner.grouped or b.runner.grouped
-        return self._may_race(a, b) and not (grouped and _nearness(a, b) == _IN_A_WARP)
+        in_group = grouped and _nearness(a, b) == _IN_A_WARP
+        return self._may_race(a, b) and not in_group and not _same_lock(a, b)
 
 
 def _all(words: _Words) -> Iterator[Pending]:
@@ -349,6 +350,17 @@ def _one_choice(shown: Shown) -> bool:
         return True
     both = shown.first.runner.choices and shown.second.runner.choices
     return not both and shown.first.array.space is Space.SHARED and len(shown.choices) <= budgets.MOST_CHOICES
+
+
+def _same_lock(a: Pending, b: Pending) -> bool:
+    """Both threads are where they hold one lock, as far as anybody knows."""
+    near = _nearness(a, b) != _APART
+    places = [[(p.runner.held[slot], scope) for slot, scope in p.touch.inside.locks] for p in (a, b)]
+    return any(
+        conflicts.lock_orders(mine, theirs, near) and (None in (one, other) or one == other)
+        for one, mine in places[0]
+        for other, theirs in places[1]
+    )
 
 
 _IN_A_WARP, _APART = 1, 2

@@ -14,6 +14,7 @@ import numpy as np
 
 from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.static.execution.barrier_phases import NOBODY, Filling, Ints, Operation, Order, Phases
+from cuda_lsp.static.execution.lanes import by_lane
 from cuda_lsp.static.execution.trace import Access, Path
 from cuda_lsp.static.execution.values import Flags, Lanes, distinct
 
@@ -178,8 +179,7 @@ def order_all(path: Path, a: Access, b: Access, block: int, threads: int) -> boo
     here = slice(block * threads, (block + 1) * threads)
     firsts: list[Ints] = []
     for x in (a, b):
-        active: Flags = np.asarray(np.reshape(x.may, (-1, x.may.shape[-1])).any(axis=0))
-        lanes = np.flatnonzero(active[here])
+        lanes = np.flatnonzero(by_lane(x.may)[here])
         _, first = np.unique(order.of[lanes], return_index=True)
         firsts.append(lanes[first] + block * threads)
     lanes_a, lanes_b = (np.ravel(m) for m in np.meshgrid(*firsts))

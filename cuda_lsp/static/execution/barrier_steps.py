@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.split_barriers import SplitBarriers
 from cuda_lsp.static.execution.state import Execution
@@ -22,7 +23,7 @@ def synchronise(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
     line = s.site.range.start.line
     if not s.assured:
         machine.not_modelled(f"line {line}: whether `{s.site.text}` is a barrier is up to the library")
-    if s.scope in (BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED):
+    if s.scope.of_lanes:
         if s.scope is BarrierScope.TILE and (s.size or 0) > machine.trace.gpu.warp_size:
             machine.not_modelled(f"line {line}: a tile of more than one warp")
         elif machine.warp is not None:
@@ -67,7 +68,7 @@ def _block_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mas
 
 def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
     threads, blocks = machine.trace.threads, machine.blocks
-    if len(machine.path.divergences) > 64:
+    if len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
         return
     for sure in (True, False):
         lanes = mask.must if sure else mask.may

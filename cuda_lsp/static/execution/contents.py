@@ -28,7 +28,10 @@ class SharedContents:
     @staticmethod
     def empty(element: Type, size: int | None, blocks: int) -> SharedContents:
         """Contents of which nothing is known. ``size``: bytes of the array, None: not known."""
-        n = min(budgets.MOST_SHARED_ELEMENTS, 4096 if size is None else max(size // max(element.size, 1), 1))
+        n = min(
+            budgets.MOST_SHARED_ELEMENTS,
+            budgets.UNTOLD_SHARED_ELEMENTS if size is None else max(size // max(element.size, 1), 1),
+        )
         return SharedContents(element, np.zeros((blocks, n), np.int64), np.zeros((blocks, n), bool))
 
     def forget(self) -> None:

@@ -11,7 +11,6 @@ all. What the issuing thread itself does with the bytes before its wait is not d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from attrs import define, evolve, field
@@ -20,12 +19,12 @@ from numpy.typing import NDArray
 from cuda_lsp.ir.program import AwaitCopies, Barrier, BarrierPhase, BarrierScope, Copy
 from cuda_lsp.model import Mode, Site
 from cuda_lsp.static import budgets
+from cuda_lsp.static.execution.lanes import by_lane
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.trace import Access, Trace, spread_out
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, distinct, identity
 
 Groups = NDArray[np.int64]
-_BLOCK_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
 
 
 @define(eq=False)
@@ -126,7 +125,7 @@ class Copies:
         """What goes on behind a barrier, and in which lanes. ``whole_object``: one of the whole block."""
         if s.phase in (BarrierPhase.INIT, BarrierPhase.BIND):
             return
-        whole = s.scope in _BLOCK_WIDE or (s.scope is BarrierScope.OBJECT and whole_object)
+        whole = s.scope.of_blocks or (s.scope is BarrierScope.OBJECT and whole_object)
         for copy in self.open:
             mask = copy.mask
             if not whole and (copy.finishes >= 0).any():  # phases say when these are done
@@ -157,7 +156,7 @@ class Copies:
 
 def two_of_each(mask: Mask, team: Lanes) -> Mask:
     """The first and the last lane of each group, which stand for any."""
-    lanes = np.flatnonzero(_by_lane(mask.may))
+    lanes = np.flatnonzero(by_lane(mask.may))
     chosen = np.zeros(mask.may.shape[-1], bool)
     for order in (lanes, lanes[::-1]):
         _, first = np.unique(team[order], return_index=True)
@@ -168,17 +167,13 @@ def two_of_each(mask: Mask, team: Lanes) -> Mask:
 
 def _may_touch(copy: InFlight, a: Access, lanes: Flags) -> bool:
     if isinstance(copy.address.offset, Data) or isinstance(a.offset, Data):
-        return bool((_by_lane(copy.mask.may) & _by_lane(a.may) & lanes).any())
+        return bool((by_lane(copy.mask.may) & by_lane(a.may) & lanes).any())
     mine, other = (
-        np.reshape(np.where(may, spread_out(offset, may.shape), -(1 << 40)), (-1, may.shape[-1]))
+        np.reshape(np.where(may, spread_out(offset, may.shape), -budgets.MOST_ADDRESS), (-1, may.shape[-1]))
         for offset, may in ((copy.address.offset, copy.mask.may & lanes), (a.offset, a.may))
     )
     meet = (mine[:, None] < other + a.size) & (other < mine[:, None] + copy.size) & (mine[:, None] >= 0)
     return bool(meet.any())
-
-
-def _by_lane(flags: Flags) -> NDArray[Any]:
-    return np.asarray(np.reshape(flags, (-1, flags.shape[-1])).any(axis=0))
 
 
 def _line(site: Site, what: str) -> str:

@@ -16,7 +16,7 @@ from cuda_lsp.model import Dim3, LaunchConfig
 from cuda_lsp.static.execution import tickets
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.machine import Machine
-from cuda_lsp.static.execution.representatives import assumed_grid, representative_blocks, stand_for_all
+from cuda_lsp.static.execution.representatives import grid_of, representative_blocks, stand_for_all
 from cuda_lsp.static.execution.trace import Budget, OutOfBudget, OutOfTime, Path, Trace
 from cuda_lsp.static.execution.values import Address, Spread
 from cuda_lsp.static.facts import facts_of
@@ -58,14 +58,10 @@ def execute(
     return trace
 
 
-def _grid(launch: LaunchConfig) -> Dim3:
-    return launch.grid if launch.grid is not None else assumed_grid(launch)
-
-
 def _execute_path(
     facts: Slice, trace: Trace, arguments: Mapping[str, int], limits: Budget, planned: tuple[bool, ...]
 ) -> Path:
-    evaluator = Evaluator(facts, trace.launch, _grid(trace.launch), trace.blocks, trace.gpu.warp_size)
+    evaluator = Evaluator(facts, trace.launch, grid_of(trace.launch), trace.blocks, trace.gpu.warp_size)
     owners = {a.param.id: a for a in trace.kernel.arrays if a.param is not None}
     for var in trace.kernel.params:
         if var.id in owners:

@@ -33,6 +33,11 @@ def builtin_values(block: Dim3, grid: Dim3, blocks: tuple[Dim3, ...], warp_size:
     return values
 
 
+def by_lane(flags: Flags) -> Flags:
+    """``(lanes,)``: those that are flagged in some round."""
+    return np.asarray(np.reshape(flags, (-1, flags.shape[-1])).any(axis=0))
+
+
 def wide(value: Scalar) -> Scalar:
     """In 64 bits, as offsets are."""
     return value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else value

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuda_lsp.ir.pretty import pretty
-from cuda_lsp.ir.program import Assign, BinaryOp, Loop
+from cuda_lsp.ir.program import Assign, BinaryOp, Loop, Var
 from cuda_lsp.ir.types import Int
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.masks import Mask
@@ -28,8 +28,6 @@ from cuda_lsp.static.execution.values import (
     identity,
 )
 from cuda_lsp.static.slicing import LoopShape
-
-_FEW_ROUNDS, _MANY_LANES = 2, 1 << 16  # … when that would be so many lanes, as in nests of such loops
 
 
 def execute_loop(machine: Execution, loop: Loop, mask: Mask) -> Mask | None:
@@ -58,7 +56,7 @@ def _vectorised(machine: Execution, loop: Loop, shape: LoopShape, mask: Mask) ->
     first, total = 0, 0
     outer_loops = machine.loops
     while True:
-        size = min(rows, 64 if first == 0 else rows)
+        size = min(rows, budgets.FIRST_ROUNDS if first == 0 else rows)
         stack = _stacked(machine, shape, start, steps, first, size, mask)
         machine.eval.env.update(stack)
         machine.eval.executed_by(mask.may[None], mask.sure)
@@ -178,7 +176,9 @@ def _data_rounds(
     """The first rounds of a loop whose end is data: every lane may execute them."""
     _unfinished(machine, loop, condition)
     numbers = [v.offset if isinstance(v, Address) else v for v in stack.values()]
-    wanted = budgets.DATA_ROUNDS if mask.may.size * budgets.DATA_ROUNDS <= _MANY_LANES else _FEW_ROUNDS
+    wanted = budgets.DATA_ROUNDS
+    if mask.may.size * wanted > budgets.MOST_DATA_LANES:
+        wanted = budgets.FEW_DATA_ROUNDS
     rounds = min([wanted, *(len(n) for n in numbers if isinstance(n, np.ndarray))])
     cut = {var: _first_rounds(machine, v, rounds) for var, v in stack.items()}
     machine.eval.env.update(cut)
@@ -188,8 +188,13 @@ def _data_rounds(
     machine.run(loop.body, chunk)
     machine.left.pop(loop.continue_label, None)
     for var in shape.carried:
-        reason = f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}"
-        machine.eval.env[var.id] = machine.eval.fresh(reason, weak=True)
+        machine.eval.env[var.id] = _behind(machine, loop, var)
+
+
+def _behind(machine: Execution, loop: Loop, var: Var) -> Data:
+    """What the loop leaves of a variable, when each lane may have its own last round."""
+    reason = f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}"
+    return machine.eval.fresh(reason, weak=True)
 
 
 def _first_rounds(machine: Execution, value: Value, rounds: int) -> Value:
@@ -212,9 +217,7 @@ def _finish(
         if rounds == 0:
             machine.eval.env[var.id] = before
             continue
-        machine.eval.env[var.id] = machine.eval.fresh(
-            f"{var.name or 'a variable'} after the loop of line {loop.site.range.start.line}", weak=True
-        )
+        machine.eval.env[var.id] = _behind(machine, loop, var)
         if isinstance(before, int) and isinstance(step, int) and isinstance(var.type, Int):
             unanimous = len(shape.carried) == 1 and not _varying_end(
                 machine, loop, before, step, rounds, var.id
@@ -351,7 +354,7 @@ def _rounds_left(machine: Execution, loop: Loop, steps: dict[int, tuple[Assign, 
     """How many more rounds the condition admits, counting the one about to run; None: not in reach."""
     env = machine.eval.env
     start = {var: env[var] for var in steps}
-    limit = min(machine.budget.rounds, 1 << 17)
+    limit = min(machine.budget.rounds, budgets.MOST_ROUNDS_AHEAD)
     counts = np.reshape(np.arange(limit, dtype=np.int64), (limit, 1))
     for var, (update, step) in steps.items():
         begin = start[var]

@@ -35,8 +35,6 @@ from cuda_lsp.static.execution.values import (
 )
 from cuda_lsp.static.slicing import Slice
 
-_STATEMENT, _LANE = 15e-3, 2e-6  # milliseconds of work, on a core of 2020
-
 
 class Machine(Execution):
     """Executes statements."""
@@ -63,14 +61,14 @@ class Machine(Execution):
         """Counts one statement under ``mask``. Raises OutOfBudget."""
         budget = self.budget
         self.steps += 1
-        self.work += _STATEMENT + _LANE * mask.may.size
+        self.work += budgets.STATEMENT_MS + budgets.LANE_MS * mask.may.size
         if self.steps > budget.steps:
             raise OutOfBudget(f"more than {budget.steps} statements executed")
         if self.work > budget.milliseconds:
             raise OutOfBudget(f"more than about {budget.milliseconds:g} ms of execution")
         if self.eval.held > budget.megabytes << 20:
             raise OutOfBudget(f"its values take more than {budget.megabytes} MB")
-        due = not self.steps & 7 or mask.may.size > budgets.MANY_LANES
+        due = self.steps % budgets.CLOCK_STATEMENTS == 0 or mask.may.size > budgets.MANY_LANES
         if due and time.thread_time() > budget.until:
             raise OutOfTime("it takes longer than a pause in the typing")
 
@@ -147,9 +145,6 @@ class Machine(Execution):
         local = tuple((i, tuple((o, identity(v)) for o, v in c.items())) for i, c in self.local.items())
         return shared, local, self.copies.state(), self.split.state(active)
 
-    def _loop(self, s: ir.Loop, mask: Mask) -> Mask | None:
-        return execute_loop(self, s, mask)
-
     # -------------------------------------------------------------------------------- variables
 
     def _assign(self, s: ir.Assign, mask: Mask) -> Mask:
@@ -214,5 +209,5 @@ class Machine(Execution):
         ir.Leave: _leave,
         ir.Assume: _assume,
         ir.Incomplete: _incomplete,
-        ir.Loop: _loop,
+        ir.Loop: execute_loop,
     }

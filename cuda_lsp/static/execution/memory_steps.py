@@ -14,7 +14,7 @@ from attrs import evolve
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, Atomic, Const, Copy, Expr, Load, Store
 from cuda_lsp.ir.types import Int, Pointer
-from cuda_lsp.ir.walk import variables
+from cuda_lsp.ir.walk import accesses, variables
 from cuda_lsp.model import Mode, Site, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.execution import tickets
@@ -83,7 +83,7 @@ def _records(machine: Execution, array: Array) -> bool:
 
 
 def _sample(machine: Execution, s: Load, address: Address, mask: Mask) -> None:
-    if not isinstance(address.offset, Data) and len(machine.path.reads) < 4096:
+    if not isinstance(address.offset, Data) and len(machine.path.reads) < budgets.MOST_READS:
         key = (id(s), identity(address.offset), id(mask.must))
         machine.path.reads.setdefault(key, (s, address.array, address.offset, mask.must))
 
@@ -165,7 +165,7 @@ def _load_local(machine: Execution, s: Load, address: Address) -> Value:
             return cells[offset]
     elif isinstance(offset, np.ndarray):
         found = distinct(offset)
-        if len(found) <= 64 and all(int(o) in cells for o in found):
+        if len(found) <= budgets.MOST_PRIVATE_CELLS and all(int(o) in cells for o in found):
             result = cells[int(found[0])]
             for o in found[1:]:
                 result = machine.eval.merge(offset == o, cells[int(o)], result)
@@ -223,7 +223,7 @@ def _scatter_local(
     machine: Execution, cells: dict[int, Value], at: Lanes | Data, value: Value, mask: Mask
 ) -> None:
     offsets = set[int]() if isinstance(at, Data) else set[int](at.ravel().tolist())
-    if isinstance(at, Data) or len(offsets) > 64:
+    if isinstance(at, Data) or len(offsets) > budgets.MOST_PRIVATE_CELLS:
         cells.clear()
         return
     for o in sorted(offsets):
@@ -315,8 +315,7 @@ def copy(machine: Execution, s: Copy, mask: Mask) -> Mask:
         at = s.site.range.start.line
         machine.trace.not_decided(f"line {at}: a copy whose size is not one known number")
         return mask
-    for pointer, mode in ((s.source, Mode.READ), (s.destination, Mode.WRITE)):
-        site = s.where(mode)
+    for pointer, mode, site in accesses(s):
         for _, address, part in _targets(machine, pointer, mask, site):
             if part is not None and _records(machine, address.array):
                 if s.asynchronous:

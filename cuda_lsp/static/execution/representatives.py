@@ -19,7 +19,6 @@ from cuda_lsp.model import Dim3, LaunchConfig, Space
 from cuda_lsp.static import budgets
 from cuda_lsp.static.slicing import Slice
 
-_BLOCK_INDEX = (ir.Axis.BID_X, ir.Axis.BID_Y, ir.Axis.BID_Z)
 _by_kernel: WeakKeyDictionary[ir.Kernel, bool] = WeakKeyDictionary()
 
 
@@ -30,15 +29,17 @@ def representative_blocks(facts: Slice, launch: LaunchConfig) -> tuple[Dim3, ...
     """
     if not facts_need_blocks(facts):
         return ((0, 0, 0),)
-    x, y, z = launch.grid or assumed_grid(launch)
+    x, y, z = grid_of(launch)
     if launch.grid is not None and x * y * z * launch.threads <= budgets.WHOLE_GRID_LANES:
         return tuple((i, j, k) for k, j, i in itertools.product(range(z), range(y), range(x)))
     neighbours = [(1, 0, 0)] * (x > 1) + [(0, 1, 0)] * (y > 1) + [(0, 0, 1)] * (z > 1)
     return tuple(dict.fromkeys(((0, 0, 0), *neighbours, (x - 1, y - 1, z - 1))))
 
 
-def assumed_grid(launch: LaunchConfig) -> Dim3:
-    """A grid for a launch that leaves axes open: two blocks along the first of them, one along others."""
+def grid_of(launch: LaunchConfig) -> Dim3:
+    """The grid; along the axes that the launch leaves open two blocks in the first of them, one in others."""
+    if launch.grid is not None:
+        return launch.grid
     found = [1 if n is None else n for n in launch.grid_axes]
     if None in launch.grid_axes:
         found[launch.grid_axes.index(None)] = 2
@@ -126,4 +127,4 @@ class _Taint:
 
 
 def _is_block_index(e: ir.Expr) -> bool:
-    return isinstance(e, ir.Builtin) and e.axis in _BLOCK_INDEX
+    return isinstance(e, ir.Builtin) and e.axis in ir.BID

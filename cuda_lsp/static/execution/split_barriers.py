@@ -303,9 +303,7 @@ class SplitBarriers:
 
 def meets(copy: Access, a: Access, lane: int) -> bool:
     """Whether the two accesses of one thread may overlap."""
-    if not np.reshape(a.may, (-1, a.may.shape[-1]))[:, lane].any():
-        return False
-    if not np.reshape(copy.may, (-1, copy.may.shape[-1]))[:, lane].any():
+    if not all(np.reshape(x.may, (-1, x.may.shape[-1]))[:, lane].any() for x in (a, copy)):
         return False
     if isinstance(copy.offset, Data) or isinstance(a.offset, Data):
         return True

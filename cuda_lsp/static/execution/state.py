@@ -19,7 +19,7 @@ from cuda_lsp.static.execution.copies import Copies
 from cuda_lsp.static.execution.evaluate import Evaluator
 from cuda_lsp.static.execution.masks import Mask, without
 from cuda_lsp.static.execution.ranges import truth_bounds
-from cuda_lsp.static.execution.representatives import assumed_grid
+from cuda_lsp.static.execution.representatives import grid_of
 from cuda_lsp.static.execution.trace import Access, Budget, Held, OutOfBudget, Path, Trace
 from cuda_lsp.static.execution.values import Address, Data, Flags, Lanes, Spread, Value, identity
 from cuda_lsp.static.slicing import Slice
@@ -38,7 +38,7 @@ class Execution:
         self.path = Path()
         self.planned = list(choices)
         self.blocks = len(trace.blocks)
-        self.grid = trace.launch.grid or assumed_grid(trace.launch)
+        self.grid = grid_of(trace.launch)
         self.clock: tuple[int, ...] = (0,) * self.blocks
         self.grid_clock = 0
         self.warp: WarpClock | None = None

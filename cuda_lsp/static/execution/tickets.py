@@ -18,6 +18,7 @@ from attrs import evolve
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Atomic, BinaryOp, Builtin, Const
 from cuda_lsp.ir.walk import stripped
+from cuda_lsp.static.execution.lanes import by_lane
 from cuda_lsp.static.execution.trace import Access, FenceEvent, Path, Ticketing
 from cuda_lsp.static.execution.values import (
     Data,
@@ -233,17 +234,17 @@ def _published(path: Path, other: Access, draw: Ticketing) -> bool:
         return True
     if other.sequence >= draw.sequence:
         return False
-    who = _lanes(other.may)
+    who = by_lane(other.may)
     blocks = len(draw.clock)
     active: Flags = np.asarray(np.reshape(who, (blocks, -1)).any(axis=1))
-    alone = not (who & ~_lanes(draw.must)).any()
+    alone = not (who & ~by_lane(draw.must)).any()
     for fence in path.fences:
         if not other.sequence < fence.sequence < draw.sequence:
             continue
         own = not (who & ~_covers(fence, other)).any()
         if own and (alone or _before(fence.clock, draw.clock, active)):
             return True
-        if _before(other.clock, fence.clock, active) and not (_lanes(draw.must) & ~fence.must).any():
+        if _before(other.clock, fence.clock, active) and not (by_lane(draw.must) & ~fence.must).any():
             return True
     return False
 
@@ -255,11 +256,7 @@ def _before(a: tuple[int, ...], b: tuple[int, ...], active: Flags) -> bool:
 
 def _covers(fence: FenceEvent, other: Access) -> Flags:
     """Lanes that pass the fence whenever they execute ``other``."""
-    return _lanes(fence.may if fence.doubt is not None and fence.doubt is other.doubt else fence.must)
-
-
-def _lanes(flags: Flags) -> Flags:
-    return np.asarray(np.reshape(flags, (-1, flags.shape[-1])).any(axis=0))
+    return by_lane(fence.may if fence.doubt is not None and fence.doubt is other.doubt else fence.must)
 
 
 def draws_of_grid(must: Flags, may: Flags, blocks: int, of_grid: int) -> int | None:

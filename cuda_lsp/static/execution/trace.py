@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Array, Barrier, Kernel, Load
 from cuda_lsp.model import Dim3, LaunchConfig, Mode, Scope, Site, SourceRange
+from cuda_lsp.static import budgets
 from cuda_lsp.static.execution.barrier_phases import Order
 from cuda_lsp.static.execution.clocks import WarpClock
 from cuda_lsp.static.execution.values import Data, Drawn, Flags, Lanes, Value
@@ -32,13 +33,13 @@ class Budget:
     depend on what else the machine does. ``until`` (of ``time.thread_time``): somebody waits for the trace.
     """
 
-    rounds: int = 100_000
-    steps: int = 60_000
-    lanes: int = 600_000
-    milliseconds: float = 250.0
-    paths: int = 6
-    data_rounds: int = 3
-    megabytes: int = 32
+    rounds: int = budgets.MOST_ROUNDS
+    steps: int = budgets.MOST_EXECUTED
+    lanes: int = budgets.MOST_RECORDED_LANES
+    milliseconds: float = budgets.EXECUTION_MS
+    paths: int = budgets.MOST_PATHS
+    data_rounds: int = budgets.DECIDED_ROUNDS
+    megabytes: int = budgets.VALUES_MB
     until: float = math.inf
 
 

@@ -17,8 +17,6 @@ from cuda_lsp.model import Code, LaunchConfig
 from cuda_lsp.static.findings.conditions import Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
-_LANES = frozenset({BarrierScope.WARP, BarrierScope.TILE, BarrierScope.COALESCED})
-
 
 def told_as_such(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, found: Diagnosis) -> Diagnosis:
     """The race as ``warp-synchronous`` if it is one; on GPUs that kept lock step it is only possible."""
@@ -32,7 +30,7 @@ def told_as_such(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, found: Dia
 def _relies(kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, found: Diagnosis) -> bool:
     statements = list(walk(kernel.body))
     scopes = {s.scope for s in statements if isinstance(s, ir.Barrier) and not s.implied}
-    if scopes & _LANES:
+    if any(scope.of_lanes for scope in scopes):
         return False
     places = {found.site.range, *(r.site.range for r in found.related[:1])}
     accesses = (s for s in statements if isinstance(s, ir.Load | ir.Store) and s.site.range in places)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from cuda_lsp.ir.program import Array
+from cuda_lsp.ir.program import STRETCH, Array
 from cuda_lsp.ir.types import Int
 from cuda_lsp.model import BankReport, Dim3, Mode, RaceKind, Site
 from cuda_lsp.static.findings import conditions as c
@@ -25,7 +25,7 @@ _VERB = {Mode.READ: "reads", Mode.WRITE: "writes", Mode.ATOMIC: "atomically upda
 
 def element(array: Array, byte: int) -> tuple[int, ...]:
     """The indices of the element that holds ``byte``; the flat element index when the shape is unknown."""
-    flat = byte // max(array.element.size, 1)
+    flat = byte % STRETCH // max(array.element.size, 1)
     inner = array.shape[1:]
     if not array.shape or any(n is None or n <= 0 for n in inner):
         return (flat,)

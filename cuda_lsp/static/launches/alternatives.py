@@ -37,7 +37,8 @@ def with_sizes_of_blocks(
     kernel: Kernel, launch: LaunchConfig, sizes: Iterable[str]
 ) -> tuple[LaunchConfig, ...]:
     """The launch with each of these sizes as if its block were made for it: a thread an element, or two."""
-    names = [name for name in sorted(sizes) if name in free_scalars(kernel, launch)]
+    free = set(free_scalars(kernel, launch)) - kernel.enumerated.keys()
+    names = [name for name in sorted(sizes) if name in free]
     return tuple(
         evolve(launch, arguments={**launch.arguments, name: elements * launch.block[0]})
         for name in names

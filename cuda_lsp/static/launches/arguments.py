@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.ir.types import Int
@@ -26,4 +26,11 @@ def sample(kernel: Kernel, launch: LaunchConfig) -> Mapping[str, int] | None:
     if not free:
         return None
     base = 1 << (2 * launch.threads - 1).bit_length()
-    return {**launch.arguments, **{name: base << min(i, 8) for i, name in enumerate(free)}}
+    values = {name: base << min(i, 8) for i, name in enumerate(free)}
+    return {**launch.arguments, **values, **enumerators(kernel, free, 0)}
+
+
+def enumerators(kernel: Kernel, free: Iterable[str], turn: int) -> dict[str, int]:
+    """Values for those of the free scalars that are of an enumeration, others each turn."""
+    named = ((name, kernel.enumerated[name]) for name in free if name in kernel.enumerated)
+    return {name: values[turn % len(values)] for name, values in named}

@@ -25,9 +25,9 @@ from attrs import evolve, frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicOp
-from cuda_lsp.ir.program import Axis, BinaryOp, Expr, Stmt, Var
+from cuda_lsp.ir.program import BDIM, GDIM, TID, Axis, BinaryOp, Expr, Stmt, Var
 from cuda_lsp.ir.types import BOOL
-from cuda_lsp.ir.walk import pointers, stripped, used, variables, walk
+from cuda_lsp.ir.walk import inside, pointers, stripped, used, variables, walk
 from cuda_lsp.model import Scope, Space
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.rewrites import patterns
@@ -35,13 +35,8 @@ from cuda_lsp.static.rewrites.patterns import Bare, Bind, Either, Many, Node, co
 from cuda_lsp.static.rewrites.values import substituted
 from cuda_lsp.static.slicing import Slice, assigned_once
 
-_TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
-_BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
-_GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
-
 _FENCES = Many(Node(ir.Fence))
 _WHOLE_BLOCK = Node(ir.Barrier, scope=ir.BarrierScope.BLOCK, phase=ir.BarrierPhase.SYNC, assured=True)
-_ADDS = Node(ir.Atomic, op=AtomicOp.ADD)
 _ARRIVES = Bind("arrives", Node(ir.Atomic, op=AtomicOp.ADD, operands=(Node(ir.Const, value=1),)))
 _THEN = (_FENCES, _ARRIVES, _FENCES, Bind("loop", Node(ir.Loop)), _FENCES)
 _WAIT = Bind("wait", Node(ir.If, then=_THEN, otherwise=()))
@@ -94,8 +89,8 @@ class _OfAxes:
         return None
 
 
-_BLOCKS = _OfAxes(_GDIM, (BinaryOp.MUL,))
-_COORDINATES = _OfAxes(_TID, (BinaryOp.ADD, BinaryOp.BOR), _OfAxes((*_BDIM, *_GDIM), (BinaryOp.MUL,)))
+_BLOCKS = _OfAxes(GDIM, (BinaryOp.MUL,))
+_COORDINATES = _OfAxes(TID, (BinaryOp.ADD, BinaryOp.BOR), _OfAxes((*BDIM, *GDIM), (BinaryOp.MUL,)))
 
 
 def with_grid_barriers(kernel: ir.Kernel) -> ir.Kernel:
@@ -141,15 +136,13 @@ def _unlike_one(
     own, blocks = _one_thread(substituted(wait.condition, once)), _waits_for_all(loop, arrives, once)
     if own is None or blocks is None or not _alone(wait, arrives, facts):
         return None
-    ones = [extent for axis, extent in zip(_TID, _BDIM, strict=True) if axis not in own]
-    return ones + [extent for extent in _GDIM if extent not in blocks]
+    ones = [extent for axis, extent in zip(TID, BDIM, strict=True) if axis not in own]
+    return ones + [extent for extent in GDIM if extent not in blocks]
 
 
 def _one_thread(condition: Expr) -> frozenset[Axis] | None:
     """The coordinates that have to be 0; None: the condition says something else."""
-    both = patterns.match(
-        Bare(Node(ir.Binary, op=BinaryOp.AND, left=Bind("left"), right=Bind("right"))), condition
-    )
+    both = patterns.match(_BOTH, condition)
     if both is not None:
         left, right = _one_thread(both["left"]), _one_thread(both["right"])
         return None if left is None or right is None else left | right
@@ -162,8 +155,8 @@ def _alone(wait: ir.If, arrives: ir.Atomic, facts: Slice) -> bool:
     (array, *others) = facts.roots(arrives.pointer) or (None,)
     if others or not isinstance(array, ir.Array) or array.space is not Space.GLOBAL or facts.wild:
         return False
-    inside = {id(s) for s in walk((wait,))}
-    elsewhere = [s for s in facts.statements if id(s) not in inside]
+    within = {id(s) for s in walk((wait,))}
+    elsewhere = [s for s in facts.statements if id(s) not in within]
     own = {s.var for s in walk((wait,)) if isinstance(s, (ir.Atomic, ir.Load)) and s.var is not None}
     if any(v in own for s in elsewhere for e in used(s) for v in variables(e)):
         return False
@@ -174,10 +167,10 @@ def _alone(wait: ir.If, arrives: ir.Atomic, facts: Slice) -> bool:
 
 def _waits_for_all(loop: ir.Loop, arrives: ir.Atomic, once: Mapping[Var, Expr]) -> frozenset[Axis] | None:
     """The extents of the grid that the loop multiplies to know how many blocks it waits for."""
-    inside = [s for s in walk((*loop.test, *loop.body, *loop.step)) if not matches(_IDLE, s)]
-    if len(inside) != 1 or not matches(_READS, inside[0]):
+    within = [s for s in inside(loop) if not matches(_IDLE, s)]
+    if len(within) != 1 or not matches(_READS, within[0]):
         return None
-    (read,) = inside
+    (read,) = within
     assert isinstance(read, (ir.Atomic, ir.Load))
     in_time = read in loop.test or not loop.tests_first
     place, counter = substituted(read.pointer, once), substituted(arrives.pointer, once)

@@ -26,19 +26,19 @@ from attrs import define, evolve, field, frozen
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicOp, AtomicRow
 from cuda_lsp.ir.program import Array, BinaryOp, Expr, Stmt, Var
-from cuda_lsp.ir.walk import assigned, destinations, labels, stripped, used, variables, walk
+from cuda_lsp.ir.walk import assigned, destinations, inside, labels, stripped, used, variables, walk
 from cuda_lsp.model import Scope
+from cuda_lsp.static import budgets
 from cuda_lsp.static.facts import facts_of
 from cuda_lsp.static.rewrites.patterns import Bind, Either, Node, Pattern, Where, commuting, match, matches
 from cuda_lsp.static.rewrites.values import substituted, truth_of
 from cuda_lsp.static.slicing import Slice, assigned_once
 
-_WARP = (ir.BarrierScope.WARP, ir.BarrierScope.TILE, ir.BarrierScope.COALESCED)
 _TAKES = (AtomicOp.CAS, AtomicOp.EXCH, AtomicOp.ADD)
 
 _HARMLESS = Either(
     Node(ir.Incomplete, harmless=True),
-    Node(ir.Barrier, scope=Where(lambda scope: scope in _WARP), implied=True),
+    Node(ir.Barrier, scope=Node(ir.BarrierScope, of_lanes=True), implied=True),
 )
 _IDLE = Either(
     Node(ir.Assign, value=Where(lambda e: not isinstance(e, ir.Select))), Node(ir.If, ir.Fence), _HARMLESS
@@ -171,18 +171,18 @@ class _Rewriter:
 
     def _spins(self, loop: ir.Loop, before: Sequence[Stmt]) -> _Taking | None:
         """A loop that does nothing until it has the lock."""
-        inside = list(walk((*loop.test, *loop.body, *loop.step)))
-        takes = [s for s in inside if isinstance(s, (ir.Atomic, ir.Load))]
-        if len(takes) != 1 or not all(_idle(s, loop) for s in inside if s is not takes[0]):
+        within = list(inside(loop))
+        takes = [s for s in within if isinstance(s, (ir.Atomic, ir.Load))]
+        if len(takes) != 1 or not all(_idle(s, loop) for s in within if s is not takes[0]):
             return None
-        if not self._only_used_in(inside, loop, *inside):
+        if not self._only_used_in(within, loop, *within):
             return None
-        ways_out = [s for s in inside if isinstance(s, ir.Leave) and s.label == loop.label]
+        ways_out = [s for s in within if isinstance(s, ir.Leave) and s.label == loop.label]
         if matches(_ALWAYS, loop.condition):
-            ends = [s.condition for s in inside if isinstance(s, ir.If) and s.then[-1:] == tuple(ways_out)]
-            return self._taken(takes[0], ends[0], True, inside) if len(ends) == len(ways_out) == 1 else None
+            ends = [s.condition for s in within if isinstance(s, ir.If) and s.then[-1:] == tuple(ways_out)]
+            return self._taken(takes[0], ends[0], True, within) if len(ends) == len(ways_out) == 1 else None
         tried = not loop.tests_first or takes[0] in loop.test or _entered(loop, before)
-        return self._taken(takes[0], loop.condition, False, inside) if tried and not ways_out else None
+        return self._taken(takes[0], loop.condition, False, within) if tried and not ways_out else None
 
     def _only_used_in(self, assigning: Iterable[Stmt], *users: Stmt) -> bool:
         """Variables that the statements ``assigning`` set are read by ``users`` alone."""
@@ -307,7 +307,7 @@ class _Rewriter:
 
     def _resolved(self, e: Expr) -> Expr:
         """The expression with variables that are assigned once, by a plain value, replaced by it."""
-        return substituted(e, self.once, depth=8)
+        return substituted(e, self.once, depth=2 * budgets.MOST_SUBSTITUTIONS)
 
 
 def _compared(condition: Expr, var: Var, outcome: bool) -> Expr | None:

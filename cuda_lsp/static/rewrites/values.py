@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import BinaryOp, Expr, Var
 from cuda_lsp.ir.walk import mapped, stripped
+from cuda_lsp.static import budgets
 
 
-def substituted(e: Expr, values: Mapping[Var, Expr], depth: int = 4) -> Expr:
+def substituted(e: Expr, values: Mapping[Var, Expr], depth: int = budgets.MOST_SUBSTITUTIONS) -> Expr:
     """The expression with variables replaced by their values, and the variables in those, ``depth`` deep.
 
     What calls or chooses stays as it is.

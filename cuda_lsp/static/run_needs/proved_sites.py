@@ -6,9 +6,11 @@ known keeps all of them watched.
 
 from __future__ import annotations
 
-from cuda_lsp.ir.program import Array, Atomic, Copy, Kernel, Load, Store
-from cuda_lsp.ir.walk import pointers
-from cuda_lsp.model import RACES, KernelReport, Mode, SourceRange, Verdict
+import itertools
+
+from cuda_lsp.ir.program import Array, Kernel
+from cuda_lsp.ir.walk import accesses
+from cuda_lsp.model import RACES, KernelReport, SourceRange, Verdict
 from cuda_lsp.static.facts import facts_of
 
 
@@ -18,16 +20,11 @@ def proved_sites(kernel: Kernel, report: KernelReport) -> frozenset[SourceRange]
         return frozenset()
     facts = facts_of(kernel)
     touched: dict[SourceRange, set[Array]] = {}
-    accesses = (s for s in facts.statements if isinstance(s, Load | Store | Atomic | Copy))
-    for statement in accesses:
-        for pointer in pointers(statement):
-            arrays = facts.roots(pointer)
-            if not arrays:
-                return frozenset()
-            site = statement.site
-            if isinstance(statement, Copy) and pointer is statement.source:
-                site = statement.where(Mode.READ)
-            touched.setdefault(site.range, set()).update(arrays)
+    for pointer, _, site in itertools.chain.from_iterable(map(accesses, facts.statements)):
+        arrays = facts.roots(pointer)
+        if not arrays:
+            return frozenset()
+        touched.setdefault(site.range, set()).update(arrays)
     races = [f for f in report.findings if f.code in RACES]
     places = {site.range for f in races for site in (f.site, *(r.site for r in f.related[:1]))}
     if not places <= touched.keys():

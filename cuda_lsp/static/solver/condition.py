@@ -11,15 +11,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from cuda_lsp.ir.program import Axis
+from cuda_lsp.ir.program import BDIM, GDIM, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Term
 
-_ORDINARY = (0, 1, 2, 3, 7, 32, 100, 255, 1000)
 _COMPARE: Mapping[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
@@ -76,7 +75,7 @@ def worded(
 def _suffice(needed: Sequence[Compared], parameters: Mapping[str, Term], formula: Term, query: Query) -> bool:
     """It happens for the ordinary values that satisfy the condition."""
     limits = {n for c in needed if isinstance(c.other, int) for n in (c.other - 1, c.other, c.other + 1)}
-    values, names = sorted({*_ORDINARY, *limits}), sorted(parameters)
+    values, names = sorted({*budgets.ORDINARY_VALUES, *limits}), sorted(parameters)
     tried = 0
     for number in range(len(values)):
         chosen = {name: values[(number * (i + 1) + i) % len(values)] for i, name in enumerate(names)}
@@ -136,9 +135,9 @@ def _thresholds(formula: Term, query: Query) -> list[int]:
         if term.is_const and term.value > 1:
             found.add(term.value)
     constants = sorted(
-        {part.value for part in t.subterms(formula) if part.is_const and 1 < part.value < 1 << 20}
+        {part.value for part in t.subterms(formula) if part.is_const and 1 < part.value < budgets.UNBOUNDED}
     )
-    return sorted(found | set(constants[:3]))
+    return sorted(found | set(constants[: budgets.MOST_THRESHOLDS]))
 
 
 def _extent(value: int, query: Query) -> Axis | None:

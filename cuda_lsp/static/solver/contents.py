@@ -22,6 +22,7 @@ from attrs import define, field
 from cuda_lsp.ir.program import Array
 from cuda_lsp.ir.types import Int, Type
 from cuda_lsp.model import Mode, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.data_flow import data_flow
 from cuda_lsp.static.exact.collide import Met, collide
 from cuda_lsp.static.exact.memory import Initial
@@ -40,16 +41,13 @@ from cuda_lsp.static.symbolic.terms import Op, Term
 Cells = tuple[tuple[str, int, int], ...]
 """What arrays hold: name, byte offset, value."""
 
-_FILLS = (0, 1, -(1 << 20), 1 << 20)
-"""What arrays hold where the model is silent; the extremes satisfy most comparisons."""
-
 
 def with_contents(
     p: Problem, threads: Sequence[Thread], arguments: Mapping[str, int], answer: Answer, query: Query
 ) -> tuple[Met | None, Conditions | None, Cells]:
     """The collision under some contents of memory, these as a condition if they may be one, and as cells."""
     choices = (None, True, False) if _inputs_choose(p, query) else (None,)
-    for fill, choice in itertools.product(_FILLS, choices):
+    for fill, choice in itertools.product(budgets.SILENT_CONTENTS, choices):
         memory = _Contents(answer, query, fill)
         with suppress(NeedsData, TooLong):
             met, runs = replayed(p, threads, arguments, query, memory.at, (choice, choice))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import copy_of, shared_level
@@ -19,8 +18,6 @@ from cuda_lsp.static.symbolic.events import BarrierEvent, Event, LoopEvent
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
 from cuda_lsp.static.symbolic.terms import Level, Term
-
-_WIDE = (BarrierScope.BLOCK, BarrierScope.GRID, BarrierScope.CLUSTER)
 
 _Placed = tuple[BarrierEvent, tuple[Term, ...]]
 """A barrier and the round counters of the loops around it, outermost first."""
@@ -31,7 +28,7 @@ def missed_by_leavers_only(query: Query, events: Sequence[Event]) -> bool:
     relation = Relation()
     facts = related(query.where, relation)
     shared = shared_level(relation)
-    placed = [p for p in _barriers(events, ()) if p[0].scope in _WIDE]
+    placed = [p for p in _barriers(events, ()) if p[0].scope.of_blocks]
     for i, (barrier, rounds) in enumerate(placed):
         if t.level_of(barrier.guard) <= Level.BLOCK:
             continue

@@ -28,9 +28,6 @@ from cuda_lsp.static.symbolic.events import Summary
 from cuda_lsp.static.symbolic.launch import Setting
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 
-SMALL = (64, 4096)
-"""Witnesses with parameters and block indices from 0 up to these are preferred: they replay quickly."""
-
 
 class Outcome(enum.Enum):
     """What Z3 says of a formula: it has no model, it has one, or that takes too long to tell."""
@@ -160,7 +157,7 @@ class Query:
         known = self._linearly.get(formula)
         if known is None:
             encoder = Encoder(self._context, linear=True, few=few)
-            answer, _ = self._check(formula, encoder, 0.25 * self.limit)
+            answer, _ = self._check(formula, encoder, budgets.LINEAR_SHARE * self.limit)
             known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
         return known
 
@@ -180,7 +177,7 @@ class Query:
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
-        for limit in SMALL:
+        for limit in budgets.SMALL_WITNESSES:
             wide = [
                 part for part, value in (answer.values or {}).items()
                 if part.op is Op.SYMBOL and not 0 <= value <= limit and part.hi >= MAX_BLOCK_THREADS
@@ -210,7 +207,7 @@ class Query:
         if formula is t.FALSE:
             return REFUTED, False
         left = min(limit or self.limit, self.deadline - work.now())
-        if left <= 0.005:
+        if left <= budgets.LEAST_QUERY_S:
             return UNKNOWN, False
         self.stats.queries += 1
         try:

@@ -13,18 +13,13 @@ from collections.abc import Mapping
 from attrs import frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.ir.program import Axis
+from cuda_lsp.ir.program import BID, TID, Axis
 from cuda_lsp.model import WARP_SIZE
 from cuda_lsp.static.exact.threads import memory_base
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Access
 from cuda_lsp.static.symbolic.intervals import Pair, Relation, Separator
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
-BID = (Axis.BID_X, Axis.BID_Y, Axis.BID_Z)
-BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
-GDIM = (Axis.GDIM_X, Axis.GDIM_Y, Axis.GDIM_Z)
 
 
 @frozen(eq=False)

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import Array, Axis
-from cuda_lsp.ir.types import Int, Type
+from cuda_lsp.ir.program import BDIM, TID, Array, Axis
+from cuda_lsp.ir.types import INT32, Int, Type
 from cuda_lsp.model import Space
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact
@@ -25,11 +25,8 @@ from cuda_lsp.static.symbolic.scene import Cell, Cells, Drawn, Scene, Stored, Ve
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import type_range
 
-_MOST = (1 << 31) - 1
+_MOST = INT32.maximum
 """Counters are taken not to exceed it."""
-
-_TID = (Axis.TID_X, Axis.TID_Y, Axis.TID_Z)
-_BDIM = (Axis.BDIM_X, Axis.BDIM_Y, Axis.BDIM_Z)
 
 
 def _followed(array: Array) -> bool:
@@ -211,7 +208,7 @@ def _by_one_thread(scene: Scene, array: Array, at: int, cell: Cell) -> Term | No
     surely = set(t.conjuncts(scene.guard))  # at the barrier, and so wherever this version is read
     conditions = [c for c in t.conjuncts(stored.guard) if c not in surely]
     coordinates: dict[Term, Term] = {}
-    for axis in _TID:
+    for axis in TID:
         x = scene.axes[axis]
         if x.is_const:
             continue
@@ -221,7 +218,7 @@ def _by_one_thread(scene: Scene, array: Array, at: int, cell: Cell) -> Term | No
         conditions.remove(fixed)
         coordinates[x] = t.const(_fixes(fixed, x) or 0)
     value = of_thread(scene, coordinates, stored.value)
-    there = (t.lt(coordinates[scene.axes[i]], scene.axes[n]) for i, n in zip(_TID, _BDIM, strict=True)
+    there = (t.lt(coordinates[scene.axes[i]], scene.axes[n]) for i, n in zip(TID, BDIM, strict=True)
              if scene.axes[i] in coordinates)  # fmt: skip
     happens = t.and_(*there, *(of_thread(scene, coordinates, c) for c in conditions))
     number = scene.number()

@@ -16,10 +16,10 @@ from collections.abc import Iterable, Mapping
 
 from attrs import define, evolve, frozen
 
-from cuda_lsp.ir.program import Axis
+from cuda_lsp.ir.program import BID, TID, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BID, TID, Problem
+from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.sizes import FIRST, MIXED, SHARED, Sizes, exactly_divided, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
 

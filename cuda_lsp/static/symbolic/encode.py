@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from attrs import define, field
 
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.events import Fact, Summary
 from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
@@ -21,8 +22,10 @@ from cuda_lsp.static.symbolic.terms import BIT_OPS, Level, Op, Term
 Z3 = Any
 """A Z3 expression; the library ships no types."""
 
-MAX_EXPONENT = 31
 _FAR = 1 << 62
+"""From 0, for a number of 64 bits."""
+_WORD, _SPARE = 32, 2
+"""Bits of an ordinary number, and beside those of the largest: its sign, and one for sums."""
 
 
 def z3() -> Any:
@@ -106,20 +109,15 @@ class Encoder:
             else z3().BitVecVal(value, self.width, self.context)
         )
 
-    def _variable(self, name: str, term: Term) -> Z3:
-        variable = (
-            z3().Int(name, self.context)
-            if self.width is None
-            else z3().BitVec(name, self.width, self.context)
-        )
-        if math.isfinite(term.lo):
-            self.constraints.append(variable >= self._number(int(term.lo)))
-        elif self.width is not None and self.width > 34:
-            self.constraints.append(variable >= self._number(-(1 << 31)))
-        if math.isfinite(term.hi):
-            self.constraints.append(variable <= self._number(int(term.hi)))
-        elif self.width is not None and self.width > 34:
-            self.constraints.append(variable <= self._number((1 << 31) - 1))
+    def _variable(self, name: str, term: Term, most: int = 1 << 31) -> Z3:
+        """``most``: how far from 0 bit-vectors let a number be of which nothing says it."""
+        width = self.width
+        variable = z3().Int(name, self.context) if width is None else z3().BitVec(name, width, self.context)
+        limited = width is not None and width > _WORD + _SPARE
+        lo = int(term.lo) if math.isfinite(term.lo) else -most if limited else None
+        hi = int(term.hi) if math.isfinite(term.hi) else most - 1 if limited else None
+        self.constraints += [] if lo is None else [variable >= self._number(lo)]
+        self.constraints += [] if hi is None else [variable <= self._number(hi)]
         return variable
 
     def _application(self, function: str, operands: tuple[Term, ...], value: Z3) -> Z3:
@@ -288,10 +286,10 @@ class Encoder:
     def _power(self, term: Term) -> Z3:
         """A case for each exponent as far as it goes; of larger ones only how far the value is from 0."""
         start, factor, exponent, growing = term.args
-        value = self._variable(f"power!{term.order}", term)
+        value = self._variable(f"power!{term.order}", term, _FAR)
         x, n = self.encode(start), self.encode(exponent)
         cases: list[Z3] = [n < 0]  # the round before the first: a term that nothing may rest on
-        last, amount = int(min(exponent.hi, MAX_EXPONENT)), 1
+        last, amount = int(min(exponent.hi, budgets.MOST_EXPONENT)), 1
         for i in range(last + 1):
             amount = factor**i
             if (start.lo > 0 and start.lo * amount > _FAR) if growing else start.hi // amount == 0:
@@ -311,27 +309,29 @@ class Encoder:
         return value
 
     def _bits(self, term: Term) -> Z3:
-        op = term.op
         if self.width is None:
             self.inexact = True
             value = self._variable(f"bits!{term.order}", term)
-            return self._application(op.value, term.args, value)
+            return self._application(term.op.value, term.args, value)
         a, b = (self.encode(part) for part in term.args)
-        if op is Op.BAND:
-            return a & b
-        if op is Op.BOR:
-            return a | b
-        if op is Op.BXOR:
-            return a ^ b
-        return a << b if op is Op.SHL else a >> b
+        return _BITS[term.op](a, b)
+
+
+_BITS: Mapping[Op, Callable[[Z3, Z3], Z3]] = {
+    Op.BAND: lambda a, b: a & b,
+    Op.BOR: lambda a, b: a | b,
+    Op.BXOR: lambda a, b: a ^ b,
+    Op.SHL: lambda a, b: a << b,
+    Op.SHR: lambda a, b: a >> b,
+}
 
 
 def width_for(formula: Term) -> int:
-    """Bits that hold every sub-term of the formula, at most 66 (two's complement, with a spare bit)."""
+    """Bits that hold every sub-term (two's complement, with a spare bit), ``MOST_BITS`` at most."""
     bits = 8
     for part in t.subterms(formula):
         for bound in (part.lo, part.hi):
             if not math.isfinite(bound):
-                return 66
-            bits = max(bits, int(abs(bound)).bit_length() + 2)
-    return min(bits, 66)
+                return budgets.MOST_BITS
+            bits = max(bits, int(abs(bound)).bit_length() + _SPARE)
+    return min(bits, budgets.MOST_BITS)

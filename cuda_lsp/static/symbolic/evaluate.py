@@ -11,6 +11,7 @@ from cuda_lsp.ir.exchanges import EXCHANGES, Reach
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import BinaryOp, Expr, UnaryOp
 from cuda_lsp.ir.types import Int, Pointer
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
 from cuda_lsp.static.symbolic.values import (
@@ -25,9 +26,6 @@ from cuda_lsp.static.symbolic.values import (
     sizes_in,
     type_range,
 )
-
-_HASH_FACTOR = 1 << 16
-"""Unsigned products with a constant this large are hashes: they wrap."""
 
 
 @frozen(eq=False)
@@ -98,7 +96,7 @@ class Evaluator:
             case ir.Cast():
                 return self._cast(expression)
             case ir.Unknown():
-                level = Level.GRID if expression.uniform else Level.THREAD
+                level = _level(expression)
                 return self.fresh(expression.reason, level, expression.type, expression.loaded)
             case ir.Unary():
                 return self._unary(expression)
@@ -207,7 +205,7 @@ class Evaluator:
         result = _RING[e.op](a, b)
         assert isinstance(e.type, Int)
         factor = a if a.is_const else b
-        hashes = e.op is BinaryOp.MUL and factor.is_const and abs(factor.value) >= _HASH_FACTOR
+        hashes = e.op is BinaryOp.MUL and factor.is_const and abs(factor.value) >= budgets.HASH_FACTOR
         if hashes and not e.type.signed and (result.hi > e.type.maximum or result.lo < 0):
             return t.wrap(result, e.type.bits, False)
         return result
@@ -261,7 +259,8 @@ def _integer_intrinsic(name: str, e: ir.Intrinsic, operands: tuple[Term, ...]) -
         (a,) = operands
         return a if a.lo >= 0 else t.ite(t.le(t.ZERO, a), a, t.scale(a, -1))
     if name in ("__mul24", "__umul24"):
-        return t.mul(*operands)  # assumed: both factors fit 24 bits
+        factor = Int(24, signed=name == "__mul24")
+        return t.mul(*(into_signed(x, factor) if factor.signed else settle(x, factor) for x in operands))
     if name in INTRINSICS:
         lo, hi = (0, 64) if name.strip("_")[:3] in ("pop", "clz", "ffs") else type_range(e.type)
         return t.intrinsic(name, e.operands[0].type, operands, lo, hi)
@@ -276,6 +275,12 @@ def _compare_data(op: BinaryOp, a: Term, b: Term) -> Term:
     if op is BinaryOp.NE:
         return t.not_(t.test("float==", Level.GRID, (a, b)))
     return t.test(f"float{op.value}", Level.GRID, (a, b))
+
+
+def _level(unknown: ir.Unknown) -> Level:
+    if not unknown.uniform:
+        return Level.THREAD
+    return Level.BLOCK if unknown.per_block else Level.GRID
 
 
 _LEVELS = {Reach.LANE: Level.THREAD, Reach.WARP: Level.WARP, Reach.BLOCK: Level.BLOCK}

@@ -260,7 +260,7 @@ class _Pairing:
             return True
         if not self.relation.same_block:
             return False
-        if barrier.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER):
+        if barrier.scope.of_blocks:
             return True
         if barrier.scope is BarrierScope.NAMED:
             return barrier.everyone

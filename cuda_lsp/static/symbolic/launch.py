@@ -8,12 +8,12 @@ from attrs import field, frozen
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Axis, Var
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, Var
 from cuda_lsp.ir.types import Int, Pointer
 from cuda_lsp.ir.walk import expressions, subexpressions
 from cuda_lsp.model import LaunchConfig
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, BID, GDIM, TID, copy_of, linear_thread, shared_level
+from cuda_lsp.static.symbolic.affine import copy_of, linear_thread, shared_level
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.terms import Level, Term
 from cuda_lsp.static.symbolic.values import PointerValue, Target, Value, type_range
@@ -38,58 +38,47 @@ class Setting:
     free: Mapping[str, Var] = field(factory=dict[str, Var])  # scalar parameters without a value, by name
 
 
+_Axes = tuple[dict[Axis, Term], list[Term], set[Axis]]
+"""The built-ins so far, what binds them, and those that the kernel mentions."""
+
+
 def setting(kernel: ir.Kernel, launch: LaunchConfig | None, gpu: GpuModel) -> Setting:
     """The symbols of a known launch, or (None) of every launch along the axes the kernel uses."""
     used = _axes_used(kernel)
     axes: dict[Axis, Term] = {Axis.WARP_SIZE: t.const(gpu.warp_size)}
     bounds: list[Term] = []
+    block = launch.block if launch is not None else (None, None, None)
+    grid = (launch.grid or launch.grid_axes) if launch is not None else (None, None, None)
     for i in range(3):
-        _block_axis(i, launch, gpu, used, axes, bounds)
-        _grid_axis(i, launch, gpu, used, axes, bounds)
+        threads = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
+        _bind((axes, bounds, used), TID[i], BDIM[i], Level.THREAD, block[i], threads, threads - 1)
+        blocks = gpu.max_grid_dim[i]
+        _bind((axes, bounds, used), BID[i], GDIM[i], Level.BLOCK, grid[i], blocks, UNTOLD_BLOCKS)
     if launch is None:
-        threads = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
-        bounds.append(t.le(threads, t.const(gpu.max_threads_per_block)))
+        volume = t.mul(t.mul(axes[BDIM[0]], axes[BDIM[1]]), axes[BDIM[2]])
+        bounds.append(t.le(volume, t.const(gpu.max_threads_per_block)))
     axes[Axis.LANE] = t.floor_mod(linear_thread(axes), gpu.warp_size)
     arguments, free = _arguments(kernel, launch, axes)
     return Setting(launch, axes, arguments, t.and_(*bounds), gpu.warp_size, frozenset(used), free)
 
 
-def _block_axis(
-    i: int,
-    launch: LaunchConfig | None,
-    gpu: GpuModel,
-    used: set[Axis],
-    axes: dict[Axis, Term],
-    bounds: list[Term],
+def _bind(
+    where: _Axes, index: Axis, extent: Axis, level: Level, known: int | None, most: int, last: int
 ) -> None:
-    if launch is not None:
-        extent = launch.block[i]
-        axes[BDIM[i]] = t.const(extent)
-        axes[TID[i]] = t.symbol(TID[i].value, Level.THREAD, 0, extent - 1)
-    elif i and not used & {TID[i], BDIM[i]}:
-        axes[BDIM[i]], axes[TID[i]] = t.ONE, t.ZERO
-    else:
-        most = min(gpu.max_block_dim[i], gpu.max_threads_per_block)
-        axes[BDIM[i]] = t.symbol(BDIM[i].value, Level.GRID, 1, most)
-        axes[TID[i]] = t.symbol(TID[i].value, Level.THREAD, 0, most - 1)
-        bounds.append(t.lt(axes[TID[i]], axes[BDIM[i]]))
+    """A coordinate and its extent: ``known``, 1 where the kernel does not ask along y or z, else free.
 
-
-def _grid_axis(
-    i: int, launch: LaunchConfig | None, gpu: GpuModel, used: set[Axis], axes: dict[Axis, Term],
-    bounds: list[Term],
-) -> None:  # fmt: skip
-    extent = (launch.grid or launch.grid_axes)[i] if launch is not None else None
-    if extent is not None:
-        axes[GDIM[i]] = t.const(extent)
-        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, extent - 1)
-    elif i and not used & {BID[i], GDIM[i]}:
-        axes[GDIM[i]], axes[BID[i]] = t.ONE, t.ZERO
+    ``most``: what the target allows as extent. ``last``: the largest index of a free extent.
+    """
+    axes, bounds, used = where
+    if known is not None:
+        axes[extent] = t.const(known)
+        axes[index] = t.symbol(index.value, level, 0, known - 1)
+    elif extent not in (Axis.BDIM_X, Axis.GDIM_X) and not used & {index, extent}:
+        axes[extent], axes[index] = t.ONE, t.ZERO
     else:
-        most = gpu.max_grid_dim[i]
-        axes[GDIM[i]] = t.symbol(GDIM[i].value, Level.GRID, 1, most)
-        axes[BID[i]] = t.symbol(BID[i].value, Level.BLOCK, 0, UNTOLD_BLOCKS)
-        bounds.append(t.lt(axes[BID[i]], axes[GDIM[i]]))
+        axes[extent] = t.symbol(extent.value, Level.GRID, 1, most)
+        axes[index] = t.symbol(index.value, level, 0, last)
+        bounds.append(t.lt(axes[index], axes[extent]))
 
 
 def _axes_used(kernel: ir.Kernel) -> set[Axis]:

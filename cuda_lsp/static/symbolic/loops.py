@@ -7,13 +7,13 @@ the loop. The exit round K is an unknown with its defining facts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 
 from attrs import evolve
 
 from cuda_lsp.ir import program as ir
-from cuda_lsp.ir.program import Array, Stmt, Var
-from cuda_lsp.ir.walk import assigned, walk
+from cuda_lsp.ir.program import Array, Var
+from cuda_lsp.ir.walk import assigned, inside
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.closed_forms import Header, Marks, closed_forms, substituted
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent, CopyEvent, Event, Fact, LoopEvent
@@ -27,11 +27,11 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
     """Adds the loop's events and moves the walker's state behind the loop."""
     if id(loop) in walker.waiting:
         walker.locks = walker.locks or WAITING
-    if walker.unroll and _has_barrier((*loop.test, *loop.body, *loop.step)) and _unrolled(walker, loop):
+    if walker.unroll and _has_barrier(loop) and _unrolled(walker, loop):
         return
     entry = walker.state.copy()
     k = t.symbol(f"k{walker.number()}", Level.GRID, 0)
-    changed = [v for v in _assigned((*loop.test, *loop.body, *loop.step)) if v in entry.values]
+    changed = [v for v in _assigned(loop) if v in entry.values]
     marks = Marks.of(walker, changed, entry.values)
     after, settled = _probe(walker, loop, k, marks.header)
     header = closed_forms(walker, k, entry.values, marks, after)
@@ -42,12 +42,12 @@ def walk_loop(walker: Walker, loop: ir.Loop) -> None:
 # ----------------------------------------------------------------------------------------- syntax
 
 
-def _assigned(statements: Sequence[Stmt]) -> list[Var]:
-    return list(dict.fromkeys(v for s in walk(statements) if (v := assigned(s)) is not None))
+def _assigned(loop: ir.Loop) -> list[Var]:
+    return list(dict.fromkeys(v for s in inside(loop) if (v := assigned(s)) is not None))
 
 
-def _has_barrier(statements: Sequence[Stmt]) -> bool:
-    return any(isinstance(s, ir.Barrier) for s in walk(statements))
+def _has_barrier(loop: ir.Loop) -> bool:
+    return any(isinstance(s, ir.Barrier) for s in inside(loop))
 
 
 # ------------------------------------------------------------------------------------- unrolling
@@ -152,12 +152,8 @@ def _enter(walker: Walker, loop: ir.Loop, k: Term, header: Header, settled: Set[
 
 def _forget(walker: Walker, loop: ir.Loop, settled: Set[Array] = frozenset()) -> None:
     """Memory that the loop writes holds unknown values in its rounds and after it."""
-    statements = (*loop.test, *loop.body, *loop.step)
-    touched = written_arrays(statements) & walker.written
-    if len(touched) < len(written_arrays(statements)):
-        touched = walker.written
-    if _has_barrier(statements):
-        touched = walker.written
+    stored = written_arrays((loop,))
+    touched = stored if stored <= walker.written and not _has_barrier(loop) else walker.written
     for array in in_order(touched):
         level = Level.BLOCK if array in settled else Level.THREAD
         walker.state.versions[array] = (walker.number(), level)

@@ -8,6 +8,7 @@ statements of a kernel are of that form is read from their order in the text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeGuard
 
 from attrs import define, field
 
@@ -39,7 +40,7 @@ class WholeObjects:
 
 def regular(body: tuple[ir.Stmt, ...]) -> bool:
     """Whether every arrival at a barrier object is followed by its wait before the next one."""
-    objects = [s for s in walk(body) if isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT]
+    objects = [s for s in walk(body) if _is_step(s)]
     steps = [s for s in objects if s.phase not in (ir.BarrierPhase.INIT, ir.BarrierPhase.BIND)]
     if any(s.phase is ir.BarrierPhase.DROP or s.parity is not None or s.count is not None for s in steps):
         return False
@@ -61,7 +62,7 @@ def _lists(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[ir.Stmt, ...]]:
 def _in_turn(statements: Sequence[ir.Stmt]) -> bool:
     pending = False
     for s in statements:
-        if isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT:
+        if _is_step(s):
             if s.phase is ir.BarrierPhase.ARRIVE:
                 if pending:
                     return False
@@ -72,10 +73,10 @@ def _in_turn(statements: Sequence[ir.Stmt]) -> bool:
                 pending = False
             elif s.phase is ir.BarrierPhase.SYNC and pending:
                 return False
-        elif pending and any(isinstance(x, ir.Barrier) for x in walk((s,)) if _steps(x)):
+        elif pending and any(map(_is_step, walk((s,)))):
             return False
     return not pending
 
 
-def _steps(s: ir.Stmt) -> bool:
+def _is_step(s: ir.Stmt) -> TypeGuard[ir.Barrier]:
     return isinstance(s, ir.Barrier) and s.scope is ir.BarrierScope.OBJECT

@@ -187,6 +187,12 @@ class Scene:
         """The condition under which the generic thread is here."""
         return t.and_(self.path, self.state.alive)
 
+    @property
+    def block_threads(self) -> int | None:
+        """Of a block; None: not known."""
+        x, y, z = (self.axes[axis] for axis in ir.BDIM)
+        return x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
+
     def disturb(self, arrays: Iterable[Array]) -> None:
         """What these arrays hold is not known any more."""
         for array in in_order(arrays):

@@ -188,7 +188,7 @@ class Sizes:
             return None
         return term.args[0], t.const(term.args[1]) if term.op is Op.FLOOR_MOD else term.args[1]
 
-    def limits(self, value: Term, rounds: int = 4) -> list[Term]:
+    def limits(self, value: Term, rounds: int = budgets.MOST_BOUNDS) -> list[Term]:
         """Shared terms that ``value``, which is not negative, stays below."""
         if rounds == 0 or not self.not_negative(value):
             return []

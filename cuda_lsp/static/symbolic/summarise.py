@@ -39,9 +39,7 @@ def summarise(
             axes, arguments, unroll, written=written, waiting=frozenset(facts.waiting), arrives=facts.arrives,
             deadline=deadline, counters=counters, walk_loop=walk_loop,
         )  # fmt: skip
-        x, y, z = (axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
-        threads = x.value * y.value * z.value if x.is_const and y.is_const and z.is_const else None
-        walker.objects = WholeObjects(threads, regular(kernel.body))
+        walker.objects = WholeObjects(walker.block_threads, regular(kernel.body))
         walker.walk(kernel.body)
         # A counter that something sets back hands out a number twice, and negative ones.
         stored = frozenset(e.array for e in accesses(walker.events) if e.mode is Mode.WRITE)

@@ -111,7 +111,7 @@ def _plausible(term: Term, *, unsigned: bool, told: bool) -> Term:
         lo, hi = max(part.lo, -most), min(part.hi, most)
         if unsigned and part.op is Op.SYMBOL and part.args[1] is Level.GRID:
             lo = max(lo, 0)
-        if part.hi - part.lo <= 4 * budgets.PLAUSIBLE_SIZE or lo > hi or (told and is_told(part)):
+        if part.hi - part.lo <= budgets.NARROW_RANGE or lo > hi or (told and is_told(part)):
             return t.symbol(f"{part.order}~", Level.GRID, part.lo, part.hi)
         return t.symbol(f"{part.order}~", Level.GRID, lo, hi)
 

@@ -192,10 +192,8 @@ class Walker(Memory):
         return None
 
     def _whole_block(self, count: ir.Expr) -> bool:
-        wanted = self.evaluator().integer(count)
-        x, y, z = (self.axes[axis] for axis in (ir.Axis.BDIM_X, ir.Axis.BDIM_Y, ir.Axis.BDIM_Z))
-        known = wanted.is_const and x.is_const and y.is_const and z.is_const
-        return known and wanted.value >= x.value * y.value * z.value
+        wanted, threads = self.evaluator().integer(count), self.block_threads
+        return wanted.is_const and threads is not None and wanted.value >= threads
 
     def _barrier(self, s: ir.Barrier) -> None:
         completes = s.scope is BarrierScope.OBJECT
@@ -224,7 +222,7 @@ class Walker(Memory):
                 s.scope, s.phase, guard, s.site, mask, s.size, key, everyone, s.assured, completes, labels
             )
         )
-        wide = s.assured and s.scope in (BarrierScope.BLOCK, BarrierScope.CLUSTER, BarrierScope.GRID)
+        wide = s.assured and s.scope.of_blocks
         level = Level.THREAD
         if wide and s.phase is not BarrierPhase.ARRIVE:
             level = Level.GRID if s.scope is BarrierScope.GRID else Level.BLOCK

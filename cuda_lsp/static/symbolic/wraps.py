@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.static import budgets
-from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_times, scale, sub
+from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_of_sum, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
 
@@ -79,13 +79,7 @@ def _bounds(guard: Term) -> dict[Term, _Interval]:
 
 
 def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> _Interval:
-    low = high = 0.0
-    for atoms, factor in sums.items():
-        bounds: _Interval = (factor, factor)
-        for atom in atoms:
-            bounds = range_times(bounds, known.get(atom, (atom.lo, atom.hi)))
-        low, high = low + bounds[0], high + bounds[1]
-    return low, high
+    return range_of_sum(sums, lambda atom: known.get(atom, (atom.lo, atom.hi)))
 
 
 def is_told(part: Term) -> bool:
@@ -98,7 +92,7 @@ def _plausible_high(term: Term, known: Mapping[Term, _Interval], told: bool) -> 
     most = LEAST if told else budgets.PLAUSIBLE_SIZE
     atoms = {atom for m in monomials(term) for atom in m if not (told and is_told(atom))}
     ranges = ((atom, *known.get(atom, (atom.lo, atom.hi))) for atom in atoms)
-    large = ((atom, low, high) for atom, low, high in ranges if high > 4 * budgets.PLAUSIBLE_SIZE)
+    large = ((atom, low, high) for atom, low, high in ranges if high > budgets.NARROW_RANGE)
     cut = {atom: (max(0, low), max(low, min(high, most))) for atom, low, high in large}
     return _interval(monomials(term), {**known, **cut})[1]
 

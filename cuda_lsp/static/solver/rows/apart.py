@@ -12,16 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from attrs import evolve, frozen
 
+from cuda_lsp.ir.program import BDIM, GDIM
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
 from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM, Problem
+from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_SCALES = (1, 64, 1 / 8, 1 / 64, 1 / 512)
-"""Of both, where the source allows no such numbers."""
 
 
 @frozen(eq=False)
@@ -83,11 +82,14 @@ class Rows:
             return False
         where, query = self.query.where, self.query
         formula = self._formula(t.not_(pitch.taken))
-        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
+        named = [x for x in t.subterms(formula) if x.op in (Op.SYMBOL, Op.APPLY)]
+        symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
+        # What memory holds lies in its row like what parameters bound: who owns the row knows what is in it.
+        free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in query.summary.facts]
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
         stated = query.stated(self.p)
-        for scale in _SCALES:
+        for scale in budgets.AMPLE_SCALES:
             wide = _ample(pitch, free, extents, scale)
             if stated and query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
@@ -128,7 +130,7 @@ def _ample(pitch: Pitch, others: Iterable[Term], extents: Iterable[Term], scale:
     """
     known = math.prod(e.value for e in extents if e.is_const)
     # No grid of so few blocks leaves its row.
-    wide = int(scale * max(budgets.AMPLE_PITCH, 4 * known * budgets.MOST_SIZE_BESIDE))
+    wide = int(scale * max(budgets.AMPLE_PITCH, budgets.AMPLE_TIMES * known * budgets.MOST_SIZE_BESIDE))
     few = max(1, int(scale * budgets.MOST_SIZE_BESIDE))
     small = [
         t.and_(t.le(x, t.const(few)), t.le(t.const(-few), x)) for x in others if x not in pitch.parameters

@@ -8,13 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from cuda_lsp.ir.program import Var
+from cuda_lsp.ir.program import BDIM, GDIM, Var
+from cuda_lsp.static import budgets
 from cuda_lsp.static.symbolic import terms as t
-from cuda_lsp.static.symbolic.affine import BDIM, GDIM
 from cuda_lsp.static.symbolic.terms import Level, Op, Term
-
-_MANY = 4
-"""``(n - 1)*i`` is rows of a parameter less a border; from here on, of a number less a parameter."""
 
 _GRID = {axis.value for axis in (*BDIM, *GDIM)}
 _OUTER_AXES = (
@@ -52,7 +49,8 @@ def sheared(pitch: Term, row: Term, column: Term) -> tuple[Term, tuple[Term, Ter
     inside = factors.pop() if len(factors) == 1 else None
     if inside is None or inside is t.ZERO:
         return None
-    if inside.is_const and inside.value <= -_MANY * times:  # a known width less a parameter
+    if inside.is_const and inside.value <= -budgets.LEAST_KNOWN_WIDTH * times:
+        # a known width less a parameter
         times, inside = -times, t.scale(inside, -1)
     coordinate = reduced(row, times)
     rest = t.sub(column, t.mul(coordinate, inside))

@@ -15,13 +15,12 @@ from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Var
 from cuda_lsp.model import Mode, Space
+from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.rows import division
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
 from cuda_lsp.static.symbolic.terms import Op, Term
-
-_MAX_PITCHES, _MAX_READINGS = 4, 3
 
 
 @frozen(eq=False)
@@ -78,7 +77,7 @@ def pitches_of(p: Problem, free: Mapping[str, Var], *, grid_known: bool) -> list
     if p.overlap.op is not Op.EQ and not in_global:
         return []
     a, b = p.offsets
-    starts = division.symbols(a, b, free, uniform=in_global)[:_MAX_READINGS] or [None]
+    starts = division.symbols(a, b, free, uniform=in_global)[: budgets.MOST_READINGS] or [None]
     readings = [_Reading(p, free, grid_known, c).read(start) for start in starts for c in (True, False)]
     return list({(x.rows, x.equal): x for x in readings if x is not None}.values())
 
@@ -119,7 +118,7 @@ class _Reading:
     ) -> None:
         """``sizes``: bytes of the two accesses where the innermost columns may overlap in part."""
         known = len(self.names)
-        found = self._pitch(a, b, element, start) if len(self.levels) < _MAX_PITCHES else None
+        found = self._pitch(a, b, element, start) if len(self.levels) < budgets.MOST_LEVELS else None
         if found is None:
             self.equal.append(_overlapping(t.sub(a, b), sizes))
             return
@@ -238,11 +237,15 @@ def _bounds_rows(
     return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
 
 
+def factor_of(term: Term) -> int:
+    """What is common to all that differs between threads in the term."""
+    return math.gcd(*(c for m, c in t.monomials(term).items() if any(map(side, m)))) or 1
+
+
 def unit_of(term: Term) -> Term:
-    """What differs between threads in the term, without a factor common to all of it."""
-    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
-    unit = math.gcd(*varying.values()) or 1
-    return t.from_monomials({m: c // unit for m, c in varying.items()})
+    """What differs between threads in the term, without the factor common to all of it."""
+    unit = factor_of(term)
+    return t.from_monomials({m: c // unit for m, c in t.monomials(term).items() if any(map(side, m))})
 
 
 def _mirrored(column: Term) -> bool:

@@ -1,0 +1,106 @@
+"""Pointers that are kept in memory: which object one points into that was read from there.
+
+In shared memory the kernel itself writes them. As long as all point into one object, their distance from its
+beginning is kept in their stead, as a number. What the host put into tables of pointers is taken to point to
+objects of their own, which is told: one stretch of one object for each place of the table. Other pointers
+point into an object that may overlap others from the same memory.
+"""
+
+from __future__ import annotations
+
+from attrs import define, field
+
+from cuda_lsp.frontend.lowering import tables
+from cuda_lsp.frontend.lowering.build import binary, offset_by
+from cuda_lsp.frontend.lowering.output import Output
+from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.frontend.tree import Node
+from cuda_lsp.ir.program import STRETCH, AddressOf, Array, BinaryOp, Const, Expr, Load, Offset, Store
+from cuda_lsp.ir.types import INT64, Pointer
+from cuda_lsp.ir.walk import root_array
+from cuda_lsp.model import Site, Space
+
+
+@define
+class KeptPointers:
+    """``targets``: by the memory (id of its array) what the pointers kept there point into.
+
+    ``read``, ``written``: memory of which pointers were read as if the kernel wrote none there, or written as
+    if it read none. ``stretches``: tables of which each place has an object of its own.
+    """
+
+    low: Output
+    targets: dict[int, Array] = field(factory=dict[int, Array])
+    read: set[int] = field(factory=set[int])
+    written: set[int] = field(factory=set[int])
+    stretches: dict[int, str] = field(factory=dict[int, str])
+
+    def store(self, place: Expr, pointer: Expr, site: Site, volatile: bool, node: Node | None) -> bool:
+        """Keep a pointer in shared memory as a number, if it can be; False: that is not done."""
+        memory, target, distance = root_array(place), root_array(pointer), tables.offset_in(pointer)
+        if memory is None or memory.space is Space.LOCAL:
+            return False
+        followed = memory.space is Space.SHARED and memory.id not in self.read
+        if followed and target and distance and self.targets.setdefault(memory.id, target) is target:
+            self.low.emit(Store(place, distance, INT64, site, volatile))
+            return True
+        self._write_unfollowed(memory, node)
+        return False
+
+    def _write_unfollowed(self, memory: Array, node: Node | None) -> None:
+        self.written.add(memory.id)
+        if node is not None and (memory.id in self.read or memory.id in self.targets):
+            self._say(memory, node)
+
+    def load(
+        self, place: Expr, info: TypeInfo, text: str, site: Site, volatile: bool, readonly: bool,
+        node: Node | None,
+    ) -> Expr:  # fmt: skip
+        """Emit the read of a pointer, and give it."""
+        memory = root_array(place)
+        target = self.targets.get(memory.id) if memory is not None else None
+        if target is not None:
+            distance = self.low.var("", INT64)
+            self.low.emit(Load(distance, place, INT64, site, volatile))
+            return Offset(AddressOf(target), distance, info.ir if isinstance(info.ir, Pointer) else Pointer())
+        self.low.emit(Load(None, place, info.ir, site, volatile, readonly))
+        if memory is not None:
+            self.read.add(memory.id)
+            if memory.id in self.written and node is not None:
+                self._say(memory, node)
+        return self._pointee(place, info, text)
+
+    def _say(self, memory: Array, node: Node) -> None:
+        reason = f"where those in `{memory.name}` point is not known"
+        self.low.incomplete("pointer kept in memory", reason, node)
+
+    def _pointee(self, place: Expr, info: TypeInfo, text: str) -> Expr:
+        """An object that may overlap its neighbours', unless each place of a table has its own."""
+        target, base, low = info.target or info, root_array(place), self.low
+        size = max(1, target.size)
+        every = TypeInfo("array", "", target.ir, 0, target=target, count=None)
+        group, name = f"pointers in {base.name if base else 'memory'}", base.id if base else 0
+        index = tables.offset_in(place)
+        steady = low.uniform(place)
+        if steady and index is not None and _is_table(base) and not low.same_in_grid(place):
+            assert base is not None
+            self.stretches[base.id] = base.name
+            key = f"pointees {target.name} {name}"
+            whole = low.array(key, f"*{base.name}", Space.GLOBAL, every, may_alias=group)
+            moved = binary(BinaryOp.MUL, index, Const(STRETCH, INT64))
+            return offset_by(AddressOf(whole, Pointer(size)), moved)
+        key = f"pointee {text} {target.name} {name}"
+        address = AddressOf(low.array(key, f"*{text}", Space.GLOBAL, every, may_alias=group), Pointer(size))
+        if steady and low.same_in_grid(place):
+            return address
+        moved = low.unknown(f"pointer {text} was read from memory", INT64, varies=True)
+        return Offset(address, moved, address.type)
+
+    def granted(self) -> list[str]:
+        """What is taken for granted of tables, for people."""
+        return [f"the pointers in `{name}` point to objects of their own" for name in self.stretches.values()]
+
+
+def _is_table(base: Array | None) -> bool:
+    """The host filled it: it is no object that another pointer from memory points to."""
+    return base is not None and base.space is not Space.SHARED and base.may_alias is None
