@@ -53,6 +53,7 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
         "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
         "int w = 32; while (c--) { k<<<1, w>>>(); w = 64; }",
         "int w = 32; for (;;) k<<<1, w>>>(), w = 64;",
+        "int w = 32; again: k<<<1, w>>>(); w = 64; goto again;",
         "int w = 32; auto go = [&]() { k<<<1, w>>>(); }; w = 64; go();",
         "int w; switch (c) { case 1: g(); w = 64; break; case 2: k<<<1, w>>>(); }",
         "dim3 b(32, 2); if (c) b.y = 4; k<<<1, b>>>();",

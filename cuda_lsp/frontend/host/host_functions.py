@@ -13,7 +13,7 @@ from functools import cached_property
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.text import HostText, whole_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, whole_arguments
 
 _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
@@ -28,6 +28,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
+_GOTO = re.compile(r"\bgoto\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
 _LONGEST_HEAD = 400  # of a class
@@ -204,6 +205,8 @@ class HostFunctions:
         if _LOOP.search(plain, last, position):
             return False  # a loop without braces
         function, brace = self.around(position), braces.begin(position)
+        if function is not None and _GOTO.search(plain, position, min(function.end, position + FURTHEST)):
+            return False
         while brace > max(begin, function.body if function else -1):
             if not self._is_branch(brace):
                 return False
