@@ -241,7 +241,8 @@ class Translation:
         last = before.position(focus.was[1]).line
         self._take(text)
         self._surroundings, self._focused = around.moved(focus.edit), focus.offsets
-        self._elsewhere, self._mentioned = elsewhere, mentions  # no directive has changed
+        # No directive has changed; what a host function calls may tell launches in other files.
+        self._elsewhere, self._mentioned = elsewhere if focus.name else None, mentions
         if not focus.name:  # a host function: every kernel is what it was
             self._sources, self._problems = (
                 moved_sources(sources, focus),

@@ -53,6 +53,7 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
         "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
         "int w = 32; while (c--) { k<<<1, w>>>(); w = 64; }",
         "int w = 32; for (;;) k<<<1, w>>>(), w = 64;",
+        "int w = 32; again: k<<<1, w>>>(); w = 64; goto again;",
         "int w = 32; auto go = [&]() { k<<<1, w>>>(); }; w = 64; go();",
         "int w; switch (c) { case 1: g(); w = 64; break; case 2: k<<<1, w>>>(); }",
         "dim3 b(32, 2); if (c) b.y = 4; k<<<1, b>>>();",
@@ -66,6 +67,14 @@ def test_what_other_functions_write_is_not_known() -> None:
     assert blocks("int w = 32;\nvoid g() { w = 64; }\nvoid f() { k<<<1, w>>>(); }") == {None}
     assert blocks("int w = 32;\nvoid f() { k<<<1, w>>>(); }\nvoid g() { w = 64; }") == {None}
     assert blocks("int w = 32;\nvoid g() { int w = 1; w = 64; }\nvoid f() { k<<<1, w>>>(); }") == {(32, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "block"), [("int& t", None), ("const int& t", (64, 1, 1)), ("int t", (64, 1, 1))]
+)
+def test_what_a_function_may_write_by_reference_is_not_known(parameter: str, block: Dim3 | None) -> None:
+    text = f"void tune(float* p, {parameter}) {{ use(t); }}\n"
+    assert blocks(f"{text}void f() {{ int t = 64; tune(p, t); k<<<1, t>>>(p); }}") == {block}
 
 
 @pytest.mark.parametrize(

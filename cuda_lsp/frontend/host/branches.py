@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
-from cuda_lsp.frontend.host.text import HostText, closings
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _LABEL = re.compile(r"\bcase\s([^:;{}]{1,80}):(?!:)|\b(default)\s?:")
@@ -76,6 +76,7 @@ def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[s
     plain, braces = host.plain, host.braces
     function = constants.functions.around(at)
     outermost = function.body if function else 0
+    outermost = max(outermost, at - FURTHEST)
     begin = max(plain.rfind(c, outermost, at) for c in ";{}")
     for match in _IF.finditer(plain, max(begin, outermost), at):
         closing = host.parentheses.get(match.end() - 1, at)
@@ -132,7 +133,8 @@ def parts_of(condition: str, joint: str) -> Iterator[str]:
 def _cases(host: HostText, constants: HostConstants, brace: int, at: int) -> Sequence[int]:
     """The values for which a ``switch`` with this brace comes to a place in it; none: nobody knows."""
     plain, braces = host.plain, host.braces
-    labels = [m for m in _LABEL.finditer(plain, brace, at) if braces.begin(m.start()) == brace]
+    first = max(brace, at - FURTHEST)
+    labels = [m for m in _LABEL.finditer(plain, first, at) if braces.begin(m.start()) == brace]
     values: list[int] = []
     end = at
     for label in reversed(labels):

@@ -80,11 +80,11 @@ class Definitions:
                 return found
         return evolve(self.all[first], text=None) if first else None
 
-    def inside(self, outer: Definition) -> Iterator[Definition]:
-        """Definitions of the same name that hide ``outer`` in some part of its scope."""
+    def inside(self, outer: Definition) -> Sequence[Definition] | None:
+        """Definitions of the same name that hide ``outer`` in some part of its scope; None: too many."""
         first = bisect_left(self._positions, outer.position + 1)
         last = bisect_left(self._positions, outer.end)
-        return (d for d in self.all[first:last] if not d.doubt)
+        return [d for d in self.all[first:last] if not d.doubt] if last - first <= _MOST_HIDDEN else None
 
 
 @frozen
@@ -133,9 +133,9 @@ def assigned(plain: str, write: Write) -> str | None:
     return value if value.count("(") == value.count(")") else None
 
 
-def pointer_lists(plain: str, before: int) -> Iterator[re.Match[str]]:
+def pointer_lists(plain: str, begin: int, before: int) -> Iterator[re.Match[str]]:
     """``void* args[] = {&a, &n}``, as ``cudaLaunchKernel`` takes them: name, and its elements."""
-    return _POINTERS.finditer(plain, 0, before)
+    return _POINTERS.finditer(plain, max(0, begin), before)
 
 
 def in_namespaces_only(text: HostText, position: int) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from cuda_lsp.frontend.host.branches import parts_of
 from cuda_lsp.frontend.host.host_constants import HostConstants
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
 _CHECK = re.compile(
@@ -91,13 +91,13 @@ def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[
     function = constants.functions.around(at)
     if function is None:
         return
-    begin = max(plain.rfind(c, function.body, at) for c in ";{}")
+    begin = max(plain.rfind(c, max(function.body, at - FURTHEST), at) for c in ";{}")
     for match in _IF.finditer(plain, begin, at):
         closing = host.parentheses.get(match.end() - 1, at)
         if closing < at:
             yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
     inside, brace = at, braces.begin(at)
-    while brace >= function.body:
+    while brace >= max(function.body, at - FURTHEST):
         yield from _before(host, constants, brace, inside)
         header = constants.functions.header_of(brace) if brace > function.body else None
         if header is not None and header[0] in ("if", "constexpr"):
@@ -112,7 +112,8 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
     def sure(place: int) -> bool:
         return constants.comes_by(place, at)
 
-    for match in _CHECK.finditer(plain, brace, at):
+    first = max(brace, at - FURTHEST)
+    for match in _CHECK.finditer(plain, first, at):
         closing = host.closing(match.end() - 1)
         if braces.begin(match.start(1)) != brace or not 0 < closing < at or not sure(match.start(1)):
             continue
@@ -122,7 +123,7 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
             yield f"{parts[0].strip()} {operator} {parts[1].strip()}", match.end()
         elif operator is None and parts:
             yield from ((part, match.end()) for part in parts_of(parts[0], "&&"))
-    for match in _IF.finditer(plain, brace, at):
+    for match in _IF.finditer(plain, first, at):
         closing = host.closing(match.end() - 1)
         if braces.begin(match.start()) != brace or not 0 < closing < at or not sure(match.start()):
             continue

@@ -9,8 +9,10 @@ parameters, as one caller passes them, and of what a branch has compared.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 from attrs import frozen
 
@@ -24,7 +26,7 @@ from cuda_lsp.frontend.host.definitions import (
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
-from cuda_lsp.frontend.host.text import HostText, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
@@ -33,6 +35,8 @@ _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
+_MOST_WRITES = 256
+"""Writes to one name in its scope; more are not looked through."""
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
 UNKNOWN: Extents = (None, None, None)
@@ -156,6 +160,8 @@ class HostConstants:
             return None
         value = _Value(definition.text, definition.position, definition)
         others = self._others(name, definition)
+        if others is None:
+            return None
         concerning = [w for w in others if axis is None or w.axis in (None, axis)]
         if not concerning:
             return value
@@ -181,22 +187,36 @@ class HostConstants:
         if opening < 0 or not self._plain[max(0, opening - 5) : opening].rstrip().endswith("for"):
             return None
         closing = self._text.closing(opening)
-        if any(write.position > closing for write in self._others(name, definition)):
+        others = self._others(name, definition)
+        if others is None or any(write.position > closing for write in others):
             return None
         return _Value(None, definition.position, definition)
 
-    def _others(self, name: str, definition: Definition) -> list[Write]:
-        """The writes to a name in a definition's scope, without those of the definition itself."""
-        every = [w for w in self._writes.get(name, ()) if definition.position <= w.position <= definition.end]
-        if not every:
-            return every
-        hidden = [(d.position, d.end) for d in self._definitions[name].inside(definition)]
+    @cached_property
+    def _written(self) -> Mapping[str, Sequence[Write]]:
+        """The writes to each name in order, those by functions that are handed it among them."""
+        lent = self.functions.lent((self.functions, *(header.functions for header in self._headers)))
+        if not lent:
+            return self._writes
+        added = {name: [Write(place) for place in places] for name, places in lent.items()}
+        every = {name: [*self._writes.get(name, ()), *writes] for name, writes in added.items()}
+        return {**self._writes, **{name: sorted(found, key=_position) for name, found in every.items()}}
+
+    def _others(self, name: str, definition: Definition) -> list[Write] | None:
+        """The writes to a name in a definition's scope but for its own; None: too many."""
+        writes = self._written.get(name, ())
+        first = bisect_left(writes, definition.position, key=_position)
+        last = bisect_left(writes, definition.end + 1, lo=first, key=_position)
+        inner = self._definitions[name].inside(definition) if last - first <= _MOST_WRITES else None
+        if inner is None:
+            return None
+        every, hidden = writes[first:last], [(d.position, d.end) for d in inner]
         own = [w for w in every if not any(begin <= w.position <= end for begin, end in hidden)]
         return own[definition.writes :]
 
     def comes_by(self, position: int, use: int) -> bool:
         """Whether every way to ``use`` has come by the statement at ``position`` before it."""
-        if self._braces.end(position) < use:
+        if self._braces.end(position) < use or use - position > FURTHEST:
             return False
         block = self._braces.begin(position)
         if any(self._braces.begin(m.start()) == block for m in _CASE.finditer(self._plain, position, use)):
@@ -282,7 +302,7 @@ class HostConstants:
         if len(found) != 1:
             raise NotConstant(name)
         file, definition = found[0]
-        if file._others(name, definition):
+        if file._others(name, definition) != []:
             raise NotConstant(name)
         return file._evaluated(definition.text or "", definition.position, depth)
 
@@ -376,6 +396,10 @@ def all_known(extents: Extents) -> Dim3 | None:
     """The extents when none is unknown."""
     x, y, z = extents
     return None if x is None or y is None or z is None else (x, y, z)
+
+
+def _position(write: Write) -> int:
+    return write.position
 
 
 def _known(value: int | None, name: str) -> int:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from attrs import frozen
 
-from cuda_lsp.frontend.host.text import HostText, whole_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, whole_arguments
 
 _BEFORE_BODY = re.compile(
     r"\)\s?(?:(?:const|noexcept|override|final|volatile|mutable)\s?)*(?:->\s?[\w:<>,&*\s]{1,200})?\Z"
 )
 _NAME = re.compile(r"(?<![\w~])([A-Za-z_]\w*)\s?\Z")
-_BEFORE_NAME = re.compile(r"[\w>*&\]]\s?(?:\w+\s?(?:<[^<>;(){}]*>)?\s?::\s?)*\Z")
+_BEFORE_NAME = re.compile(r"(?:[\w>*&\]]|::)\s?\Z")
 _NO_FUNCTION = frozenset({"if", "for", "while", "switch", "catch", "return", "sizeof", "constexpr"})
 _BRANCHES = re.compile(r"(?:\belse|\btry|[;{}:])\s?\Z|\A\s?\Z")
 _TEMPLATE = re.compile(r"\btemplate\s?<((?:[^<>;{}]|<[^<>;{}]*>){1,400})>[^;{}()]{0,200}\Z")
@@ -27,8 +27,13 @@ _USE = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<((?:[^<>;(){}]|\([^()]*\)){0,400
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
+_REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
+_GOTO = re.compile(r"\bgoto\b")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
+_LONGEST_HEAD = 400  # of a class
+_MOST_NESTED = 16
+"""Functions that end before a place and begin behind the one that it is in: of local classes."""
 
 
 @frozen
@@ -36,7 +41,7 @@ class HostFunction:
     """``opening`` to ``closing``: its parameters. ``body`` to ``end``: its braces. All are offsets.
 
     ``parameters``: (name, text of the default or "") in order; ``template``: names of template parameters,
-    which are declared from ``begin`` on.
+    which are declared from ``begin`` on. ``references``: which parameters the function may write to.
     """
 
     name: str
@@ -48,6 +53,7 @@ class HostFunction:
     parameters: tuple[tuple[str, str], ...]
     template: tuple[str, ...] = ()
     member: bool = False
+    references: tuple[int, ...] = ()
 
     def takes_as_many(self, other: HostFunction) -> bool:
         """Whether a call may have as many arguments for both."""
@@ -119,25 +125,49 @@ class HostFunctions:
             tuple(_parameter(part) for part in whole_arguments(inside)),
             tuple(_parameter(part)[0] for part in whole_arguments(template[1])) if template else (),
             self._is_member(name.start()),
+            tuple(i for i, part in enumerate(whole_arguments(inside)) if _REFERENCE.search(part)),
         )
 
     def _is_member(self, position: int) -> bool:
         plain, brace = self._host.plain, self._host.braces.begin(position)
         if plain[max(0, position - 3) : position].rstrip().endswith("::"):
             return True
-        head = plain[max(plain.rfind(c, 0, max(0, brace)) for c in ";{}") + 1 : max(0, brace)]
+        first = max(0, brace - _LONGEST_HEAD)
+        head = plain[max(plain.rfind(c, first, max(0, brace)) for c in ";{}") + 1 : max(0, brace)]
         return _CLASS.search(head) is not None
 
     def around(self, position: int) -> HostFunction | None:
         """The innermost function whose body holds the position."""
-        for function in reversed(self._functions[: bisect_right(self._bodies, position)]):
+        index = bisect_right(self._bodies, position)
+        for function in reversed(self._functions[max(0, index - _MOST_NESTED) : index]):
             if position <= function.end:
                 return function
         return None
 
     def named(self, name: str) -> Iterator[HostFunction]:
         """The functions of this name."""
-        return (function for function in self._functions if function.name == name)
+        return iter(self._by_name.get(name, ()))
+
+    def lent(self, known: Iterable[HostFunctions]) -> Mapping[str, Sequence[int]]:
+        """Where variables are passed to functions (of these texts) that may write to them, by name."""
+        found: dict[str, list[int]] = {}
+        for function in (f for functions in known for f in functions._functions if f.references):
+            for begin, opening, _ in self._uses.get(function.name, ()):
+                closing = self._host.closing(opening)
+                if closing < 0 or opening == function.opening:
+                    continue
+                arguments = whole_arguments(self._host.plain[opening + 1 : closing])
+                for text in (arguments[i].strip() for i in function.references if i < len(arguments)):
+                    if text.isidentifier():
+                        found.setdefault(text, []).append(begin)
+        return found
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Sequence[HostFunction]]:
+        found: dict[str, list[HostFunction]] = {}
+        for function in self._functions:
+            found.setdefault(function.name, []).append(function)
+        return found
 
     @cached_property
     def _uses(self) -> Mapping[str, Sequence[tuple[int, int, str | None]]]:
@@ -171,10 +201,12 @@ class HostFunctions:
         ``begin`` stands in a block around ``position``, or is a parameter of the function.
         """
         plain, braces = self._host.plain, self._host.braces
-        last = max(plain.rfind("{", 0, position), plain.rfind("}", 0, position), begin)
+        last = max(begin, *(plain.rfind(c, begin, position) for c in "{}"))
         if _LOOP.search(plain, last, position):
             return False  # a loop without braces
         function, brace = self.around(position), braces.begin(position)
+        if function is not None and _GOTO.search(plain, position, min(function.end, position + FURTHEST)):
+            return False
         while brace > max(begin, function.body if function else -1):
             if not self._is_branch(brace):
                 return False

@@ -29,7 +29,7 @@ from cuda_lsp.frontend.host.host_constants import UNKNOWN, Given, HostConstants,
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
-from cuda_lsp.frontend.host.text import split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
@@ -277,7 +277,7 @@ class _Reader:
     def _listed(self, name: str, before: int) -> list[str]:
         """``void* args[] = {&a, &n};``: what the arguments are that an array points to."""
         host = self._file.host
-        lists = [m for m in pointer_lists(host.plain, before) if m[1] == name.strip()]
+        lists = [m for m in pointer_lists(host.plain, before - FURTHEST, before) if m[1] == name.strip()]
         if not lists or host.braces.end(lists[-1].start()) < before:
             return []
         pointers = [_POINTED.match(part.strip()) for part in split_arguments(lists[-1][2])]
