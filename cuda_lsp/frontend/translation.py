@@ -32,13 +32,9 @@ from cuda_lsp.frontend.focused_reading import (
 )
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
-    block_of_template,
-    common_extents,
-    common_facts,
+    common_conditions,
+    conditions_of,
     launch_bounds,
-    launched_extents,
-    launches_for,
-    launches_outside,
     shared_arguments,
     stated_by,
 )
@@ -65,6 +61,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
+from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
@@ -393,22 +390,14 @@ class Translation:
         shared = shared_arguments(source, sites)
         kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
-        grid, arguments = common_facts(source, sites)
-        launches = launches_for(source, self.launch_sites, directive)
-        launches = launches or launches_outside(source, outside, directive)
-        in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
+        kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
-            launches=launches,
-            grid=grid,
-            required={**kernel.required, **block_of_template(source), **in_part},
-            arguments={**arguments, **(directive.arguments if directive else {})},
-            extents=common_extents(source, sites),
             bounds=kernel.bounds or launch_bounds(source, self._source),
             errors=tuple(error.range for error in compile_errors),
-            directives=self._kernel_directives(kernel, directive),
+            directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(
@@ -428,12 +417,14 @@ class Translation:
         ends = [k.range.end.line for k in self._sources.kernels if k.offsets[1] <= source.offsets[0]]
         return self.directives.for_kernel(first, max(ends, default=0))
 
-    def _kernel_directives(self, kernel: Kernel, directive: KernelDirective | None) -> Directives:
-        if directive is None:
-            return kernel.directives
-        stated, misread = stated_by(directive, kernel, self._source)
-        self._bad_assumptions |= misread
-        return stated
+    def _kernel_directives(
+        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[str, ...]
+    ) -> Directives:
+        stated = kernel.directives
+        if directive is not None:
+            stated, misread = stated_by(directive, kernel, self._source)
+            self._bad_assumptions |= misread
+        return evolve(stated, assumptions=(*stated.assumptions, *conditions_of(guards, kernel)))
 
     # ------------------------------------------------------------------------------------- digests
 

@@ -559,7 +559,7 @@ class LaunchBounds:
 
 @frozen
 class Directives:
-    """What ``// cuda-lsp:`` comments say of this kernel."""
+    """What ``// cuda-lsp:`` comments say of this kernel, and guards before its launches."""
 
     launch: LaunchConfig | None = None
     assumptions: tuple[Expr, ...] = ()  # over params and built-ins

@@ -193,7 +193,9 @@ def _trimmed(extents: tuple[int, int, int]) -> tuple[int, ...]:
 
 def _totals(reports: list[FileReport]) -> Text:
     kernels = [kernel for report in reports for kernel in report.kernels]
+    diverging = sum(k.verdict is Verdict.RACE_FREE and _diverges(k) for k in kernels)
     counts = {verdict: sum(k.verdict is verdict for k in kernels) for verdict in Verdict}
+    counts[Verdict.RACE_FREE] -= diverging
     findings = sum(len(defects(report.findings)) for report in reports)
     seconds = sum(report.seconds for report in reports)
     text = Text.assemble(
@@ -201,11 +203,17 @@ def _totals(reports: list[FileReport]) -> Text:
     )
     for verdict, style in _VERDICT_STYLE.items():
         text.append(f"{counts[verdict]} {verdict.value}  ", style if counts[verdict] else "dim")
+    if diverging:
+        text.append(f"{diverging} free of races but for threads that miss a barrier  ", "yellow")
     text.append(f"{_plural(findings, 'finding')}, {seconds:.2f} s")
     lost = sum(any(e.severity is Severity.ERROR and e.range is None for e in r.errors) for r in reports)
     if lost:
         text.append(f", {_plural(lost, 'file')} not analysed", "bold red")
     return text
+
+
+def _diverges(kernel: KernelReport) -> bool:
+    return any(f.code is Code.BARRIER_DIVERGENCE for f in kernel.findings)
 
 
 def statistics(reports: Iterable[FileReport]) -> RenderableType:

@@ -333,8 +333,8 @@ TURN_INSTRUCTIONS = 4_000
 MOST_TURNS = 3
 """Without a barrier: a thread that takes more is not waited for."""
 
-REPLAY_INSTRUCTIONS = 80_000
-"""Of one replay."""
+REPLAY_INSTRUCTIONS = 600_000
+"""Of one replay: the rounds of long loops. What the solver found late in one is worth a second."""
 
 REPLAY_TURN = 256
 """Instructions between two looks at the clock."""

@@ -80,6 +80,6 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
     for site in (*translation.launch_sites, *itertools.chain(*translation.sites_elsewhere.values())):
         extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
         arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
-        facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments)
+        facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments, *site.conditions)
         found.setdefault(site.kernel, []).append(facts)
     return found

@@ -314,7 +314,7 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)
-        elif not (proved_free and (sampled or doubtful)):
+        elif not (proved_free and (sampled or doubtful)) and not _reached(finding, answer):
             findings[key] = finding
     if not first.decided:
         _collect(findings, by_solver.values())
@@ -336,6 +336,13 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         if verdict is Verdict.RACE_FREE
         else (),
     )
+
+
+def _reached(finding: Diagnosis, answer: SolverResult) -> bool:
+    """The solver proved that all threads reach a barrier of which the first tier was not sure."""
+    doubtful = finding.code is Code.BARRIER_DIVERGENCE and finding.status is Status.POSSIBLE
+    settled = answer.verdict is Verdict.RACE_FREE and finding.site.range not in answer.not_settled
+    return doubtful and settled
 
 
 def _unconfirmed(finding: Diagnosis) -> Diagnosis:

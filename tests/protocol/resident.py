@@ -10,11 +10,11 @@ def family(process: int) -> list[int]:
     """A process and its descendants."""
     found = [process]
     for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
+        try:
+            for children in list(Path(f"/proc/{parent}/task").glob("*/children")):
                 found += [int(child) for child in children.read_text().split()]
-            except OSError:  # it ended while we looked
-                continue
+        except OSError:  # it ended while we looked
+            continue
     return found
 
 

@@ -35,7 +35,7 @@ __global__ void neighbour(int *out) {
   out[threadIdx.x] = s[SIZE - 1 - threadIdx.x];
 }
 """
-LAUNCH = '#include "kernels.h"\nvoid launch(int *out) { neighbour<<<1, 64>>>(out); }\n'
+LAUNCH = "#include <cstdio>\nvoid launch(int *out) { neighbour<<<1, 64>>>(out); }\n"
 FAST = Asked(solver=False)
 
 

@@ -229,3 +229,46 @@ def test_an_array_of_pointers_has_the_arguments() -> None:
     )
     (site,) = sites(text)
     assert (site.block, site.grid, site.arguments) == ((64, 1, 1), (2, 1, 1), {1: 64})
+
+
+# ------------------------------------------------------------------------------------------ guards
+
+
+@pytest.mark.parametrize(
+    ("body", "conditions"),
+    [
+        ("if (n > 1024) return; k<<<1, t>>>(p, n, m);", ["#1 <= 1024"]),
+        ("if (p == 0 || n < m) { g(); return; } k<<<1, t>>>(p, n, m);", ["#0 != 0", "#1 >= #2"]),
+        ("if (n < m) { std::exit(1); } else g(); k<<<1, t>>>(p, n, m);", ["#1 >= #2"]),
+        ("TORCH_CHECK(n >= 2 * m, x); k<<<1, t>>>(p, n, m);", ["#1 >= 2 * #2"]),
+        ("CHECK_LE(t, 64); k<<<1, t>>>(p, n, m);", ["blockDim.x <= 64"]),
+        ("const int LIMIT = 8; assert(m < LIMIT && (m > 1)); k<<<1, t>>>(p, n, m);", ["#2 < 8", "#2 > 1"]),
+        ("if (n >= m) { k<<<1, t>>>(p, n, m); }", ["#1 >= #2"]),
+        ("if (n >= m) k<<<1, t>>>(p, n, m);", ["#1 >= #2"]),
+    ],
+)  # fmt: skip
+def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, conditions: list[str]) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m, int t) {{ {body} }}")
+    assert list(site.conditions) == conditions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (n > 1024) g(); k<<<1, t>>>(p, n, m);",
+        "if (n > 1024) { if (m) return; } k<<<1, t>>>(p, n, m);",
+        "if (n > 1024 && m > 4) return; k<<<1, t>>>(p, n, m);",
+        "if (n > 1024) return; n = g(); k<<<1, t>>>(p, n, m);",
+        "if (n > 1024) return; while (g()) { k<<<1, t>>>(p, n, m); n *= 2; }",
+        "if (m) { if (n > 1024) return; } k<<<1, t>>>(p, n, m);",
+        "switch (m) { case 1: if (n > 1024) return; g(); case 2: k<<<1, t>>>(p, n, m); }",
+        "if (g(n) > 1024) return; k<<<1, t>>>(p, n, m);",
+        "if (other.n > 1024) return; k<<<1, t>>>(p, n, m);",
+        "assert(n - m > 0); k<<<1, t>>>(p, n, m);",
+        "auto check = [&] { if (n > 1024) return; }; k<<<1, t>>>(p, n, m);",
+        "if (n > 1024) k<<<1, t>>>(p, m, m);",
+    ],
+)
+def test_comparisons_that_need_not_hold_tell_nothing(body: str) -> None:
+    (site,) = sites(f"void f(float* p, int n, int m, int t) {{ {body} }}")
+    assert site.conditions == ()

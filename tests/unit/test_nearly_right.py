@@ -350,6 +350,24 @@ __global__ void bits_of_what_is_doubled_beyond_32_bits(int* out, int n, unsigned
     unsigned b = (unsigned)(w >> 40) & 1;
     out[threadIdx.x] = s[threadIdx.x + ((b ^ x) & (x ^ 1) & 1)];
 }
+// cuda-lsp: launch block=64 grid=1
+__global__ void masked_by_a_size_of_32_bits(int* out, unsigned x, unsigned size) {
+    __shared__ int s[65];
+    s[threadIdx.x] = 1;
+    unsigned at = x & (size - 1);
+    out[threadIdx.x] = s[threadIdx.x + (at > (1u << 30))];
+}
+// cuda-lsp: launch block=64 grid=1
+__global__ void masked_by_a_size_of_64_bits(int* out, long long x, long long size) {
+    __shared__ int s[65];
+    s[threadIdx.x] = 1;
+    long long at = x & (size - 1);
+    out[threadIdx.x] = s[threadIdx.x + (int)(at >> 40 & 1)];
+}
+// cuda-lsp: launch block=32 grid=33554432
+__global__ void numbers_of_blocks_beyond_24_bits(unsigned* out) {
+    out[__umul24(blockIdx.x, blockDim.x) + threadIdx.x] = blockIdx.x;
+}
 // cuda-lsp: launch block=64
 __global__ void launched_against_its_assertion(float* out, int n) {
     assert(blockDim.x == 32);
@@ -375,3 +393,14 @@ def test_nearly_right_is_not_race_free(kernel):
 def test_every_kernel_was_looked_at():
     assert not REPORT.errors
     assert len(REPORT.kernels) == KERNELS.count("__global__")
+
+
+def test_products_of_24_bits_keep_ordinary_blocks_apart():
+    text = """
+    __global__ void k(unsigned* out, int n) {
+        int i = __mul24(blockIdx.x, blockDim.x) + threadIdx.x;
+        if (i < n) out[i] = blockIdx.x;
+    }
+    """
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is Verdict.RACE_FREE

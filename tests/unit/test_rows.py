@@ -117,3 +117,26 @@ def test_a_pitch_that_bounds_rows_while_columns_are_bounded_by_another_parameter
     """
     assert verdict(text) is not Verdict.RACE_FREE
     assert verdict(text.replace("x * w", "x * h")) is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("bound", "apart"),
+    [
+        ("count[b]", True),
+        ("count[b + 1] - count[b]", True),
+        ("min(count[b], w)", True),
+        ("count[0] < n ? count[b] : n", True),
+        ("w + 1", False),
+        ("w + 1 + count[0] - count[0]", False),
+        ("n > w ? w + 2 : w", False),
+    ],
+)
+def test_what_memory_holds_lies_in_its_row(bound: str, apart: bool) -> None:
+    text = f"""
+    // cuda-lsp: launch block=256 grid=8
+    __global__ void k(float* a, const int* count, int w, int n) {{
+      int b = blockIdx.x;
+      for (int i = threadIdx.x; i < ({bound}); i += blockDim.x) a[b * w + i] = b;
+    }}
+    """
+    assert (verdict(text) is Verdict.RACE_FREE) == apart

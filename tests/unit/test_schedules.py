@@ -167,9 +167,10 @@ __global__ void k(int* out) {
 }"""
 
 
-def test_only_old_gpus_keep_lanes_in_step():
-    assert races(LANES.replace("SYNC", ""), block=32, grid=1)
-    assert not races(LANES.replace("SYNC", ""), block=32, grid=1, gpu=PASCAL)
+def test_races_of_lanes_that_lock_step_would_order_are_told_apart():
+    for gpu in (GpuModel("newer", (8, 0)), PASCAL):
+        (found,) = races(LANES.replace("SYNC", ""), block=32, grid=1, gpu=gpu)
+        assert found.lanes_only
     assert not races(LANES.replace("SYNC", "__syncwarp();"), block=32, grid=1)
 
 

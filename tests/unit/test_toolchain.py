@@ -52,6 +52,15 @@ def test_an_unusable_cache_only_costs_time(cache: Path, tmp_path: Path, spoil: s
     assert [kernel.name for kernel in translation.kernels()] == ["k"]
 
 
+@pytest.mark.usefixtures("cache")
+def test_a_precompiled_shim_that_clang_refuses_only_costs_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolchain, "shim_is_damaged", lambda flags, unit: "-include-pch" in flags)
+    translation = Translation(tmp_path / "a.cu", "__global__ void k() { __syncthreads(); }")
+    assert [kernel.name for kernel in translation.kernels()] == ["k"]
+
+
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the room cannot be reserved here")
 def test_a_full_disk_falls_back_to_the_header(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:

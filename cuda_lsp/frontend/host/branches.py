@@ -98,7 +98,7 @@ def _compared(
     plain: str, constants: HostConstants, begin: int, end: int
 ) -> Iterator[tuple[str, int, Sequence[int]]]:
     """What a condition makes equal to constants."""
-    for part in _conjuncts(plain[begin:end]):
+    for part in parts_of(plain[begin:end], "&&"):
         match, turned = _EQUAL.match(part), _EQUAL_TO.match(part)
         pairs = [(m[i], m[3 - i]) for m, i in ((match, 1), (turned, 2)) if m is not None]
         for name, other in pairs:
@@ -107,22 +107,26 @@ def _compared(
                 yield name, begin, (value,)
 
 
-def _conjuncts(condition: str) -> Iterator[str]:
-    """What all holds when a condition does, as far as it is joined by ``&&``."""
+def parts_of(condition: str, joint: str) -> Iterator[str]:
+    """What is joined by ``&&`` (or ``||``) in a condition, as far as nothing else joins it."""
     text = condition.strip()
     closed = closings(text, "()")
     while text.startswith("(") and closed.get(0) == len(text) - 1:
         text = text[1:-1].strip()
         closed = closings(text, "()")
-    inside = [(begin, end) for begin, end in closed.items()]
-    joints = [m.start() for m in re.finditer("&&", text) if not any(b < m.start() < e for b, e in inside)]
+
+    def outside(pattern: str) -> list[int]:
+        found = (match.start() for match in re.finditer(pattern, text))
+        return [place for place in found if not any(begin < place < end for begin, end in closed.items())]
+
+    joints = outside(re.escape(joint))
+    if outside(r"\|\||\?" if joint == "&&" else r"&&|\?"):
+        return
     if not joints:
         yield text
         return
-    if any(not any(b < m.start() < e for b, e in inside) for m in re.finditer(r"\|\||\?", text)):
-        return
     for begin, end in zip((0, *(j + 2 for j in joints)), (*joints, len(text)), strict=True):
-        yield from _conjuncts(text[begin:end])
+        yield from parts_of(text[begin:end], joint)
 
 
 def _cases(host: HostText, constants: HostConstants, brace: int, at: int) -> Sequence[int]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from attrs import evolve, field, frozen
 
 from cuda_lsp.frontend.host.branches import rounds, values_at
-from cuda_lsp.frontend.host.host_constants import Given, Key
+from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
 from cuda_lsp.model import Extents
@@ -23,7 +23,7 @@ from cuda_lsp.model import Extents
 _WORD = re.compile(r"(?<![\w.:])[A-Za-z_]\w*")
 _MOST_CALLERS = 3
 """Functions that hand a parameter on."""
-_MOST_CONTEXTS = 24
+_MOST_CONTEXTS = 12
 """Of one launch."""
 _MOST_CALLS = 60
 """Of one function that are looked at."""
@@ -40,13 +40,14 @@ def no_callers(name: str) -> Iterable[HostFile]:
 
 @frozen
 class Context:
-    """One way to a place: what is known there on it.
+    """One way to a place: what is known there on it. ``local``: of it, what no caller is needed for.
 
     ``place``: the outermost call that it comes through, and in which file; None: none is looked through.
     ``program``: it begins in ``main``. ``types``: what template parameters of the function there stand for.
     """
 
     given: Given
+    local: Given = NOTHING_GIVEN
     place: tuple[HostFile, int, int] | None = None
     program: bool = False
     types: Mapping[str, str] = field(factory=dict[str, str])
@@ -73,25 +74,68 @@ class Texts:
     types: tuple[str, ...] = ()
 
 
-def contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers) -> tuple[Context, ...]:
-    """The ways to a place on which more is known of what the texts hang on."""
-    found = _contexts(file, at, texts, elsewhere, _MOST_CALLERS)
-    return tuple(itertools.islice((c for c in found if c.given.values or c.types), _MOST_CONTEXTS))
+@frozen
+class _Wanted:
+    """Of a function's parameters: what is needed, what is worth knowing, and names of types."""
+
+    needed: tuple[Key, ...]
+    wished: tuple[Key, ...]
+    types: tuple[str, ...]
 
 
-def _contexts(file: HostFile, at: int, texts: Texts, elsewhere: Callers, depth: int) -> Iterator[Context]:
-    function = file.constants.functions.around(at)
-    for facts in local_facts(file, at):
-        for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
-            needed = _missing(file, at, texts.needed, given)
-            passed = _passed(function, needed) if function is not None and depth else ()
-            types = _named_types(function, texts.types) if function is not None and depth else ()
-            if function is None or not (passed or types):
-                yield Context(given, None, function is not None and function.name == "main")
-                continue
-            wished = _passed(function, _missing(file, at, texts.wished, given))
-            for way in _ways(file, function, _Wanted(passed, wished, types), elsewhere, depth):
-                yield evolve(way, given=given.and_those(way.given))
+class Ways:
+    """The ways to launches through what calls them, in one file and ``elsewhere``."""
+
+    def __init__(self, elsewhere: Callers) -> None:
+        self._elsewhere = elsewhere
+        self._known: dict[object, tuple[Context, ...]] = {}
+
+    def to(self, file: HostFile, at: int, texts: Texts) -> tuple[Context, ...]:
+        """The ways to a place on which more is known of what the texts hang on."""
+        found = self._to(file, at, texts, _MOST_CALLERS)
+        return tuple(itertools.islice((c for c in found if c.given.values or c.types), _MOST_CONTEXTS))
+
+    def _to(self, file: HostFile, at: int, texts: Texts, depth: int) -> Iterator[Context]:
+        function = file.constants.functions.around(at)
+        for facts in local_facts(file, at):
+            for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
+                needed = _missing(file, at, texts.needed, given)
+                passed = _passed(function, needed) if function is not None and depth else ()
+                types = _named_types(function, texts.types) if function is not None and depth else ()
+                if function is None or not (passed or types):
+                    yield Context(given, given, None, function is not None and function.name == "main")
+                    continue
+                wished = _passed(function, _missing(file, at, texts.wished, given))
+                for way in self._into(file, function, _Wanted(passed, wished, types), depth):
+                    yield evolve(way, given=given.and_those(way.given), local=given)
+
+    def _into(
+        self, file: HostFile, function: HostFunction, wanted: _Wanted, depth: int
+    ) -> tuple[Context, ...]:
+        """The ways to a function's body."""
+        key = (file.path, function.body, wanted, depth)
+        if key not in self._known:
+            found = self._through_calls(file, function, wanted, depth)
+            self._known[key] = tuple(itertools.islice(found, _MOST_CONTEXTS))
+        return self._known[key]
+
+    def _through_calls(
+        self, file: HostFile, function: HostFunction, wanted: _Wanted, depth: int
+    ) -> Iterator[Context]:
+        for caller, call in _calls(file, function, self._elsewhere):
+            keys = dict.fromkeys((*wanted.needed, *wanted.wished))
+            given = {key: _argument(function, call, key[0]) for key in keys}
+            passed = {key: text for key, text in given.items() if text is not None}
+            named = {name: _argument(function, call, name) for name in wanted.types}
+            types = {name: text.strip() for name, text in named.items() if text is not None}
+            needed = tuple(passed[key] for key in wanted.needed if key in passed)
+            texts = Texts(needed, tuple(passed.values()), tuple(types.values()))
+            for way in self._to(caller, call.begin, texts, depth - 1) if needed or types else ():
+                values = {key: _value(caller, text, call.begin, way.given) for key, text in passed.items()}
+                known = {key: value for key, value in values.items() if value is not None}
+                place = way.place or (caller, call.begin, call.end)
+                stand_for = {name: renamed(text, way.types) for name, text in types.items()}
+                yield Context(Given(known), NOTHING_GIVEN, place, way.program, stand_for)
 
 
 def _rounds(file: HostFile, facts: Given, missing: frozenset[Key]) -> Iterator[Given]:
@@ -104,15 +148,6 @@ def _rounds(file: HostFile, facts: Given, missing: frozenset[Key]) -> Iterator[G
 def _missing(file: HostFile, at: int, texts: Iterable[str], given: Given) -> frozenset[Key]:
     """What some texts at a place hang on that is not known."""
     return frozenset[Key]().union(*(file.constants.missing(text, at, given) for text in texts))
-
-
-@frozen
-class _Wanted:
-    """Of a function's parameters: what is needed, what is worth knowing, and names of types."""
-
-    needed: tuple[Key, ...]
-    wished: tuple[Key, ...]
-    types: tuple[str, ...]
 
 
 def _named_types(function: HostFunction, texts: Iterable[str]) -> tuple[str, ...]:
@@ -129,32 +164,6 @@ def _passed(function: HostFunction, missing: frozenset[Key]) -> tuple[Key, ...]:
         for name, position in sorted(missing)
         if name in names and function.begin <= position <= function.closing
     )
-
-
-def _ways(
-    file: HostFile,
-    function: HostFunction,
-    wanted: _Wanted,
-    elsewhere: Callers,
-    depth: int,
-) -> Iterator[Context]:
-    """The ways to a function's body by its calls."""
-    for caller, call in _calls(file, function, elsewhere):
-        keys = dict.fromkeys((*wanted.needed, *wanted.wished))
-        given = {key: _argument(function, call, key[0]) for key in keys}
-        passed = {key: text for key, text in given.items() if text is not None}
-        named = {name: _argument(function, call, name) for name in wanted.types}
-        types = {name: text.strip() for name, text in named.items() if text is not None}
-        needed = tuple(passed[key] for key in wanted.needed if key in passed)
-        texts = Texts(needed, tuple(passed.values()), tuple(types.values()))
-        if not (needed or types):
-            continue
-        for way in _contexts(caller, call.begin, texts, elsewhere, depth - 1):
-            values = {key: _value(caller, text, call.begin, way.given) for key, text in passed.items()}
-            known = {key: value for key, value in values.items() if value is not None}
-            place = way.place or (caller, call.begin, call.end)
-            stand_for = {name: renamed(text, way.types) for name, text in types.items()}
-            yield Context(Given(known), place, way.program, stand_for)
 
 
 def renamed(text: str, types: Mapping[str, str]) -> str:

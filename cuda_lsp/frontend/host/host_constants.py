@@ -35,7 +35,7 @@ _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
-_UNKNOWN: Extents = (None, None, None)
+UNKNOWN: Extents = (None, None, None)
 
 Key = tuple[str, int]
 """A name, and where the definition or assignment stands whose value it has."""
@@ -101,8 +101,7 @@ class HostConstants:
 
     def extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Dim3 | None:
         """A launch extent, all axes known: an integer, ``dim3(…)``, ``{…}`` or a dim3 variable."""
-        x, y, z = self.known_extents(text, before, given)
-        return None if x is None or y is None or z is None else (x, y, z)
+        return all_known(self.known_extents(text, before, given))
 
     def known_extents(self, text: str, before: int, given: Given = NOTHING_GIVEN) -> Extents:
         """``extents`` by axis, None where an axis is not constant."""
@@ -123,9 +122,9 @@ class HostConstants:
             text, before, Given({key: given[n] for n, key in keys.items() if key is not None})
         )
 
-    def key(self, name: str, before: int) -> Key | None:
-        """What tells the value of a name at a place; None: it has none that could be told."""
-        value = self._reached(name, before)
+    def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
+        """What tells the value of a name (or of a component) at a place; None: nothing does."""
+        value = self._reached(name, before, axis)
         return (name, value.position) if value is not None else None
 
     def declared(self, name: str, before: int) -> Key | None:
@@ -166,7 +165,7 @@ class HostConstants:
         for write in reversed(concerning):
             if write.position < before:
                 text = assigned(self._plain, write)
-                if text is None or not self._comes_by(write.position, before):
+                if text is None or not self.comes_by(write.position, before):
                     return None
                 value = _Value(text, write.position, definition)
                 break
@@ -195,7 +194,7 @@ class HostConstants:
         own = [w for w in every if not any(begin <= w.position <= end for begin, end in hidden)]
         return own[definition.writes :]
 
-    def _comes_by(self, position: int, use: int) -> bool:
+    def comes_by(self, position: int, use: int) -> bool:
         """Whether every way to ``use`` has come by the statement at ``position`` before it."""
         if self._braces.end(position) < use:
             return False
@@ -317,7 +316,7 @@ class HostConstants:
             return self._named(text, before, depth)
         value = _extent(self._integer(text, before, depth))
         flat = value is not None or _ARITHMETIC.search(text) is not None  # dim3 has no arithmetic
-        return (value, 1, 1) if flat else _UNKNOWN
+        return (value, 1, 1) if flat else UNKNOWN
 
     def _named(self, name: str, before: int, depth: int) -> Extents:
         definition = self._visible(name, before)
@@ -332,7 +331,7 @@ class HostConstants:
             for h in self._headers
             if name in h._definitions and depth
         }
-        return found.pop() if len(found) == 1 else _UNKNOWN
+        return found.pop() if len(found) == 1 else UNKNOWN
 
     def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
         """``block.x`` of a dim3 variable."""
@@ -365,12 +364,18 @@ class HostConstants:
     def _components(self, text: str, before: int, depth: int) -> Extents:
         parts = split_arguments(text)
         if len(parts) > 3:
-            return _UNKNOWN
+            return UNKNOWN
         if len(parts) == 1 and self._is_dim(parts[0].strip(), before):
             return self._extents(parts[0], before, depth)
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
+
+
+def all_known(extents: Extents) -> Dim3 | None:
+    """The extents when none is unknown."""
+    x, y, z = extents
+    return None if x is None or y is None or z is None else (x, y, z)
 
 
 def _known(value: int | None, name: str) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
-from cuda_lsp.frontend.assumptions import parse_assumptions
+from cuda_lsp.frontend.assumptions import BadAssumption, parse_assumption, parse_assumptions
 from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
@@ -19,7 +19,8 @@ from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
-from cuda_lsp.ir.program import Directives, Kernel, LaunchBounds
+from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
+from cuda_lsp.ir.types import Int
 from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource, ToolError
 
 _BOUNDS = re.compile(rb"__launch_bounds__\s*\(((?:[^()]|\([^()]*\)){0,400})\)")
@@ -28,6 +29,7 @@ _THREADS = re.compile(
     r"(?:size|dim|dimx|threads?|_?x|per_?block|count)?_{0,3}\Z|\A(?:bs|n_?threads|blk_?size)\Z",
     re.I,
 )
+_ARGUMENT = re.compile(r"#(\d+)")
 _LITERAL_TYPES = ("int", "float", "double")
 _TRUTH = {"true": "1", "false": "0"}
 
@@ -75,6 +77,34 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
             if known != here:
                 found[names[position]] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
     return found
+
+
+def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:
+    """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    names = kernel.parameters
+    shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
+
+    def named(match: re.Match[str]) -> str:
+        position = int(match[1])
+        return names[position] if position < len(names) else "?"
+
+    return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
+
+
+def conditions_of(texts: Iterable[str], kernel: Kernel) -> tuple[Expr, ...]:
+    """What comparisons of the host say of a kernel's parameters, where both mean the same numbers.
+
+    Not of unsigned parameters: what the host compares may be below zero.
+    """
+    found: list[Expr] = []
+    known = {var.name: var for var in kernel.params if isinstance(var.type, Int) and var.type.signed}
+    for text in texts:
+        try:
+            found.append(parse_assumption(text, known))
+        except BadAssumption:  # it names something that the kernel has no number for
+            continue
+    return tuple(found)
 
 
 def common_extents(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[str, int]:

@@ -8,7 +8,7 @@ their definition (``host_constants``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -18,13 +18,14 @@ from cuda_lsp.frontend.host.contexts import (
     Callers,
     Context,
     Texts,
-    contexts,
+    Ways,
     local_facts,
     no_callers,
     renamed,
 )
 from cuda_lsp.frontend.host.definitions import pointer_lists
-from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, HostConstants
+from cuda_lsp.frontend.host.guards import guards
+from cuda_lsp.frontend.host.host_constants import UNKNOWN, Given, HostConstants, all_known
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
@@ -59,6 +60,7 @@ class LaunchSite:
 
     ``template_arguments`` is the text between ``<`` and ``>`` of the kernel's name, None when deduced.
     ``shared``: arguments that point into the buffer of an earlier one, by position.
+    ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     """
 
@@ -75,6 +77,7 @@ class LaunchSite:
     shared: Mapping[int, SharedBuffer] = field(factory=dict[int, SharedBuffer])
     block_axes: Extents = (None, None, None)
     left_out: bool = False
+    conditions: tuple[str, ...] = ()
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -154,8 +157,11 @@ class _Reader:
 
     def __init__(self, file: HostFile, elsewhere: Callers) -> None:
         self._file = file
-        self._elsewhere = elsewhere
+        self._ways = Ways(elsewhere)
         self._in_template: dict[str, int] | None = None
+        # Of each launch, on whichever way it is come by.
+        self._guards: dict[object, tuple[str, ...]] = {}
+        self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -173,9 +179,12 @@ class _Reader:
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        ways = contexts(self._file, at, texts, self._elsewhere)
-        found = [self._on(way, launch, at, place, known) for way in ways]
-        told = [site for site in found if site.block is not None or known]
+        ways = self._ways.to(self._file, at, texts)
+        if known:
+            yield from self._instances(ways, launch, at, plain)
+            return
+        found = [self._on(way, launch, at, place) for way in ways]
+        told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
         yield from () if told else plain
 
@@ -187,26 +196,39 @@ class _Reader:
         words = {word for text in template for word in _WORD.findall(text)}
         return not words.isdisjoint(function.template)
 
-    def _on(self, way: Context, launch: Written, at: int, place: Site, known: bool) -> LaunchSite:
-        """The launch as one way comes to it; ``known``: its block is, without."""
-        if way.place is not None and not known:
+    def _instances(
+        self, ways: Iterable[Context], launch: Written, at: int, sites: Sequence[LaunchSite]
+    ) -> Iterator[LaunchSite]:
+        """The same launches, with template arguments as the ways to them tell these."""
+        written = dict.fromkeys(self._instance(way, launch, at) for way in ways)
+        for site in sites:
+            yield from (evolve(site, template_arguments=text) for text in written)
+            yield from () if written else (site,)
+
+    def _instance(self, way: Context, launch: Written, at: int) -> str | None:
+        written = self._evaluated(launch.template_arguments, at, way.given)
+        return renamed(written, way.types) if written else written
+
+    def _on(self, way: Context, launch: Written, at: int, place: Site) -> LaunchSite:
+        """The launch as one way comes to it."""
+        if way.place is not None:
             file, begin, end = way.place
             place = file.site(begin, end)
-        facts = way.given if not known else NOTHING_GIVEN
-        arguments = facts if way.program or way.place is None else NOTHING_GIVEN
-        site = self._site(launch, at, place, facts, arguments)
-        written = self._evaluated(launch.template_arguments, at, way.given)
-        return evolve(site, template_arguments=renamed(written, way.types) if written else written)
+        arguments = way.given if way.program or way.place is None else way.local
+        site = self._site(launch, at, place, way.given, arguments)
+        return evolve(site, template_arguments=self._instance(way, launch, at))
 
     def _site(self, launch: Written, at: int, place: Site, given: Given, arguments: Given) -> LaunchSite:
         """``given``: for the configuration; ``arguments``: for the arguments."""
         constants = self._file.constants
         grid, block, shared = (*launch.configuration, None, None, None)[:3]
+        block_axes = constants.known_extents(block, at, given) if block is not None else UNKNOWN
+        grid_axes = constants.known_extents(grid, at, given) if grid is not None else UNKNOWN
         return LaunchSite(
             kernel=launch.kernel,
             template_arguments=self._evaluated(launch.template_arguments, at, given),
-            block=constants.extents(block, at, given) if block is not None else None,
-            grid=constants.extents(grid, at, given) if grid is not None else None,
+            block=all_known(block_axes),
+            grid=all_known(grid_axes),
             dynamic_shared=constants.integer(shared, at, given) if shared is not None else 0,
             arguments={
                 i: value
@@ -216,14 +238,28 @@ class _Reader:
             extents=_block_extents(block, launch.arguments) if block is not None else {},
             site=place,
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
-            grid_axes=constants.known_extents(grid, at, given) if grid is not None else (None, None, None),
-            block_axes=constants.known_extents(block, at, given) if block is not None else (None, None, None),
-            shared=shared_buffers(
-                launch.arguments,
-                lambda text: constants.integer(text, at),
-                lambda name: self._file.pointers.held(name, at),
-            ),
+            grid_axes=grid_axes,
+            block_axes=block_axes,
+            conditions=self._conditions(launch, at, block),
+            shared=self._shared(launch, at),
         )
+
+    def _conditions(self, launch: Written, at: int, block: str | None) -> tuple[str, ...]:
+        key = (at, block, tuple(launch.arguments))
+        if key not in self._guards:
+            file = self._file
+            self._guards[key] = guards(file.host, file.constants, at, block, launch.arguments)
+        return self._guards[key]
+
+    def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
+        key = (at, tuple(launch.arguments))
+        if key not in self._buffers:
+            self._buffers[key] = shared_buffers(
+                launch.arguments,
+                lambda text: self._file.constants.integer(text, at),
+                lambda name: self._file.pointers.held(name, at),
+            )
+        return self._buffers[key]
 
     def api_launch(self, match: re.Match[str]) -> Iterator[LaunchSite]:
         """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
@@ -253,11 +289,13 @@ class _Reader:
             return arguments
         found: list[str] = []
         for argument in split_arguments(arguments):
-            name = argument.strip()
-            plainly = name.isidentifier() and self._template_words.get(name, at + 1) > at
+            text = argument.strip()
+            words = _WORD.findall(text)
+            plainly = all(self._template_words.get(word, at + 1) > at for word in words)
             known = plainly or bool(given.values)
-            value = self._file.constants.integer(name, at, given) if known else None
-            found.append(name if value is None else str(value))
+            literal = text.isdigit() or text in ("true", "false")
+            value = self._file.constants.integer(text, at, given) if known and not literal else None
+            found.append(text if value is None else str(value))
         return ", ".join(found)
 
     @property

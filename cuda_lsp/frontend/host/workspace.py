@@ -60,15 +60,15 @@ class Workspace:
         found: dict[str, tuple[LaunchSite, ...]] = {}
         with self._lock:
             for ring in _rings(path):
-                here = self._sites(ring, path, wanted - set(found))
+                here = self._sites(_Ring(ring), path, wanted - set(found))
                 found.update(here)
                 if wanted <= set(found):
                     break
         return found
 
-    def _sites(self, ring: Sequence[Path], path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
+    def _sites(self, ring: _Ring, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        for file in ring:
+        for file in ring.paths:
             known = self._read(file)
             here = [site for site in known.sites if site.kernel in wanted] if known else []
             if known is None or not here:
@@ -82,17 +82,13 @@ class Workspace:
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
 
-    def _as_called(self, file: Path, ring: Sequence[Path], wanted: set[str]) -> list[LaunchSite]:
+    def _as_called(self, file: Path, ring: _Ring, wanted: set[str]) -> list[LaunchSite]:
         """A file's launches of some kernels, where other files of the ring call what launches them."""
 
         def callers(name: str) -> Iterator[HostFile]:
-            called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
-            for other in ring:
-                text = self._text(other) if other != file else ""
-                if called.search(text):
-                    yield host_code_of(other, text).file(text)
+            return (other for other in ring.calling(name) if other.path != file)
 
-        text = self._text(file)
+        text = text_of(file)
         return [s for s in host_code_of(file, text, callers).launches(text) if s.kernel in wanted]
 
     def _read(self, file: Path) -> _File | None:
@@ -107,11 +103,35 @@ class Workspace:
             return None
         return known
 
-    def _text(self, file: Path) -> str:
-        try:
-            return files.read_text(file, _MOST_BYTES)
-        except OSError:  # as above: it calls nothing
-            return ""
+
+class _Ring:
+    """Files around a kernel, while its launches are looked for."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = paths
+        self._calling: dict[str, tuple[HostFile, ...]] = {}
+        self._files: dict[Path, HostFile] = {}
+
+    def calling(self, name: str) -> tuple[HostFile, ...]:
+        """Those that may call a function."""
+        if name not in self._calling:
+            called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
+            texts = ((path, text_of(path)) for path in self.paths)
+            self._calling[name] = tuple(self._file(p, text) for p, text in texts if called.search(text))
+        return self._calling[name]
+
+    def _file(self, path: Path, text: str) -> HostFile:
+        if path not in self._files:
+            self._files[path] = host_code_of(path, text).file(text)
+        return self._files[path]
+
+
+def text_of(file: Path) -> str:
+    """What a file says; "" when it cannot be read."""
+    try:
+        return files.read_text(file, _MOST_BYTES)
+    except OSError:  # gone, or not ours to read: it calls nothing
+        return ""
 
 
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:

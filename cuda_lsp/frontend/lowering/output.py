@@ -24,6 +24,7 @@ from cuda_lsp.ir.program import (
     Expr,
     Incomplete,
     Intrinsic,
+    ParameterLayout,
     Stmt,
     Unknown,
     Var,
@@ -92,6 +93,8 @@ class Output:
         self.static_shared = 0  # bytes
         self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
         self.record_names: dict[int, str] = {}  # of parameters, by their places (id)
+        self.passed: dict[int, ParameterLayout] = {}  # of parameters in memory, by the array's id
+        self.members: dict[str, Place] = {}  # of these, that are parameters of their own
         self.late_parameters: list[Var] = []  # fields that only their use told of
         self.parameters: set[int] = set()  # ids of variables that are kernel parameters
         self.enumerated: dict[str, tuple[int, ...]] = {}  # what parameters of enumerations may be

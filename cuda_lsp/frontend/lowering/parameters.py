@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cuda_lsp.frontend.lowering.enumerators import among, values_of
 from cuda_lsp.frontend.lowering.output import Output
+from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.places import (
     DataPlace,
     MemoryPlace,
@@ -12,9 +13,11 @@ from cuda_lsp.frontend.lowering.places import (
     StaticPlace,
     VarPlace,
 )
+from cuda_lsp.frontend.lowering.tables import offset_in
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
-from cuda_lsp.ir.program import AddressOf, Array, Assume, Var
+from cuda_lsp.ir.program import AddressOf, Array, Assume, Const, Expr, Var
 from cuda_lsp.ir.types import Pointer
+from cuda_lsp.ir.walk import root_array
 from cuda_lsp.model import Site, Space
 
 
@@ -30,6 +33,7 @@ def place_of_parameter(low: Output, name: str, info: TypeInfo, found: list[Var],
         return record
     if not info.scalar:
         array = low.array(f"parameter {name}", name, Space.CONSTANT, info)
+        low.passed[array.id] = layout_of(name, info)
         return MemoryPlace(info, AddressOf(array, Pointer(max(1, info.size))))
     var = low.var(name, info.ir)
     low.parameters.add(var.id)
@@ -49,6 +53,24 @@ def hidden_field(low: Output, record: RecordPlace, field: Field) -> Place:
     """A field of a parameter's base class that libclang does not tell of (implicit instantiations)."""
     name = f"{low.record_names[id(record)]}.{field.name}"
     return place_of_parameter(low, name, field.type, low.late_parameters, record.owner)
+
+
+def passed_member(low: Output, pointer: Expr, info: TypeInfo) -> Place | None:
+    """The scalar of a parameter in memory at a place that is known: a parameter like any other.
+
+    Not the pointers of an array, of which others may be chosen while the kernel runs (``kept_pointers``).
+    """
+    base, offset = root_array(pointer), offset_in(pointer)
+    layout = low.passed.get(base.id) if base is not None else None
+    if layout is None or not isinstance(offset, Const):
+        return None
+    here = (m.name for m in layout.members if m.offset == offset.value and m.type == info.ir)
+    name = next(here, None)
+    if name is not None and info.is_pointer and name.endswith("]"):
+        return None
+    if name is not None and name not in low.members:
+        low.members[name] = place_of_parameter(low, name, info, low.late_parameters, 0)
+    return low.members.get(name) if name is not None else None
 
 
 def _pointee(low: Output, name: str, info: TypeInfo, var: Var) -> Array:

@@ -14,7 +14,7 @@ from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
 from cuda_lsp.frontend.lowering.kept_pointers import KeptPointers
 from cuda_lsp.frontend.lowering.output import Output, Restart, Steps, Untranslatable
-from cuda_lsp.frontend.lowering.parameters import hidden_field
+from cuda_lsp.frontend.lowering.parameters import hidden_field, passed_member
 from cuda_lsp.frontend.lowering.places import (
     EXPR_TYPES,
     Address,
@@ -291,6 +291,9 @@ class Lowering(Output):
         local = base is not None and base.space is Space.LOCAL
         text = self.ast.text(node) if node is not None else (base.name if base else "memory")
         volatile, readonly = self._volatile(place), self._readonly(place)
+        passed = None if bitfield else passed_member(self, pointer, info)
+        if passed is not None:
+            return self.scalar(self.read(passed, None), info)
         if isinstance(info.ir, Pointer) and not local:
             return self.kept_pointers.load(pointer, info, text, site, volatile, readonly, node)
         if isinstance(info.ir, Float | Opaque):

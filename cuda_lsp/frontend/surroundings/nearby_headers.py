@@ -61,7 +61,7 @@ def _usual_folder(path: Path, root: Path, name: str) -> Path | None:
 def _nearest_folder(path: Path, root: Path, name: str) -> Path | None:
     """The folder from which the header with this name is seen that stands nearest to ``path``."""
     wanted = Path(name).parts
-    if ".." in wanted or not wanted:
+    if ".." in wanted or not wanted or not wanted[-1].endswith(_SUFFIXES):
         return None
     seen = [p for p in _headers(root).get(wanted[-1], ()) if p.parts[-len(wanted) :] == wanted]
     if not seen:

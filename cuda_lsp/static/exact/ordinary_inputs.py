@@ -45,6 +45,12 @@ FILLINGS = (
 )
 
 
+UNEVEN = Filling("uneven", "mixed")
+"""Rows, and counts of what threads do, differ in length."""
+FIRST_ONLY = Filling("zeros", "first")
+"""One element is no zero: what warps vote on differs between them."""
+
+
 @frozen(eq=False)
 class Contents:
     """What memory holds when the kernel starts, by the roles that its arrays have."""
@@ -80,15 +86,20 @@ class Contents:
         return list(numbers)[turn % len(numbers)]
 
     def _row(self, array: Array, element: int) -> int:
-        if array in self.flow.begins:
-            return budgets.ROW_ELEMENTS * element
-        return budgets.ROW_ELEMENTS * (element + 1) if self.flow.begins else budgets.ROW_ELEMENTS
+        begins, row = array in self.flow.begins, budgets.ROW_ELEMENTS
+        if self.filling is UNEVEN:
+            return row * element + element // 3 if begins else row + element % 3
+        if begins:
+            return row * element
+        return row * (element + 1) if self.flow.begins else row
 
 
 def _element(how: str, element: int, array: int) -> int:
     match how:
         case "ones":
             return 1
+        case "first":
+            return budgets.HUB if element == 0 else 0
         case "mixed":
             return ((element + 1) * 2654435761 + array * 40503 >> 7) % budgets.MIXED_BELOW
         case "previous":

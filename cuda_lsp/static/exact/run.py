@@ -14,10 +14,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Hashable, Sequence
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from cuda_lsp.ir.program import Array, Axis, Barrier, BarrierScope
-from cuda_lsp.model import Mode, Space
+from cuda_lsp.model import Mode, Site, SourceRange, Space
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.code import (
     Branch,
@@ -47,6 +47,15 @@ class Pending:
     value: Value = None
 
 
+@frozen(eq=False)
+class Missed:
+    """A barrier of the block that one thread waits at and another can no longer come to."""
+
+    site: Site
+    present: Runner
+    absent: Runner
+
+
 Watch = Callable[[Pending], bool]
 """Told of each access at a watched place before it happens; True: the thread stops there."""
 
@@ -67,6 +76,7 @@ class Schedule(Machine):
     whole: bool = False
     enough: Callable[[], bool] = lambda: False
     steps: int = 0
+    missed: dict[SourceRange, Missed] = field(factory=dict[SourceRange, Missed])
     passed_over: bool = False  # some ``if`` on what nobody knows
 
     def run(self) -> None:
@@ -170,7 +180,9 @@ class Schedule(Machine):
     def _released(self, waiting: Sequence[Runner]) -> bool:
         first = waiting[0]
         wait = first.wait
-        if wait is None or any(t.wait is not wait for t in waiting[1:]):
+        other = next((t for t in waiting if t.wait is not wait), None)
+        if wait is None or other is not None:
+            self._note_missed(first, other)
             return False  # threads at different barriers: what happens is not defined
         wide = wait.barrier.scope not in (BarrierScope.TILE, BarrierScope.WARP)
         if wait.barrier.scope is BarrierScope.CLUSTER or (
@@ -179,12 +191,21 @@ class Schedule(Machine):
             return False
         if len(waiting) < sum(1 for t in self.runners if self._expected(t, first, wait)):
             return False
+        self._note_missed(first, next((t for t in self.runners if _is_gone(t, first)), None))
         offers = {t.number if wide else t.axes[Axis.LANE]: t.offered[0] for t in waiting if t.offered}
         for t in waiting:
             t.status, t.wait, t.offers = Status.READY, None, offers
             t.passed += wide
             t.turns = 0
         return True
+
+    def _note_missed(self, present: Runner, absent: Runner | None) -> None:
+        if absent is None or present.wait is None or present.wait.barrier.scope is not BarrierScope.BLOCK:
+            return
+        for one, other in ((present, absent), (absent, present)):
+            if one.wait is not None:
+                site = one.wait.barrier.site
+                self.missed.setdefault(site.range, Missed(site, one, other))
 
     def _expected(self, t: Runner, first: Runner, wait: Wait) -> bool:
         """Whether the barrier waits for this thread: those that have ended are not waited for."""
@@ -201,3 +222,7 @@ class Schedule(Machine):
         if t.thread.linear // size != first.thread.linear // size:
             return False
         return first.mask is None or bool(first.mask >> t.axes[Axis.LANE] & 1)
+
+
+def _is_gone(t: Runner, waiting: Runner) -> bool:
+    return t.status is Status.DONE and t.block == waiting.block

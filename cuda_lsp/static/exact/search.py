@@ -202,7 +202,8 @@ class Search:
 
     # -- runs
 
-    def _schedule(self, places: Places, inputs: Inputs) -> Schedule:
+    def schedule(self, places: Places, inputs: Inputs) -> Schedule:
+        """A run to come, of which accesses at these places are watched."""
         ranges = frozenset(places)
         touches = (i for i in self.code.instructions if isinstance(i, Touch) and not i.part)
         watched = frozenset(i for i in touches if i.site.range in ranges)
@@ -254,7 +255,7 @@ class Search:
                     here += [p] if near < budgets.KEPT_ACCESSES else []
             return False
 
-        schedule = self._schedule(places, inputs)
+        schedule = self.schedule(places, inputs)
 
         def enough() -> bool:
             seen.ended_early = all(any(self._candidates(pair, seen, across=False)) for pair in until)
@@ -316,7 +317,7 @@ class Search:
                 raise _Met(frozen_at[0], p)
             return False
 
-        schedule = self._schedule(places, inputs)
+        schedule = self.schedule(places, inputs)
         schedule.watch = watch
         try:
             schedule.run()

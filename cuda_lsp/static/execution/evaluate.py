@@ -415,8 +415,9 @@ class Evaluator:
             result = values_of(row, known, self.executing, self.threads, e.type)
             if result is not None:
                 return result
-        if row.reach is Reach.BLOCK:
-            return self.fresh(data[0] if data else "a block-wide vote", Spread.BLOCK)
+        one_warp = self.threads <= self.warp_size and self.sure and bool(self.executing.all())
+        if row.reach is Reach.BLOCK or (row.reach is Reach.WARP and one_warp):
+            return self.fresh(data[0] if data else f"the result of {e.name}", Spread.BLOCK)
         return self.fresh(data[0] if data else f"the result of {e.name}", weak=not data)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from cuda_lsp.model import Verdict
+from cuda_lsp.model import SourceRange, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import Doubt, Undecided
@@ -22,6 +22,7 @@ class Attempt:
     others: list[Diagnosis] = field(factory=list[Diagnosis])
     reasons: dict[str, None] = field(factory=dict[str, None])
     assumptions: dict[str, None] = field(factory=dict[str, None])
+    not_settled: set[SourceRange] = field(factory=set[SourceRange])  # barriers that threads may miss
     mixed: bool = False  # threads may wait at different barriers
 
     def take(self, pair: OpenPair, answer: Answer) -> None:
@@ -61,6 +62,7 @@ class Attempt:
         self.others += [f for f in other.others if (f.code, f.site) not in told]
         self.reasons.update(other.reasons)
         self.assumptions.update(other.assumptions)
+        self.not_settled |= other.not_settled
         self.mixed = self.mixed or other.mixed
 
     def better_of(self, unrolled: Attempt) -> Attempt:

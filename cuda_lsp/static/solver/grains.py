@@ -1,7 +1,8 @@
 """Sizes that a kernel's own layout divides evenly, and races that need one that does not.
 
 ``base + C / 8`` carves memory for a ``C`` of whole vectors of eight; where ``C`` is none, a row reaches
-into the next. The host owes the kernel that much, so such a race is told as a doubt about ``C``.
+into the next. The host owes the kernel that much, so such a race is told as a doubt about ``C``. Not where
+the kernel itself looks after what is left over, as loops over tails do (``for (j = n / 4 * 4; j < n; j++)``).
 
 Asked with ``8 * whole`` in the parameter's place: there quotients come out even, and what is left is
 refuted by its digits or by the solver, or needs no odd size at all.
@@ -19,11 +20,16 @@ from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.digits import digits_of
 from cuda_lsp.static.symbolic.terms import Op, Term
 
+_REMAINDERS = (Op.FLOOR_MOD, Op.REM)
+_CUTS = (*_REMAINDERS, Op.FLOOR_DIV, Op.DIV)
+
 
 def grain_of(p: Problem, facts: Term, query: Query) -> Uneven | None:
     """What would keep the two accesses apart, by the smallest number (`C` a multiple of 8); else None."""
     for parameter in sorted(query.parameters(p.formula), key=lambda part: part.args[0]):
         for divisor in sorted(_divisors(parameter, p.formula))[: budgets.MOST_DIVISORS]:
+            if _tends_to_rest(parameter, divisor, p.formula):
+                continue
             if _apart(*_evenly(p, facts, parameter, divisor), query):
                 return Uneven(parameter.args[0], divisor)
     return None
@@ -42,6 +48,22 @@ def _divisors(parameter: Term, formula: Term) -> set[int]:
         if divisor > 1 and parameter in t.subterms(part.parts[0]):
             found.add(divisor)
     return found
+
+
+def _tends_to_rest(parameter: Term, divisor: int, formula: Term) -> bool:
+    """It compares the parameter with the whole part of it, or asks for the remainder."""
+    for part in t.subterms(formula):
+        if part.op in (Op.LE, Op.EQ):
+            sums = t.monomials(part.args[0])
+            whole = -divisor * sums.get((parameter,), 0)
+            for atoms, factor in sums.items():
+                cut = atoms[0] if len(atoms) == 1 else None
+                if cut is None or cut.op not in _CUTS or cut.args[0] is not parameter:
+                    continue
+                by = cut.args[1] if isinstance(cut.args[1], int) else cut.args[1].value
+                if by == divisor and (cut.op in _REMAINDERS or factor == whole != 0):
+                    return True
+    return False
 
 
 def _evenly(p: Problem, facts: Term, parameter: Term, divisor: int) -> tuple[Problem, Term, str]:

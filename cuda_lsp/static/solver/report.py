@@ -7,13 +7,14 @@ when it rests on data or on an over-approximation.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from attrs import evolve
 
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
-from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, Space, Status, Witness
+from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
 from cuda_lsp.static.exact.threads import Thread, memory_base
@@ -152,7 +153,7 @@ def _diagnosis(
         needed = () if meant and is_linear(p.overlap) else condition_of(p, facts, query)
         doubt = _launch_doubt(p, facts, query, needed)
         if doubt is None:
-            conditions = (*needed, *(data or ()))
+            conditions = (*needed, *(data or ())) or _needs_blocks(p, launch)
             status = Status.CONDITIONAL if meant or conditions else Status.PROVED
             query.shown[early.site.range, late.site.range] = (p, facts, arguments)
     array, witness, warp = early.array, None, False
@@ -166,17 +167,19 @@ def _diagnosis(
         warp = _within_a_warp_only(p, facts, query, threads)
     return race_between(
         query.kernel.name, launch, array, early, late, witness, status, conditions, doubt,
-        remedy=_remedy(p, early, late, warp), warp=warp, same_value=p.same_value,
+        remedy=_remedy(p, early, late, warp, met), warp=warp, same_value=p.same_value,
         swapped=swapped and p.pair.relation.same_block,
     )  # fmt: skip
 
 
-def _remedy(p: Problem, early: Access, late: Access, warp: bool) -> str:
+def _remedy(p: Problem, early: Access, late: Access, warp: bool, met: Met | None) -> str:
     if any(a.array is b.array and a.scope is None for a in early.held for b in late.held):
         return words.UNFENCED
-    same = early.site.range == late.site.range
     # A statement that reads what it writes names the write first: that is no later round.
     again = late.order < early.order and early.site.range.start.line != late.site.range.start.line
+    same = early.site.range == late.site.range
+    if same and met is not None and met[0].rounds != met[1].rounds:
+        same, again = False, True
     return words.remedy(not p.pair.relation.same_block, warp, same, again)
 
 
@@ -223,6 +226,12 @@ def _launch_doubt(p: Problem, facts: Term, query: Query, needed: Conditions) -> 
     return Open.BLOCKS_UNKNOWN
 
 
+def _needs_blocks(p: Problem, launch: LaunchConfig | None) -> Conditions:
+    """That there is a second block, where the source does not tell."""
+    alone = launch is not None and launch.grid is None and math.prod(launch.least_grid) == 1
+    return (c.Needs.BLOCKS,) if alone and not p.pair.relation.same_block else ()
+
+
 def _mentions_blocks(p: Problem) -> bool:
     names = {axis.value for axis in BID}
     return any(x.op is Op.SYMBOL and x.args[0].split("#")[0] in names for x in t.subterms(*p.offsets))
@@ -261,8 +270,10 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
 # -------------------------------------------------------------------------------------- divergence
 
 
-def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnosis]:
-    """Barriers that two threads of one block disagree on."""
+def divergences(
+    query: Query, found: Iterable[BarrierEvent], not_settled: set[SourceRange]
+) -> Iterator[Diagnosis]:
+    """Barriers that two threads of one block disagree on; it may be that they do on those ``not_settled``."""
     relation = Relation()
     facts = related(query.where, relation)
     seen: set[Site] = set()
@@ -275,16 +286,20 @@ def divergences(query: Query, found: Iterable[BarrierEvent]) -> Iterator[Diagnos
         shared = shared_level(relation)
         passes = copy_of(barrier.guard, 1, shared, {})
         misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared)
+        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared, not_settled)
         if finding is not None:
             seen.add(barrier.site)
             yield finding
 
 
-def _divergence(query: Query, barrier: BarrierEvent, formula: Term, shared: Level) -> Diagnosis | None:
+def _divergence(
+    query: Query, barrier: BarrierEvent, formula: Term, shared: Level, not_settled: set[SourceRange]
+) -> Diagnosis | None:
     from cuda_lsp.static.symbolic.encode import closure
 
     answer = query.solve(closure(formula, query.summary, shared))
+    if answer.outcome is not Outcome.REFUTED:
+        not_settled.add(barrier.site.range)
     if answer.outcome is not Outcome.MODEL:
         return None
     values = answer.values or {}

@@ -15,8 +15,9 @@ from attrs import evolve, field, frozen
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir import program as ir
-from cuda_lsp.model import Code, LaunchConfig, Verdict
+from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status, Verdict
 from cuda_lsp.static import budgets, work
+from cuda_lsp.static.exact.divergence import divergences_by_running
 from cuda_lsp.static.exact.report import races_by_running
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report as solve_report
@@ -66,6 +67,7 @@ class SolverResult:
     stats: Stats = field(factory=Stats)
     every_launch: bool = False
     assumptions: tuple[str, ...] = ()
+    not_settled: frozenset[SourceRange] = frozenset()  # barriers that threads may miss
     mixed: bool = True  # barriers may be matched wrongly; False only when that is proved impossible
 
 
@@ -104,7 +106,14 @@ class _Refinement:
         verdict, reasons = merged.verdict()
         findings = (*merged.findings.values(), *merged.others)
         return SolverResult(
-            verdict, reasons, findings, self.stats, every, tuple(merged.assumptions), merged.mixed
+            verdict,
+            reasons,
+            findings,
+            self.stats,
+            every,
+            tuple(merged.assumptions),
+            frozenset(merged.not_settled),
+            merged.mixed,
         )
 
     # -- one launch
@@ -113,6 +122,7 @@ class _Refinement:
         """Loops in closed form; what that leaves open is executed; then loops of barriers round by round."""
         attempt = self._attempt(launch, 0)
         self._run_what_is_open(launch, attempt)
+        self._run_to_barriers(launch, attempt)
         return attempt.better_of(self._attempt(launch, budgets.UNROLLED_ROUNDS)) if attempt.open else attempt
 
     def _run_what_is_open(self, launch: LaunchConfig, attempt: Attempt) -> None:
@@ -122,6 +132,14 @@ class _Refinement:
         for sites, finding in self._races_by_running(launch, attempt.open, until).items():
             attempt.doubts.pop(sites, None)
             attempt.findings[sites] = finding
+
+    def _run_to_barriers(self, launch: LaunchConfig, attempt: Attempt) -> None:
+        """Barriers that threads may miss become certain where a real schedule shows it."""
+        missed = (f for f in attempt.others if f.code is Code.BARRIER_DIVERGENCE)
+        doubtful = {f.site.range for f in missed if f.status is Status.POSSIBLE}
+        until = max(self.deadline, work.now() + budgets.GLANCE_SHARE * self.budget.kernel)
+        shown = divergences_by_running(self.kernel, launch, self.gpu, doubtful, until)
+        attempt.others = [shown.get(f.site.range, f) for f in attempt.others]
 
     def _glance(
         self, launch: LaunchConfig, candidates: Sequence[Candidate], query: Query
@@ -162,7 +180,7 @@ class _Refinement:
         attempt.assumptions.update(dict.fromkeys(sizes))
         _decide([OpenPair(p, facts, query, launch) for p, facts in candidates], attempt)
         _word_conditions(attempt, query)
-        attempt.others += solve_report.divergences(query, barriers(summary.events))
+        attempt.others += solve_report.divergences(query, barriers(summary.events), attempt.not_settled)
         if any(f.code is Code.BARRIER_DIVERGENCE for f in attempt.others):
             attempt.mixed = not missed_by_leavers_only(query, summary.events)
         if not launch.assumed:

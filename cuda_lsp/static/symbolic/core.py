@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -191,6 +191,19 @@ def range_times(x: tuple[float, float], y: tuple[float, float]) -> tuple[float, 
     """The interval of products of numbers in two intervals."""
     products = [_times(a, b) for a in x for b in y]
     return min(products), max(products)
+
+
+def range_of_sum(
+    sums: Mapping[Monomial, int], range_of: Callable[[Term], tuple[float, float]]
+) -> tuple[float, float]:
+    """The interval of a polynomial whose atoms have these intervals."""
+    low = high = 0.0
+    for atoms, factor in sums.items():
+        bounds: tuple[float, float] = (factor, factor)
+        for atom in atoms:
+            bounds = range_times(bounds, range_of(atom))
+        low, high = low + bounds[0], high + bounds[1]
+    return low, high
 
 
 def monomial_range(atoms: Monomial) -> tuple[float, float]:

@@ -259,7 +259,8 @@ def _integer_intrinsic(name: str, e: ir.Intrinsic, operands: tuple[Term, ...]) -
         (a,) = operands
         return a if a.lo >= 0 else t.ite(t.le(t.ZERO, a), a, t.scale(a, -1))
     if name in ("__mul24", "__umul24"):
-        return t.mul(*operands)  # assumed: both factors fit 24 bits
+        factor = Int(24, signed=name == "__mul24")
+        return t.mul(*(into_signed(x, factor) if factor.signed else settle(x, factor) for x in operands))
     if name in INTRINSICS:
         lo, hi = (0, 64) if name.strip("_")[:3] in ("pop", "clz", "ffs") else type_range(e.type)
         return t.intrinsic(name, e.operands[0].type, operands, lo, hi)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.static import budgets
-from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_times, scale, sub
+from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_of_sum, scale, sub
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
 from cuda_lsp.static.symbolic.rewrite import replace, subterms
 
@@ -79,13 +79,7 @@ def _bounds(guard: Term) -> dict[Term, _Interval]:
 
 
 def _interval(sums: Mapping[Monomial, int], known: Mapping[Term, _Interval]) -> _Interval:
-    low = high = 0.0
-    for atoms, factor in sums.items():
-        bounds: _Interval = (factor, factor)
-        for atom in atoms:
-            bounds = range_times(bounds, known.get(atom, (atom.lo, atom.hi)))
-        low, high = low + bounds[0], high + bounds[1]
-    return low, high
+    return range_of_sum(sums, lambda atom: known.get(atom, (atom.lo, atom.hi)))
 
 
 def is_told(part: Term) -> bool:

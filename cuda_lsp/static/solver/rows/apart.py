@@ -19,6 +19,7 @@ from cuda_lsp.static.solver.rows.pitch import Pitch
 from cuda_lsp.static.solver.rows.stated import speaks_against_sizes, speaks_of_rows
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
+from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.terms import Op, Term
 
 
@@ -81,8 +82,11 @@ class Rows:
             return False
         where, query = self.query.where, self.query
         formula = self._formula(t.not_(pitch.taken))
-        symbols = [x for x in t.subterms(formula) if x.op is Op.SYMBOL]
+        named = [x for x in t.subterms(formula) if x.op in (Op.SYMBOL, Op.APPLY)]
+        symbols = [x for x in named if x.op is Op.SYMBOL]
         free = [x for x in symbols if x.args[0] in where.free or x in where.axes.values()]
+        # What memory holds lies in its row like what parameters bound: who owns the row knows what is in it.
+        free += [x for x in named if x.op is Op.APPLY and base_name(x.args[0]) not in query.summary.facts]
         extents = [where.axes[axis] for axis in (*BDIM, *GDIM)]
         stated = query.stated(self.p)
         for scale in budgets.AMPLE_SCALES:

@@ -237,11 +237,15 @@ def _bounds_rows(
     return all(pitch in limits(row) for row in rows) and all(by_another(column) for column in columns)
 
 
+def factor_of(term: Term) -> int:
+    """What is common to all that differs between threads in the term."""
+    return math.gcd(*(c for m, c in t.monomials(term).items() if any(map(side, m)))) or 1
+
+
 def unit_of(term: Term) -> Term:
-    """What differs between threads in the term, without a factor common to all of it."""
-    varying = {m: c for m, c in t.monomials(term).items() if any(side(a) for a in m)}
-    unit = math.gcd(*varying.values()) or 1
-    return t.from_monomials({m: c // unit for m, c in varying.items()})
+    """What differs between threads in the term, without the factor common to all of it."""
+    unit = factor_of(term)
+    return t.from_monomials({m: c // unit for m, c in t.monomials(term).items() if any(map(side, m))})
 
 
 def _mirrored(column: Term) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.solver.query import Query
-from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, unit_of
+from cuda_lsp.static.solver.rows.pitch import Columns, Pitch, factor_of, unit_of
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.sizes import certainly_at_most, side, upper_bounds
@@ -164,7 +164,7 @@ class _Said:
         """``x < width - k`` where ``k`` may be negative, or ``x >= width``: a column that is of no row."""
         pitch = {x for x in t.subterms(width) if x.op is Op.SYMBOL}
         sizes = [x.args[0] for x in t.subterms(*self.guards) if x.op is Op.SYMBOL and not self.has_no_size(x)]
-        factor = _factor(column)
+        factor = factor_of(column)
         for limit in self._limits(column):
             scaled = t.scale(limit, factor)
             if pitch & set(t.subterms(limit)) and not certainly_at_most(scaled, width, sizes):
@@ -177,7 +177,7 @@ class _Said:
         for condition in self.guards:
             if condition.op is Op.LE:
                 beyond = t.add(condition.args[0], unit)  # no more than what varies in the column
-                if not side(beyond) and t.le(width, t.scale(beyond, _factor(column))) is t.TRUE:
+                if not side(beyond) and t.le(width, t.scale(beyond, factor_of(column))) is t.TRUE:
                     return True
         return False
 
@@ -210,7 +210,7 @@ class _Said:
         if t.level_of(limit) is not Level.GRID or set(t.subterms(width)) & set(t.subterms(limit)) - {t.ONE}:
             return False
         bounded = limit.is_const or not self._compares(t.lt(t.const(budgets.UNBOUNDED), limit))
-        return bounded and self.admits(t.lt(width, t.scale(limit, _factor(column))))
+        return bounded and self.admits(t.lt(width, t.scale(limit, factor_of(column))))
 
     def _reach(self, columns: Columns, limits: list[Term]) -> int:
         """How many columns there are in any launch: 1 where parameters decide."""
@@ -251,11 +251,6 @@ def _divisors(part: Term) -> Iterator[Term]:
         yield from (t.add(x, t.ONE) for x in part.args[1:] if not side(x) and not x.is_const)
 
 
-def _factor(column: Term) -> int:
-    varying = [c for m, c in t.monomials(column).items() if any(side(a) for a in m)]
-    return math.gcd(*varying) or 1
-
-
 def _intervals(guards: Iterable[Term]) -> dict[Term, _Interval]:
     """Of what the guards compare with a number."""
     known: dict[Term, _Interval] = {}
@@ -281,13 +276,7 @@ def _intervals(guards: Iterable[Term]) -> dict[Term, _Interval]:
 
 def _interval(column: Term, known: Mapping[Term, _Interval], query: Query) -> _Interval:
     """The columns of threads that every launch has; what is not of them counts as its least value."""
-    low = high = 0.0
-    for atoms, factor in t.monomials(column).items():
-        ends: _Interval = (factor, factor)
-        for atom in atoms:
-            ends = t.range_times(ends, _sure(atom, known, query))
-        low, high = low + ends[0], high + ends[1]
-    return low, high
+    return t.range_of_sum(t.monomials(column), lambda atom: _sure(atom, known, query))
 
 
 def _sure(atom: Term, known: Mapping[Term, _Interval], query: Query) -> _Interval:

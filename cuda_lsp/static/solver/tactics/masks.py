@@ -28,6 +28,10 @@ def powers_of_two(pair: OpenPair) -> Proved | None:
     return None if possible else Proved((masks.text,))
 
 
+_LARGEST = 1 << 63
+"""The largest power of two that a size may be."""
+
+
 @frozen(eq=False)
 class _Masks:
     """A formula case by case, for a ``size`` that is meant to be a power of two.
@@ -53,7 +57,7 @@ def _mask_cases(formula: Term, free: Mapping[str, Var]) -> _Masks | None:
     masked = [(part, value) for part, value, other in bands if other is size]
     reach = max(value.hi if value.lo >= 0 else math.inf for _, value in masked)
     cases: list[Term] = []
-    for i in range(31):
+    for i in range(int(min(size.hi, _LARGEST)).bit_length()):
         last = 1 << i > reach
         mapping = {part: value if last else t.floor_mod(value, 1 << i) for part, value in masked}
         fixed = t.le(t.const(1 << i), size) if last else t.eq(size, t.const(1 << i))

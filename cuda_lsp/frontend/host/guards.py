@@ -1,0 +1,144 @@
+"""Comparisons that hold where a kernel is launched: of branches around, early returns, assertions before.
+
+``if (n > 1024) return;``, ``TORCH_CHECK(rows <= cols)`` and ``if (ld >= cols) {`` say what the arguments of
+the launch behind them can be. Only comparisons of integers by ``&&``, and denied ones by ``||``, are read; a
+name counts as long as nothing writes it between the comparison and the launch. What is compared is written
+in terms of the launch: ``#2`` is its third argument, ``blockDim.x`` its block.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from cuda_lsp.frontend.host.branches import parts_of
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.text import HostText, split_arguments
+
+_IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
+_CHECK = re.compile(
+    r"(?<=[;{}])\s?((?:\w*_)?(?:[Aa]ssert|ASSERT|CHECK|REQUIRE|ENFORCE)(?:_(?:EQ|NE|LT|LE|GT|GE))?)\s?\("
+)
+_OF_SUFFIX = {"EQ": "==", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_DENIED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_COMPARISON = re.compile(r"\A([^=<>!&|?]{1,80}?)\s?(==|!=|<=|>=|<|>)\s?([^=<>!&|?]{1,80})\Z")
+_SIDE = re.compile(r"\A-?\s?\d+\Z|\A[\w\s+*/%().]+\Z")  # a difference may wrap on the host
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?:\s?\.\s?[xyz]\b)?")
+_CALL = re.compile(r"\w\s?\(|\.(?!\s?[xyz]\b)|\d\.|\)\s?\(")
+_LEAVES = re.compile(
+    r"(?:[;{}]|\A)\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;\s?\Z"
+)
+_TERM = re.compile(r"#|blockDim")
+_MOST = 40
+"""Comparisons at one launch."""
+
+
+def guards(
+    host: HostText, constants: HostConstants, at: int, block: str | None, arguments: Sequence[str]
+) -> tuple[str, ...]:
+    """Comparisons that hold at a launch, in terms of its arguments and its block."""
+    found: dict[str, None] = {}
+    known = _Terms(constants, at, block, arguments)
+    for text, place in itertools.islice(_comparisons(host, constants, at), _MOST):
+        match = _COMPARISON.match(text)
+        left, right = (known.of(match[i], place) for i in (1, 3)) if match is not None else (None, None)
+        if match is not None and left is not None and right is not None and _TERM.search(left + right):
+            found[f"{left} {match[2]} {right}"] = None
+    return tuple(found)
+
+
+class _Terms:
+    """What names of the host are at one launch."""
+
+    def __init__(
+        self, constants: HostConstants, at: int, block: str | None, arguments: Sequence[str]
+    ) -> None:
+        self._constants = constants
+        self._at = at
+        self._named = {text.strip(): f"#{i}" for i, text in reversed(list(enumerate(arguments)))}
+        name = (block or "").strip()
+        if name.isidentifier():
+            self._named |= {f"{name}.{axis}": f"blockDim.{axis}" for axis in "xyz"}
+            self._named.setdefault(name, "blockDim.x")
+
+    def of(self, side: str, place: int) -> str | None:
+        """One side of a comparison that stands at ``place``; None: it hangs on more than the launch tells."""
+        if not _SIDE.match(side) or _CALL.search(side):
+            return None
+        terms: list[str] = []
+        done = 0
+        for match in _NAME.finditer(side):
+            term = self._term(re.sub(r"\s", "", match[0]), place)
+            if term is None:
+                return None
+            terms += side[done : match.start()], term
+            done = match.end()
+        return "".join((*terms, side[done:])).strip()
+
+    def _term(self, name: str, place: int) -> str | None:
+        value = self._constants.integer(name, place)
+        if value is not None:
+            return str(value) if value >= 0 else f"({value})"
+        variable, _, axis = name.partition(".")
+        here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
+        return self._named.get(name) if here is not None and here == there else None
+
+
+def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int]]:
+    """Comparisons that hold at a place, and where they stand; the nearest first."""
+    plain, braces = host.plain, host.braces
+    function = constants.functions.around(at)
+    if function is None:
+        return
+    begin = max(plain.rfind(c, function.body, at) for c in ";{}")
+    for match in _IF.finditer(plain, begin, at):
+        closing = host.parentheses.get(match.end() - 1, at)
+        if closing < at:
+            yield from ((part, match.end()) for part in parts_of(plain[match.end() : closing], "&&"))
+    inside, brace = at, braces.begin(at)
+    while brace >= function.body:
+        yield from _before(host, constants, brace, inside)
+        header = constants.functions.header_of(brace) if brace > function.body else None
+        if header is not None and header[0] in ("if", "constexpr"):
+            yield from ((part, header[1] + 1) for part in parts_of(plain[header[1] + 1 : header[2]], "&&"))
+        inside, brace = brace, braces.begin(brace - 1)
+
+
+def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> Iterator[tuple[str, int]]:
+    """What the statements of one block say that stand before a place in it."""
+    plain, braces = host.plain, host.braces
+
+    def sure(place: int) -> bool:
+        return constants.comes_by(place, at)
+
+    for match in _CHECK.finditer(plain, brace, at):
+        closing = host.closing(match.end() - 1)
+        if braces.begin(match.start(1)) != brace or not 0 < closing < at or not sure(match.start(1)):
+            continue
+        parts = split_arguments(plain[match.end() : closing])
+        operator = _OF_SUFFIX.get(match[1].rpartition("_")[2])
+        if operator is not None and len(parts) >= 2:
+            yield f"{parts[0].strip()} {operator} {parts[1].strip()}", match.end()
+        elif operator is None and parts:
+            yield from ((part, match.end()) for part in parts_of(parts[0], "&&"))
+    for match in _IF.finditer(plain, brace, at):
+        closing = host.closing(match.end() - 1)
+        if braces.begin(match.start()) != brace or not 0 < closing < at or not sure(match.start()):
+            continue
+        if _leaves(host, closing + 1, at):
+            for part in parts_of(plain[match.end() : closing], "||"):
+                comparison = _COMPARISON.match(part)
+                if comparison is not None:
+                    yield f"{comparison[1]} {_DENIED[comparison[2]]} {comparison[3]}", match.end()
+
+
+def _leaves(host: HostText, begin: int, at: int) -> bool:
+    """Whether the statement that begins here, of an ``if``, leaves the function whatever it does before."""
+    plain = host.plain
+    begin += plain[begin : begin + 1].isspace()
+    if plain[begin : begin + 1] == "{":
+        end = host.braces.closing.get(begin, at)
+        return end < at and _LEAVES.search(plain[begin + 1 : end].rstrip()) is not None
+    end = plain.find(";", begin, at)
+    return end > 0 and _LEAVES.match(plain[begin : end + 1]) is not None

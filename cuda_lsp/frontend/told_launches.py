@@ -1,0 +1,40 @@
+"""A kernel program with what launch sites and directives say of how it is launched."""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from cuda_lsp.frontend.directives import KernelDirective
+from cuda_lsp.frontend.host.launch_facts import (
+    block_of_template,
+    common_extents,
+    common_facts,
+    launched_extents,
+    launches_for,
+    launches_outside,
+)
+from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.kernel_sources import KernelSource
+from cuda_lsp.ir.program import Kernel
+
+
+def with_launches(
+    kernel: Kernel,
+    source: KernelSource,
+    here: tuple[LaunchSite, ...],
+    elsewhere: tuple[LaunchSite, ...],
+    directive: KernelDirective | None,
+) -> Kernel:
+    """``here``: the launches of the kernel's file; ``elsewhere``: those of others, of this kernel only."""
+    sites = (*here, *elsewhere)
+    grid, arguments = common_facts(source, sites)
+    launches = launches_for(source, here, directive) or launches_outside(source, elsewhere, directive)
+    in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
+    return evolve(
+        kernel,
+        launches=launches,
+        grid=grid,
+        required={**kernel.required, **block_of_template(source), **in_part},
+        arguments={**arguments, **(directive.arguments if directive else {})},
+        extents=common_extents(source, sites),
+    )

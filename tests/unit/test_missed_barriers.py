@@ -1,0 +1,78 @@
+"""Barriers that threads miss because of what memory holds: shown by a run, refuted, or in doubt."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cuda_lsp.model import Code, FileReport, Status, Verdict
+from cuda_lsp.report.terminal import render
+from cuda_lsp.static.analyze import check_text
+
+
+def checked(body: str, threads: int = 256) -> FileReport:
+    kernel = f"__global__ void k(const int* p, int* out) {{ int t = threadIdx.x, b = blockIdx.x; {body} }}\n"
+    launch = f"void f(int* p, int* o) {{ k<<<8, {threads}>>>(p, o); }}\n"
+    report = check_text(Path("k.cu"), kernel + launch)
+    assert not report.errors
+    return report
+
+
+def told(report: FileReport) -> dict[Status, str]:
+    return {f.status: f.message for f in report.findings if f.code is Code.BARRIER_DIVERGENCE}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for (int i = 0; i < p[b * 256 + t]; ++i) { out[b * 256 + t] = i; __syncthreads(); }",
+        "int n = p[t]; while (n > 0) { __syncthreads(); --n; }",
+        "for (int i = p[t]; i < p[t + 1]; ++i) __syncthreads();",
+        "if (__any_sync(0xffffffff, p[b * 256 + t])) __syncthreads();",
+        "bool some = __ballot_sync(~0u, p[t] > 3) != 0; if (some) { out[b * 256 + t] = 1; __syncthreads(); }",
+        "if (p[t] > 0) __syncthreads();",
+        "if (p[t] > 0) return; __syncthreads(); out[b * 256 + t] = 1;",
+        "int i = p[t] & 1; if (i) __syncthreads(); else out[b * 256 + t] = 1;",
+    ],
+)
+def test_contents_that_part_the_threads_of_a_block_are_the_condition(body: str) -> None:
+    report = checked(body)
+    (status,) = told(report)
+    assert status is Status.CONDITIONAL and "`p" in told(report)[status].rsplit("when", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "threads"),
+    [
+        ("if (__any_sync(0xffffffff, p[t])) __syncthreads();", 32),
+        ("if (__syncthreads_or(p[t])) __syncthreads();", 256),
+        ("for (int i = 0; i < p[b]; ++i) __syncthreads();", 256),
+        ("for (int i = p[b]; i < p[b + 1]; ++i) { if (p[i]) __syncthreads(); }", 256),
+        ("int i = 0; while (p[i] != 0) { switch (p[i]) { case 1: __syncthreads(); break; } ++i; }", 256),
+        ("int i = 0; while (true) { int op = p[i]; if (!op) break; if (op == 3) { i = p[i + 1]; continue; }"
+         " if (op == 1) __syncthreads(); ++i; }", 256),
+        ("if (__any_sync(0xffffffff, p[t])) __syncwarp();", 256),
+    ],
+)  # fmt: skip
+def test_what_all_threads_of_the_block_read_alike_parts_nobody(body: str, threads: int) -> None:
+    report = checked(body, threads)
+    assert not told(report) and report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+def totals(report: FileReport) -> str:
+    console = Console(width=200, record=True, file=StringIO())
+    render(console, [report], lambda path: [])
+    return console.export_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("body", ["if (t < 7) __syncthreads();", "if (p[t]) __syncthreads();"])
+def test_a_kernel_with_a_missed_barrier_is_not_counted_as_race_free(body: str) -> None:
+    line = totals(checked(body))
+    assert "0 race-free" in line and "1 free of races but for" in line
+
+
+def test_the_others_are() -> None:
+    assert "1 race-free" in totals(checked("__syncthreads();"))

@@ -1,0 +1,65 @@
+"""Tails: what a division leaves over is the kernel's own business where it looks after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.model import KernelReport, Status, Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def kernel_of(body: str, before: str = "") -> KernelReport:
+    kernel = (
+        f"{before}__global__ void k(float* x, float* y, int n) {{\n"
+        f"int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}\n"
+    )
+    launch = "void f(float* x, float* y, int n) { k<<<(n + 255) / 256, 256>>>(x, y, n); }\n"
+    report = check_text(Path("k.cu"), kernel + launch)
+    assert not report.errors
+    return report.kernels[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int m = n / 4; if (i < m) for (int k = 0; k < 4; ++k) x[4 * i + k] *= 2;"
+        " for (int j = m * 4; j < n; ++j) x[j] *= 2;",
+        "int m = n >> 2; if (i < m) x[4 * i] = 0; for (int j = m << 2; j < n; ++j) x[j] *= 2;",
+        "for (int j = n - n % 8; j < n; ++j) x[j] += 1;",
+        "int j = n / 8 * 8 + threadIdx.x; if (j < n) x[j] += 1;",
+        "float4* v = (float4*)y; if (i < n / 4) { float4 a = v[i]; a.x = 1; v[i] = a; }"
+        " for (int j = n / 4 * 4; j < n; ++j) x[j] *= 2;",
+    ],
+)
+def test_a_tail_that_several_threads_do_is_told_with_its_condition(body: str) -> None:
+    kernel = kernel_of(body)
+    assert kernel.verdict is Verdict.RACY
+    assert any(
+        f.kind and f.status is Status.CONDITIONAL and "`n`" in (f.condition or "") for f in kernel.findings
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int m = n / 4; if (i < m) for (int k = 0; k < 4; ++k) x[4 * i + k] *= 2;"
+        " if (i == 0) for (int j = m * 4; j < n; ++j) x[j] *= 2;",
+        "int j = n / 8 * 8 + i; if (j < n) x[j] += 1;",
+    ],
+)
+def test_a_tail_that_one_thread_does_is_free(body: str) -> None:
+    assert kernel_of(body).verdict is Verdict.RACE_FREE
+
+
+def test_a_layout_of_whole_vectors_stays_a_doubt() -> None:
+    body = "int c = n / 8; if (i < c) { x[blockIdx.y * c + i] = 1; y[blockIdx.y * n + i] = x[i]; }"
+    kernel = kernel_of(body)
+    assert not any(f.kind and f.status is Status.PROVED for f in kernel.findings)
+
+
+def test_a_grid_of_unknown_size_may_be_one_block() -> None:
+    kernel = kernel_of("if (threadIdx.x == 0) *y += x[0];")
+    told = {f.condition for f in kernel.findings if f.kind}
+    assert told == {"the grid has more than one block"}

@@ -1,0 +1,67 @@
+"""Which instances of a kernel template are looked at: those that launches write, wherever they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.translation import Translation
+
+_KERNEL = "template <typename T, int N, bool B = false> __global__ void k(T* p) { p[threadIdx.x] = N + B; }\n"
+
+
+def names(text: str) -> set[str]:
+    return {kernel.name for kernel in Translation(Path("a.cu"), text).kernels()}
+
+
+@pytest.mark.parametrize(
+    ("host", "instances"),
+    [
+        # The body of a host template that nobody calls, with errors around, as of a missing library.
+        ("template <typename S> void f(Tensor t) { k<S, 8><<<1, 64>>>(t.p<S>()); }", {"k<float, 8, false>"}),
+        ("void f(Tensor t) { SOME_DISPATCH(t, [&] { k<scalar_t, 8, true><<<1, 64>>>(t.p()); }); }",
+         {"k<float, 8, true>"}),
+        ("template <typename S, int M> void f(Tensor t) { k<S, M><<<1, 64>>>(t.p()); }\n"
+         "void g(Tensor t) { f<int, 8>(t); f<double, 9>(t); }", {"k<int, 8, false>", "k<double, 9, false>"}),
+        ("template <typename S, int M> void f(Tensor t) { k<S, 2 * M><<<1, 64>>>(t.p()); }\n"
+         "template <int M> void g(Tensor t) { f<int, M>(t); }\n"
+         "void h(Tensor t) { g<8>(t); }", {"k<int, 16, false>"}),
+        ("template <typename S, int M> void f(Tensor t) { k<S, M><<<1, 64>>>(t.p()); }\n"
+         "template void f<double, 32>(Tensor t);", {"k<double, 32, false>"}),
+        ("void f(Tensor t, int n) { switch (n) { case 32: k<float, 32><<<1, n>>>(t.p()); break;\n"
+         "case 64: k<float, 64><<<1, n>>>(t.p()); } }", {"k<float, 32, false>", "k<float, 64, false>"}),
+        ("struct C { static constexpr int kN = 24; };\n"
+         "void f(Tensor t) { k<double, C::kN><<<1, 64>>>(t.p()); }", {"k<double, 24, false>"}),
+    ],
+)  # fmt: skip
+def test_launches_tell_the_instances(host: str, instances: set[str]) -> None:
+    assert names(_KERNEL + host) == instances
+
+
+def test_where_nothing_is_told_a_guess_stands() -> None:
+    assert names(_KERNEL + "void f(Tensor t) { k<T, M><<<1, 64>>>(t.p()); }") == {"k<float, 16, true>"}
+
+
+def test_what_does_not_compile_is_not_insisted_on() -> None:
+    text = """template <int N> __global__ void k(int* p) {
+  static_assert(N >= 16, "too small");
+  p[threadIdx.x] = N;
+}
+void f(Tensor t) { k<8><<<1, 64>>>(t.p()); }
+"""
+    assert names(text) == {"k<16>"}
+
+
+def test_of_many_instances_the_first_and_the_last_are_looked_at() -> None:
+    ladder = " ".join(f"case {n}: k<float, {n}><<<1, n>>>(t.p()); break;" for n in (256, 128, 64, 32, 16, 8))
+    found = names(f"{_KERNEL}void f(Tensor t, int n) {{ switch (n) {{ {ladder} }} }}")
+    assert len(found) == 4
+    assert {"k<float, 256, false>", "k<float, 8, false>"} <= found
+
+
+def test_other_launches_ask_for_other_instances_while_the_text_changes() -> None:
+    host = "void f(Tensor t) {{ k<double, {}><<<1, 64>>>(t.p()); }}"
+    translation = Translation(Path("a.cu"), _KERNEL + host.format(8))
+    translation.reparse(_KERNEL + host.format(12))
+    assert {kernel.name for kernel in translation.kernels()} == {"k<double, 12, false>"}
