@@ -345,6 +345,9 @@ RUN_S = 0.3
 GLANCE_INPUTS = 3
 """Inputs that a glance tries."""
 
+MISSED_SETS = 3
+"""Values of the open scalars under each of which a barrier has to be missed, to be told."""
+
 SHOWN_CANDIDATES = 3
 """Pairs of accesses shown for one pair of places and one input."""
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Set
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, LaunchConfig, SourceRange, Status
-from cuda_lsp.static import work
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.exact.machine import Excluded
 from cuda_lsp.static.exact.ordinary_inputs import FILLINGS, FIRST_ONLY, UNEVEN, argument_sets
 from cuda_lsp.static.exact.run import Missed, Unfinished
@@ -22,7 +22,6 @@ from cuda_lsp.static.findings.conditions import Contents
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
 _FILLINGS = (UNEVEN, FIRST_ONLY, *FILLINGS[:4])
-_SETS = 3
 
 
 def divergences_by_running(
@@ -37,7 +36,7 @@ def divergences_by_running(
         return {}
     found: dict[SourceRange, Diagnosis] = {}
     left = set(wanted)
-    for given in itertools.islice(argument_sets(kernel, launch), _SETS):
+    for given in itertools.islice(argument_sets(kernel, launch), budgets.MISSED_SETS):
         shown = [_shown(search, Inputs(given.values, filling, None), left) for filling in _FILLINGS]
         here = {place: m for missed in reversed(shown) for place, m in missed.items()}
         left &= here.keys()
