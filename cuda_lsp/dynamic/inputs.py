@@ -11,7 +11,7 @@ is known to need; a buffer that the run shows to be too small grows before anyth
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from typing import Any
 
@@ -26,6 +26,7 @@ LARGEST = 1 << 26
 _FILLED = frozenset(("i1", "i2", "i4", "i8", "f4", "f8"))
 _SMALLEST = 1 << 16
 _LONGEST_ROW = 4
+_DRAWN_AT_ONCE = 1 << 20
 
 
 def with_grid(launch: LaunchConfig, blocks: int = 4) -> LaunchConfig:
@@ -104,15 +105,19 @@ def _buffer(piece: Piece, size: int, trial: Trial, random: np.random.Generator) 
             kind = "u"
         data = np.full(size // piece.element, value, f"{kind}{piece.element}")
     elif piece.contents is ElementKind.FLOAT and piece.element in (4, 8):
-        data = random.random(size // piece.element).astype(f"f{piece.element}")
+        data = _drawn(size // piece.element, f"f{piece.element}", lambda a, b: random.random(b - a))
     elif piece.contents is ElementKind.INTEGER and piece.element in (1, 2, 4, 8):
         count = size // piece.element
         if piece.ascending:  # the first rows, which the kernel reads, have elements as well
             ends = np.cumsum(random.integers(0, _LONGEST_ROW + 1, count))
             data = np.minimum(ends, piece.limit - 1).astype(f"u{piece.element}")
         else:
-            most = np.minimum(np.arange(count) + 1, piece.limit) if piece.forest else piece.limit
-            data = random.integers(0, most, count).astype(f"u{piece.element}")
+
+            def below(start: int, end: int) -> Any:
+                most = np.minimum(np.arange(start, end) + 1, piece.limit) if piece.forest else piece.limit
+                return random.integers(0, most, end - start)
+
+            data = _drawn(count, f"u{piece.element}", below)
     else:
         data = np.zeros(size, np.uint8)
     held = data.view(np.uint8)
@@ -120,6 +125,15 @@ def _buffer(piece: Piece, size: int, trial: Trial, random: np.random.Generator) 
         if name == piece.name and 0 <= offset <= size - piece.element:
             held[offset : offset + piece.element] = list(_element(piece, number))
     return Buffer(piece.name, held, max(piece.element, 1))
+
+
+def _drawn(count: int, kind: str, draw: Callable[[int, int], Any]) -> Any:
+    """What ``draw`` makes for ranges of the elements, one after the other: a number drawn has 8 bytes."""
+    data = np.empty(count, kind)
+    for start in range(0, count, _DRAWN_AT_ONCE):
+        end = min(count, start + _DRAWN_AT_ONCE)
+        data[start:end] = draw(start, end)
+    return data
 
 
 def _element(piece: Piece, number: int) -> bytes:

@@ -23,6 +23,7 @@ from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.batch.check import checking
 from cuda_lsp.batch.limits import FileLimits
 from cuda_lsp.batch.pool import Pool, Say, Work
+from cuda_lsp.children.confined import resident, too_large
 from cuda_lsp.children.sweep import descendants
 from cuda_lsp.cli import main
 from cuda_lsp.model import FileReport, KernelReport, Position, Severity, SourceRange, ToolError, Verdict
@@ -101,12 +102,13 @@ def test_a_bomb_of_memory_is_told_from_a_crash(tmp_path: Path):
 
 
 def test_what_the_parent_has_or_once_had_in_memory_is_not_taken_for_the_childs(tmp_path: Path):
-    once = bytearray(b"x") * (900 << 20)
+    once = bytearray(b"x") * (500 << 20)
     del once
-    now = bytearray(b"x") * (900 << 20)
+    now = bytearray(b"x") * (500 << 20)
+    limits = evolve(LIMITS, memory=resident() + (400 << 20))
     paths = written(tmp_path, bomb=LARGE, crash="#pragma clang __debug llvm_fatal_error\n", good=RACY)
-    reports = checked(paths)
-    assert now and said_of(reports, "bomb") == "not analysed: its analysis takes more than 2 GB"
+    reports = checked(paths, limits=limits)
+    assert now and said_of(reports, "bomb") == f"not analysed: its analysis {too_large(limits.memory)}"
     assert said_of(reports, "crash") == "not analysed: its analysis crashed, most likely in clang (SIGABRT)"
     assert said_of(reports, "good") == ""
 

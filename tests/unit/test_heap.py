@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from cuda_lsp.dynamic.emulator.heap import START, Heap, Needs
+from cuda_lsp.dynamic.emulator.memory import lay_out
 from cuda_lsp.dynamic.emulator.printing import formatted
 from cuda_lsp.dynamic.ptx.reader import read_module
 
@@ -134,3 +135,14 @@ def test_a_snapshot_brings_back_what_a_kernel_freed_and_drops_what_it_allocated(
         assert not exists(heap, made)
         assert heap.data[kept] == 7
         assert heap.used == 64
+
+
+def test_a_kernel_that_runs_by_itself_has_a_heap_of_eight_megabytes() -> None:
+    memory = lay_out((), {}, 0, (), (), 1, 32, 0, allocates=True)
+    small = [memory.allocate(16) for _ in range(8 << 20 >> 5)]
+    assert all(small) and len(set(small)) == len(small)
+    assert memory.exists(small[-1], small[-1] + 16)
+    assert not memory.exists(small[-1], small[-1] + 17)
+    assert memory.allocate(16) == 0
+    large = lay_out((), {}, 0, (), (), 1, 32, 0, allocates=True)
+    assert large.allocate((8 << 20) - 16) and large.allocate(1) == 0

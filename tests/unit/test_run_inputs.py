@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cuda_lsp.batch.analysis import analysed
 from cuda_lsp.batch.asked import Asked, Plan
 from cuda_lsp.confirm import CheckOptions, kernel_jobs
-from cuda_lsp.dynamic.inputs import arguments, first_sizes
-from cuda_lsp.dynamic.job import CheckJob
+from cuda_lsp.dynamic.inputs import LARGEST, arguments, first_sizes
+from cuda_lsp.dynamic.job import CheckJob, ElementKind, Parameter, Piece, Trial
 from cuda_lsp.model import FileReport, LaunchConfig
 from cuda_lsp.readings import Reading
 from cuda_lsp.static.analyze import Analyzer
@@ -157,3 +158,27 @@ def test_lanes_merged_from_numbers_are_as_wide_as_what_is_done_with_them(tmp_pat
         " out[(k << 25) >> 23] = 1; }\nvoid launch(int* o) { k<<<1, 64>>>(o, 9); }\n",
     )
     assert made.trials[0].needs == {"out": (1024 << 2) * 4 + 4}
+
+
+@pytest.mark.parametrize(
+    ("contents", "element", "forest"),
+    [(ElementKind.INTEGER, 1, False), (ElementKind.INTEGER, 4, True), (ElementKind.FLOAT, 4, False)],
+)
+def test_contents_of_a_large_buffer_take_little_more_than_it(contents, element, forest):
+    size = LARGEST // 2
+    piece = Piece("p", 0, 8, True, element, contents, forest=forest)
+    trial = Trial(LaunchConfig((32, 1, 1), (1, 1, 1)))
+    tracemalloc.start()
+    try:
+        (made,) = arguments((Parameter("p", (piece,), 8),), trial, {"p": size}, 7)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1.7 * size
+    random, count = np.random.default_rng(7), size // element  # the same as if they were drawn at once
+    if contents is ElementKind.FLOAT:
+        expected = random.random(count).astype("f4")
+    else:
+        below = np.minimum(np.arange(count) + 1, piece.limit) if forest else piece.limit
+        expected = random.integers(0, below, count).astype(f"u{element}")
+    assert (made.pointers[0][1].data == expected.view(np.uint8)).all()

@@ -35,6 +35,8 @@ _MOST_WINDOWS = 256 << 20  # bytes: to make memory of more takes longer than any
 _BUFFER_GAP = 1 << 20  # bytes: what overruns a buffer misses the next one
 _MOST_OF = {"shared": 228 << 10, "local": 512 << 10}  # bytes; of a block and of a thread, on any GPU
 _OWN_HEAP = 8 << 20  # bytes, as CUDA's default
+_HEAP_UNIT = 16  # bytes, in which it is given out; each allocation takes one more
+_HEAP_ROOM = _OWN_HEAP // (2 * _HEAP_UNIT) * GRANULE  # of addresses: the smallest allocation takes a granule
 
 
 class TooMuchMemory(Exception):
@@ -148,7 +150,7 @@ def lay_out(
                 top = after(top + len(buffer.data)) + _BUFFER_GAP
     regions += buffers.values()
     own_heap = top
-    top = after(top + (_OWN_HEAP if allocates else 0))
+    top = after(top + (_HEAP_ROOM if allocates else 0))
     end = top + GAP
     if end > _LIMIT:
         raise TooMuchMemory(
@@ -181,7 +183,7 @@ def lay_out(
         buffers,
     )
     if allocates:
-        memory.allocate = _Bump(memory, own_heap, own_heap + _OWN_HEAP).allocate
+        memory.allocate = _Bump(limits, regions, own_heap).allocate
     for variable in outer:
         if variable.name in symbols and variable.initialiser and variable.space != "shared":
             initialise(memory.data, memory.symbols, variable, symbols[variable.name])
@@ -194,17 +196,19 @@ def lay_out(
 class _Bump:
     """The device's heap of a kernel that runs by itself: what is freed is not used again."""
 
-    memory: Memory
+    limits: Array  # and ``regions``: of its memory, which it does not hold
+    regions: list[Region]
     top: int
-    end: int
+    left: int = _OWN_HEAP
 
     def allocate(self, size: int) -> int:
-        start = self.top
-        if start + size > self.end:
+        taken = (-(-size // _HEAP_UNIT) + 1) * _HEAP_UNIT
+        if taken > self.left:
             return 0
+        start, self.left = self.top, self.left - taken
         self.top = start + -(-(size + 1) // GRANULE) * GRANULE
-        mark(self.memory.limits, start, start + size)
-        self.memory.regions.append(Region("malloc", start, size, Space.GLOBAL))
+        mark(self.limits, start, start + size)
+        self.regions.append(Region("malloc", start, size, Space.GLOBAL))
         return start
 
 

@@ -16,17 +16,16 @@ from cuda_lsp.frontend.excess.statements import NOT_CODE
 
 _LEVELS = 12  # fewer of anything that doubles are not worth a look
 _LONGEST = 20_000
-_DEFAULT = rb"=\s*(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*\([^(){};]*\)(?=\s*[,)])"
+_DEFAULT = rb"=\s*(?:[A-Za-z_]\w*\s*::\s*)*(?P<called>[A-Za-z_]\w*)\s*\([^(){};]*\)(?=\s*[,)])"
 _DEFAULTS = re.compile(_DEFAULT)
 _CALLS = re.compile(
     NOT_CODE + rb"|(?P<default>" + _DEFAULT + rb")|(?P<word>[A-Za-z_]\w*)|(?P<bracket>[();{}])", re.S
 )
-_CALLED = re.compile(rb"([A-Za-z_]\w*)\s*\(")
-_RECORD = re.compile(rb"\b(?:struct|class|union)\s+(?P<name>[A-Za-z_]\w*)?\s*(?P<bases>:[^;{}()]{0,1000})?\{")
+_RECORD = re.compile(rb"\b(?:struct|class|union)\b([^;{}()]{0,1000})\{")
 _ALIAS = re.compile(rb"\}\s*([A-Za-z_]\w*)\s*;")
 _WORD = re.compile(rb"[A-Za-z_]\w*")
 _BRACE = re.compile(rb"[{}]")
-_ASIDE = re.compile(rb"\[[^\]]*\]|<[^<>]*>|=[^,]*|//[^\n]*")
+_ASIDE = re.compile(rb"\[[^\[\]]*\]|<[^<>]*>|=[^,]*|//[^\n]*")
 
 
 def doubling_defaults(data: bytes) -> str:
@@ -48,8 +47,7 @@ def doubling_defaults(data: bytes) -> str:
         elif bracket:
             stack.clear()
         elif match["default"] and stack:
-            called = _CALLED.search(match["default"])
-            asked += 2 * (1 + calls.get(called[1], 0)) if called else 0
+            asked += 2 * (1 + calls.get(match["called"], 0))
             if asked > budgets.MOST_DEFAULTS:
                 return f"default arguments call one another more than {budgets.MOST_DEFAULTS:,} times"
         word = match["word"] or b""
@@ -66,10 +64,11 @@ def doubling_records(data: bytes) -> str:
     for match in records if len(records) >= _LEVELS else ():
         end = _end_of(data, match.end())
         inside = data[match.end() : end]
-        bases = sum(sizes.get(word, 0) for word in set(_WORD.findall(match["bases"] or b"")))
-        members = bases + sum(_members(piece, sizes) for piece in inside.split(b";"))
+        named, _, bases = match[1].partition(b":")
+        members = sum(sizes.get(word, 0) for word in set(_WORD.findall(bases)))
+        members += sum(_members(piece, sizes) for piece in inside.split(b";"))
         alias = _ALIAS.match(data, end)
-        names = [name for name in (match["name"], alias and alias[1]) if name]
+        names = [*_WORD.findall(named)[:1], *([alias[1]] if alias else [])]
         if members > budgets.MOST_MEMBERS:
             told = (names or [b"a record"])[0].decode()
             return f"{told} has more than {budgets.MOST_MEMBERS:,} members, those of its members counted"
