@@ -16,6 +16,7 @@ from functools import cached_property
 
 from attrs import frozen
 
+from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
 from cuda_lsp.frontend.host.constants import Lookup, NotConstant, evaluate
 from cuda_lsp.frontend.host.definitions import (
     Definition,
@@ -92,6 +93,7 @@ class HostConstants:
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
+        self._called = called_macros(self._plain)
         self._branches = [(text.reduced(begin), text.reduced(end)) for begin, end in doubtful]
         self._definitions = definitions_of(text, self._branches)
         self._writes = writes_of(self._plain)
@@ -307,9 +309,22 @@ class HostConstants:
         return file._evaluated(definition.text or "", definition.position, depth)
 
     def _returned(self, name: str, values: Sequence[int | None], depth: int) -> int:
-        """What a call gives of a function that has one body, and that is one ``return``."""
+        """What a call gives of a function that has one body, and that is one ``return``, or of a macro."""
         name = name.rpartition("::")[2]
+        macros = [(f, macro) for f in (self, *self._headers) for macro in f._called.get(name, ())]
+        if len({macro for _, macro in macros}) == 1:
+            file, macro = macros[0]
+            if not depth:
+                raise NotConstant(name)
+            return expanded(
+                macro,
+                values,
+                lambda name: file._lookup(name, len(file._plain), depth - 1),
+                lambda name, values: file._returned(name, values, depth - 1),
+            )
         found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
+        if not found and not macros:
+            return by_its_name(name, values)
         if len(found) != 1 or len(found[0][1].parameters) != len(values):
             raise NotConstant(name)
         file, function = found[0]

@@ -24,6 +24,7 @@ from cuda_lsp.frontend.host.contexts import (
     renamed,
 )
 from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.grids import followed
 from cuda_lsp.frontend.host.guards import guards
 from cuda_lsp.frontend.host.host_constants import UNKNOWN, Given, HostConstants, all_known
 from cuda_lsp.frontend.host.host_file import HostFile
@@ -240,15 +241,19 @@ class _Reader:
             block_given=lambda given: constants.extents_given(block, at, given) if given and block else None,
             grid_axes=grid_axes,
             block_axes=block_axes,
-            conditions=self._conditions(launch, at, block),
+            conditions=self._conditions(launch, at, block, grid),
             shared=self._shared(launch, at),
         )
 
-    def _conditions(self, launch: Written, at: int, block: str | None) -> tuple[str, ...]:
-        key = (at, block, tuple(launch.arguments))
+    def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
+        key = (at, block, grid, tuple(launch.arguments))
         if key not in self._guards:
-            file = self._file
-            self._guards[key] = guards(file.host, file.constants, at, block, launch.arguments)
+            file, constants = self._file, self._file.constants
+            found = guards(file.host, constants, at, block, launch.arguments)
+            if grid is not None:
+                axes = constants.known_extents(grid, at)
+                found += followed(constants, grid, at, launch.arguments, axes)
+            self._guards[key] = found
         return self._guards[key]
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:

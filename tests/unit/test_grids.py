@@ -1,0 +1,103 @@
+"""Grids that the host computes from an argument of the launch, and what follows for kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.model import Status, Verdict
+from cuda_lsp.static.analyze import check_text
+
+KERNEL = """__global__ void masks(int n, const float *boxes, unsigned long long *mask) {
+  const int row = blockIdx.y, size = min(n - row * 64, 64);
+  if (threadIdx.x < size) {
+    const int at = 64 * row + threadIdx.x;
+    const int words = (n + 63) / 64;
+    mask[AT] = (unsigned long long)boxes[at];
+  }
+}
+"""
+DIVUP = "#define DIVUP(m, n) ((m) / (n) + ((m) % (n) > 0))\n"
+
+
+def conditions(text: str) -> set[tuple[str, ...]]:
+    return {site.conditions for site in find_launches(Path("a.cu"), text)}
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("k<<<(n + 63) / 64, 64>>>(a, n);", ["gridDim.x == (#1 + 63) / 64"]),
+        ("k<<<n / 256, 256>>>(a, n);", ["gridDim.x == #1 / 256"]),
+        ("k<<<n, 256>>>(n);", ["gridDim.x == #0"]),
+        ("int b = 192, g = (n - 1) / b + 1; k<<<g, b>>>(n);", ["gridDim.x == (#0 + 191) / 192"]),
+        ("dim3 g(DIVUP(n, 64), DIVUP(n, 32)); k<<<g, 64>>>(n);",
+         ["gridDim.x == (#0 + 63) / 64", "gridDim.y == (#0 + 31) / 32"]),
+        ("k<<<at::ceil_div(n, 64), 64>>>(n);", ["gridDim.x == (#0 + 63) / 64"]),
+        ("dim3 g((m + 15) / 16, (n + 7) / 8); k<<<g, 64>>>(n, m);",
+         ["gridDim.y == (#0 + 7) / 8", "gridDim.x == (#1 + 15) / 16"]),
+        ("dim3 g(blocks(n), 4); k<<<g, 64>>>(n);", ["gridDim.x == (#0 + 63) / 64"]),
+    ],
+)  # fmt: skip
+def test_a_grid_that_follows_an_argument_is_told(body: str, told: list[str]):
+    host = "int blocks(int m) { return (m + 63) / 64; }\n"
+    assert conditions(f"{DIVUP}{host}void f(float *a, int n, int m) {{ {body} }}") == {tuple(told)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k<<<min((n + 63) / 64, 4096), 64>>>(n);",  # limited
+        "k<<<(n + 63) / 64, 64>>>(m);",  # of another argument
+        "k<<<(n + 63) / 64, 64>>>(n + 1);",
+        "int g = (n + 63) / 64; n = 2 * n; k<<<g, 64>>>(n);",  # it is another number by then
+        "int g = (n + 63) / 64; if (m) g = 7; k<<<g, 64>>>(n);",
+        "k<<<n * m, 64>>>(n, m);",
+        "k<<<(n + 63) / 64 + 1, 64>>>(n);",
+        "k<<<number(n), 64>>>(n);",  # nobody knows what it gives
+        "k<<<WIDE(n, 64), 64>>>(n);",  # text, not a number
+        "k<<<32, 64>>>(n);",  # known
+    ],
+)
+def test_any_other_grid_is_not(body: str):
+    macros = "#define WIDE(m, n) (m + n - 1) / n\n"
+    assert conditions(f"{macros}void f(float *a, int n, int m) {{ {body} }}") == {()}
+
+
+def verdict(at: str, *launches: str) -> Verdict:
+    host = "".join(
+        f"void f{i}(int n, const float *b, unsigned long long *m) {{ {launch} }}\n"
+        for i, launch in enumerate(launches)
+    )
+    (kernel,) = check_text(Path("a.cu"), KERNEL.replace("AT", at) + host).kernels
+    return kernel.verdict
+
+
+SQUARE = "int w = (n + 63) / 64; dim3 g(w, w); masks<<<g, 64>>>(n, b, m);"
+
+
+def test_columns_of_such_a_grid_lie_in_their_rows():
+    assert verdict("at * words + blockIdx.x", SQUARE) is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    "at", ["at", "at * words + blockIdx.x / 2", "at + blockIdx.x", "at * (words - 1) + blockIdx.x"]
+)
+def test_races_of_it_are_told_still(at: str):
+    assert verdict(at, SQUARE) is Verdict.RACY
+
+
+def test_what_holds_at_one_of_two_launches_is_not_taken_for_granted():
+    other = "masks<<<dim3(9, n), 64>>>(n, b, m);"
+    assert verdict("at * words + blockIdx.x", SQUARE, other) is not Verdict.RACE_FREE
+
+
+def test_a_race_that_such_a_grid_has_is_conditional():
+    text = "__global__ void k(float *a, int n) { a[blockIdx.x / 2] = blockIdx.x; }\n"
+    (kernel,) = check_text(
+        Path("a.cu"), text + "void f(float *a, int n) { k<<<(n + 63) / 64, 64>>>(a, n); }"
+    ).kernels
+    (race,) = [finding for finding in kernel.findings if finding.kind]
+    assert kernel.verdict is Verdict.RACY and race.status in (Status.CONDITIONAL, Status.PROVED)
