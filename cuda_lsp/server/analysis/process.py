@@ -38,6 +38,7 @@ DEADLINE = 10.0
 
 _PATIENCE = 10.0  # seconds in which a process that neither runs nor waits for its turn must do something
 _STOPPED = 1.0  # … that somebody has stopped
+_SETTLING = 3.0  # … after a message: what takes it and what works on it are two threads
 _START = 120.0  # … that still starts
 _ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -83,6 +84,7 @@ class AnalysisProcess:
         self._sending = threading.Lock()
         self._left = 0  # frames that wait for the thread that writes
         self._sent = 0
+        self._sent_at = 0.0  # of ``time.monotonic``
         self._watch = _Watch()
         self._killed: Death | None = None
         self._reaping = threading.Lock()
@@ -101,7 +103,7 @@ class AnalysisProcess:
         content = pickle.dumps((number, *message), 5)
         frame = struct.pack("!i", len(content)) + content  # as a Connection has them
         with self._sending:
-            self._sent = number
+            self._sent, self._sent_at = number, time.monotonic()
             if not self._left:
                 try:
                     frame = frame[self._socket.send(frame, socket.MSG_DONTWAIT) :]
@@ -134,7 +136,8 @@ class AnalysisProcess:
     @property
     def busy(self) -> bool:
         """Whether it has something to do, as far as one knows."""
-        return self._slate.text != 0 or self._slate.last < self._sent
+        settling = time.monotonic() - self._sent_at < _SETTLING
+        return settling or self._slate.text != 0 or self._slate.last < self._sent
 
     def look(self) -> None:
         """See whether it does well, several times a second while it is busy; kill it if not."""
@@ -185,7 +188,8 @@ class _Watch:
         if turn != self.turn:
             self.turn, self.began = turn, (thread.used, now)
         idle = text == 0 and last >= sent
-        still = self.stillness.seconds(whole, now, otherwise_busy=idle or last != self.last)
+        waits = idle and not whole.stopped
+        still = self.stillness.seconds(whole, now, otherwise_busy=waits or last != self.last)
         self.last = last
         taken = thread.used - self.began[0] if thread.known else (now - self.began[1]) * DEADLINE / _ANYHOW
         if text and taken > DEADLINE:
