@@ -60,7 +60,7 @@ def emulated(engine: EmulatorEngine, ptx: str, name: str, block: int, grid: int,
     arguments = tuple(Argument(b.name, bytes(8), ((0, b),)) for b in buffers)
     launch = LaunchConfig((block, 1, 1), (grid, 1, 1), 0)
     run = KernelRun(ptx, name, launch, arguments, (), races=False, deadline=120)
-    outcome = Launch(engine.translated(ptx, name), run).outcome()
+    outcome = Launch(engine.translated(ptx, name), run).outcome(keep_results=True)
     if outcome.failure or outcome.faults or outcome.stuck:
         raise RuntimeError(f"{name}: {outcome.failure or outcome.faults or outcome.stuck}")
     return {n: outcome.results[n].view(data.dtype) for n, data in given.items()}

@@ -43,7 +43,7 @@ def run(folder: Path, limit: int, megabytes: int) -> subprocess.CompletedProcess
 
 
 def test_a_child_that_was_too_large_fails_the_run_and_its_test_is_named(tmp_path: Path):
-    done = run(tmp_path, 200, 600)
+    done = run(tmp_path, 40, 100)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
     told = [line for line in done.stdout.splitlines() if line.startswith("a child had")]
     assert len(told) == 1, done.stdout
