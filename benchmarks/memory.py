@@ -6,7 +6,8 @@ Three questions, of the fixtures and of the files with kernels below the folders
 files, statements typed and taken back, barriers removed and put back, with the solver at work; the sum after
 the first thousand edits and at the end. **Open**: the sum with many open files, at its peak and at rest.
 **Closed**: the sum when they are closed again, and before the first was open. Prints a table and writes
-``memory.json`` beside it. Sums are proportional set sizes: pages that processes share count once.
+``memory.json`` beside it. Sums are proportional set sizes: pages that processes share count once; for the soak
+without files and libraries, whose share hangs on who else uses them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "protocol"), str(ROOT / "benchmarks")]
 
 from client import Client  # noqa: E402
-from resident import family, megabytes  # noqa: E402
+from resident import family, megabytes, own_megabytes  # noqa: E402
 
 KERNEL = re.compile(r"__global__[^;{]*\{", re.S)
 FIRST = 1000  # edits after which memory may not grow
@@ -59,14 +61,14 @@ class Session:
         self.watch = Watch(self.client.process.pid)
         self.watch.start()
 
-    def at_rest(self) -> tuple[float, list[int]]:
+    def at_rest(self, of: Callable[[int], float] = megabytes) -> tuple[float, list[int]]:
         """The sum, and the parts, when nothing has happened for a while."""
         self.client.quiet(REST)
         self.client.notifications.clear()
         gc.collect()
         looks: list[list[float]] = []
         for _ in range(4):  # a solver that is still at work has a process more
-            looks.append([megabytes(p) for p in family(self.client.process.pid)])
+            looks.append([of(p) for p in family(self.client.process.pid)])
             time.sleep(1.0)
         parts = min(looks, key=sum)
         return sum(parts), [round(part) for part in parts]
@@ -124,7 +126,7 @@ def soaked(files: list[tuple[str, str]], count: int) -> dict[str, Any]:
                 done += _edited(session.client, name, text, done)
                 session.client.notifications.clear()
             if done >= (stride * len(marks) if marks else FIRST) + (FIRST if marks else 0) or done >= count:
-                marks.append((done, session.at_rest()[0]))
+                marks.append((done, session.at_rest(own_megabytes)[0]))
                 print(f"{done} edits, {time.monotonic() - started:.0f} s: {marks[-1][1]:.0f} MB", flush=True)
         _, parts = session.at_rest()
         session.client.close()

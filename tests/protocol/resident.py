@@ -20,9 +20,18 @@ def family(process: int) -> list[int]:
 
 def megabytes(process: int) -> float:
     """Proportional: a page counts once, split among those that share it. 0 when the process is gone."""
+    return _told(process, "Pss")
+
+
+def own_megabytes(process: int) -> float:
+    """The same without files and libraries, whose share also depends on who else uses them."""
+    return _told(process, "Pss_Anon")
+
+
+def _told(process: int, what: str) -> float:
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
         return 0.0
-    match = re.search(r"^Pss:\s+(\d+) kB", text, re.M)
+    match = re.search(rf"^{what}:\s+(\d+) kB", text, re.M)
     return int(match[1]) / 1024 if match else 0.0

@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from client import Client
-from resident import family, megabytes
+from resident import family, own_megabytes
 
 FIXTURES = sorted((Path(__file__).resolve().parents[2] / "fixtures").glob("*.cu"))
 PAUSE = 2.0  # seconds: longer than the pause of the typing in which the server collects
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 def at_rest(client: Client) -> float:
     client.quiet(PAUSE)
-    return sum(megabytes(process) for process in family(client.process.pid))
+    return sum(own_megabytes(process) for process in family(client.process.pid))
 
 
 def opened(client: Client, turn: int) -> float:

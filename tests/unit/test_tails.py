@@ -10,12 +10,12 @@ from cuda_lsp.model import KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import check_text
 
 
-def kernel_of(body: str, before: str = "") -> KernelReport:
+def kernel_of(body: str, before: str = "", blocks: str = "(n + 255) / 256") -> KernelReport:
     kernel = (
         f"{before}__global__ void k(float* x, float* y, int n) {{\n"
         f"int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}\n"
     )
-    launch = "void f(float* x, float* y, int n) { k<<<(n + 255) / 256, 256>>>(x, y, n); }\n"
+    launch = f"void f(float* x, float* y, int n) {{ k<<<{blocks}, 256>>>(x, y, n); }}\n"
     report = check_text(Path("k.cu"), kernel + launch)
     assert not report.errors
     return report.kernels[0]
@@ -60,6 +60,12 @@ def test_a_layout_of_whole_vectors_stays_a_doubt() -> None:
 
 
 def test_a_grid_of_unknown_size_may_be_one_block() -> None:
-    kernel = kernel_of("if (threadIdx.x == 0) *y += x[0];")
+    kernel = kernel_of("if (threadIdx.x == 0) *y += x[0];", blocks="blocks_of(n)")
     told = {f.condition for f in kernel.findings if f.kind}
     assert told == {"the grid has more than one block"}
+
+
+def test_a_grid_that_follows_an_argument_is_one_block_for_few() -> None:
+    kernel = kernel_of("if (threadIdx.x == 0) *y += x[0];")
+    told = {f.condition for f in kernel.findings if f.kind}
+    assert told == {"`n` > `blockDim.x` (256)"}
