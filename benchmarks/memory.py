@@ -6,8 +6,8 @@ Three questions, of the fixtures and of the files with kernels below the folders
 files, statements typed and taken back, barriers removed and put back, with the solver at work; the sum after
 the first thousand edits and at the end. **Open**: the sum with many open files, at its peak and at rest.
 **Closed**: the sum when they are closed again, and before the first was open. Prints a table and writes
-``memory.json`` beside it. Sums are proportional set sizes: pages that processes share count once; for the soak
-without files and libraries, whose share hangs on who else uses them.
+``memory.json`` beside it. Sums are proportional set sizes: pages that processes share count once; for the
+soak without files and libraries, whose share hangs on who else uses them.
 """
 
 from __future__ import annotations
