@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 ENDLESS = (
     "int f0();\n"
     + "".join(f"int f{n + 1}(int a = +f{n}(), int b = +f{n}());\n" for n in range(60))
@@ -17,3 +19,11 @@ LARGE = (
     + "int large() { return M28 1; }\n"
 )
 """Macros whose names others put together, handed on oftener than ``excess/pasted.py`` follows: gigabytes."""
+
+
+def written(folder: Path, **texts: str) -> list[Path]:
+    """Files of these names with these texts."""
+    paths = [folder / f"{name}.cu" for name in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text)
+    return paths

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from cuda_lsp import files
@@ -57,20 +57,12 @@ def _names(folder: Path, *words: str) -> list[str]:
 
 def _said_by_git(folder: Path, *words: str) -> bytes:
     # A repository's own programs (monitors, filters, external diffs) do not run because it is looked at.
-    command = [
-        "git",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-C",
-        str(folder),
-        *words,
-    ]
+    harmless = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    if words[0] == "diff":
+        words = ("diff", "--no-ext-diff", "--no-textconv", *words[1:])
+    command = ["git", *harmless, "-C", str(folder), *words]
     try:
-        said = subprocess.run(
-            _without_programs(command), capture_output=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
-        )
+        said = subprocess.run(command, capture_output=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
         raise NoHistory("git is not installed: name the files instead") from None
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -79,7 +71,3 @@ def _said_by_git(folder: Path, *words: str) -> bytes:
         reason = said.stderr.decode("utf-8", "replace").strip().splitlines()
         raise NoHistory(reason[-1] if reason else f"git ended with {said.returncode}")
     return said.stdout
-
-
-def _without_programs(words: Sequence[str]) -> Sequence[str]:
-    return ("diff", "--no-ext-diff", "--no-textconv", *words[1:]) if words[0] == "diff" else words

@@ -33,10 +33,10 @@ from cuda_lsp.children.confined import (
     Stillness,
     confine,
     end_of,
-    resident,
+    most_resident,
     too_long,
 )
-from cuda_lsp.children.stat import Stat
+from cuda_lsp.children.stat import Stat, resident
 from cuda_lsp.model import FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.readings import Reading
 
@@ -132,7 +132,8 @@ class Pool:
     def _start(self, reading: Reading) -> None:
         """Fork; an interrupt comes before or behind, and never in the child."""
         ours, theirs = os.pipe()
-        parent, inherited = os.getpid(), resident()
+        parent = os.getpid()
+        inherited = resident(parent) or most_resident()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process = os.fork()

@@ -12,7 +12,6 @@ import os
 import resource
 import signal
 import sys
-from pathlib import Path
 
 from attrs import define, frozen
 
@@ -53,15 +52,6 @@ class End:
 
     reason: str
     blamed: bool
-
-
-def resident() -> int:
-    """Bytes that this process has in memory now: what a fork of it is said to have used, at the least."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:  # no /proc: never less than what is asked for
-        return most_resident()
-    return pages * resource.getpagesize()
 
 
 def most_resident() -> int:

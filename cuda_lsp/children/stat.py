@@ -1,4 +1,4 @@
-"""What the system tells of a process or thread at this moment: a line of ``/proc/*/stat``, as in proc(5)."""
+"""What the system tells of a process or thread at this moment, in ``/proc`` (proc(5))."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ import os
 from attrs import frozen
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _LONGEST = 1024  # bytes
+
+
+def resident(process: int) -> int:
+    """Bytes that a process has in memory; 0: it has ended, or there is no ``/proc``."""
+    try:
+        with open(f"/proc/{process}/statm", "rb", buffering=0) as file:
+            return int(file.read(_LONGEST).split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
 
 
 @frozen

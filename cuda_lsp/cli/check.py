@@ -222,14 +222,14 @@ def _run(which: Sequence[Path], work: _Work) -> tuple[Sequence[FileReport], bool
 def _printed(reports: Iterable[FileReport], ran: bool, chosen: _Chosen, output: Output, fail_on: str) -> int:
     left, baseline = chosen.of(reports)
     if chosen.write is not None:
-        return _written(list(left), ran, chosen.write, fail_on)
+        return _written(list(left), ran, chosen.write)
     status = outcome(print_reports(left, output), ran, fail_on)
     if baseline is not None and baseline.hidden and not output.quiet:
         click.echo(f"{baseline.hidden} known findings left out", err=True)
     return status
 
 
-def _written(reports: Sequence[FileReport], ran: bool, path: Path, fail_on: str) -> int:
+def _written(reports: Sequence[FileReport], ran: bool, path: Path) -> int:
     """All that was found is known from now on; what could not be analysed stays a failure."""
     from cuda_lsp.report.baseline import baseline
 
@@ -239,7 +239,6 @@ def _written(reports: Sequence[FileReport], ran: bool, path: Path, fail_on: str)
         raise Failure(f"{path}: {error.strerror}") from None
     count = sum(len(report.findings) for report in reports)
     click.echo(f"{path}: {count} findings are known now")
-    del fail_on
     return outcome(reports, ran, "never")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 from click.testing import CliRunner
-from hostile_texts import ENDLESS, LARGE
+from hostile_texts import ENDLESS, LARGE, written
 
 from cuda_lsp.batch import pool
 from cuda_lsp.batch.asked import Analysed, Asked
@@ -49,13 +49,6 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
         faulthandler.disable()  # of pytest: crashes are meant here
         yield
         faulthandler.enable()
-
-
-def written(folder: Path, **texts: str) -> list[Path]:
-    paths = [folder / f"{name}.cu" for name in texts]
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.write_text(text)
-    return paths
 
 
 def said_of(reports: Sequence[FileReport], name: str) -> str:

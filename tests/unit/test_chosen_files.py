@@ -139,3 +139,19 @@ def test_a_text_can_stand_in_for_a_file_that_is_not_there(tmp_path: Path):
     with pytest.raises(OSError, match="larger than"):
         files.read_bytes(path, limit=3)
     assert sources([path]) == [path]
+
+
+def test_every_diff_is_git_s_own(repository: Path, monkeypatch: pytest.MonkeyPatch):
+    asked: list[list[str]] = []
+    run = subprocess.run
+
+    def noted(command: list[str], **how: object):
+        asked.append(command)
+        return run(command, **how)
+
+    monkeypatch.setattr(subprocess, "run", noted)
+    changed_since("HEAD", repository)
+    staged(repository)
+    diffs = [command for command in asked if "diff" in command]
+    assert len(diffs) == 3
+    assert all({"--no-ext-diff", "--no-textconv"} <= set(command) for command in diffs)

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from hostile_texts import ENDLESS, LARGE
+from hostile_texts import ENDLESS, LARGE, written
 from programs import HISTOGRAM
 from toolkit import needs_nvcc
 
@@ -38,13 +38,6 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     faulthandler.disable()  # of pytest: crashes are meant here
     yield
     faulthandler.enable()
-
-
-def written(folder: Path, **texts: str) -> list[Path]:
-    paths = [folder / f"{name}.cu" for name in texts]
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.write_text(text)
-    return paths
 
 
 def invoke(*arguments: object) -> Result:

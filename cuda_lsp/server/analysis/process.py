@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from attrs import define, field, frozen
@@ -29,7 +28,7 @@ from cuda_lsp.children.confined import (
     too_large,
     too_long,
 )
-from cuda_lsp.children.stat import Stat
+from cuda_lsp.children.stat import Stat, resident
 from cuda_lsp.server.analysis.messages import MEMORY_LIMIT
 from cuda_lsp.server.analysis.slate import Slate
 
@@ -41,7 +40,6 @@ _STOPPED = 1.0  # … that somebody has stopped
 _SETTLING = 3.0  # … after a message: what takes it and what works on it are two threads
 _START = 120.0  # … that still starts
 _ANYHOW = 60.0  # seconds that one text may take where nobody tells of processor time
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @frozen
@@ -194,18 +192,10 @@ class _Watch:
         taken = thread.used - self.began[0] if thread.known else (now - self.began[1]) * DEADLINE / _ANYHOW
         if text and taken > DEADLINE:
             return Death(text, too_long(DEADLINE), blamed=True)
-        if _resident(process) > MEMORY_LIMIT:
+        if resident(process) > MEMORY_LIMIT:
             return Death(text, too_large(MEMORY_LIMIT), blamed=True)
         if whole.stopped and still > _STOPPED:
             return Death(text, "was stopped", blamed=False)
         if still > (_START if not last else _PATIENCE if whole.known else _ANYHOW):
             return Death(text, STUCK, blamed=text != 0)
         return None
-
-
-def _resident(process: int) -> int:
-    """Bytes of memory in use; 0: nobody tells."""
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
-    except OSError:
-        return 0
