@@ -33,6 +33,11 @@ class SourceRange:
     start: Position
     end: Position
 
+    @property
+    def beginning(self) -> str:
+        """``path:line:column``, as compilers write it."""
+        return f"{self.path}:{self.start.line}:{self.start.column}"
+
     def shifted(self, lines: int) -> SourceRange:
         """The same stretch ``lines`` further down (negative: up)."""
         return SourceRange(

@@ -65,8 +65,7 @@ def _named(name: str, report: FileReport, line: int) -> Xml.Element:
 
 
 def _line(finding: Finding) -> str:
-    start = finding.site.range.start
-    return f"{finding.site.range.path}:{start.line}:{start.column}: {finding.code.value}: {finding.message}"
+    return f"{finding.site.range.beginning}: {finding.code.value}: {finding.message}"
 
 
 def _safe(text: str) -> str:

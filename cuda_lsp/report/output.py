@@ -10,7 +10,7 @@ import click
 from attrs import frozen
 
 from cuda_lsp.files import read_text
-from cuda_lsp.model import FileReport, SourceRange
+from cuda_lsp.model import FileReport
 from cuda_lsp.report.defects import defects
 
 STYLES = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
@@ -59,16 +59,12 @@ def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
     """One line a finding or error, as compilers print them."""
     for report in coming:
         for error in report.errors:
-            click.echo(f"{_place(error.range, report.path)}: {error.severity.name.lower()}: {error.message}")
+            place = error.range.beginning if error.range else report.path
+            click.echo(f"{place}: {error.severity.name.lower()}: {error.message}")
         for finding in defects(report.findings):
             level = finding.effective_severity.name.lower()
-            place = _place(finding.site.range, report.path)
-            click.echo(f"{place}: {level}: {finding.message} [{finding.code.value}]")
+            click.echo(f"{finding.site.range.beginning}: {level}: {finding.message} [{finding.code.value}]")
         yield report
-
-
-def _place(extent: SourceRange | None, path: Path) -> str:
-    return f"{extent.path}:{extent.start.line}:{extent.start.column}" if extent else str(path)
 
 
 def _document(reports: Sequence[FileReport], style: str) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from attrs import evolve
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
 from rich.padding import Padding
@@ -92,17 +93,16 @@ def _place(path: Path, extent: SourceRange | None) -> str:
     """Where an error of a file stands: maybe in a header."""
     if extent is None:
         return str(path)
-    there = path if extent.path.absolute() == path.absolute() else extent.path
-    return f"{there}:{extent.start.line}:{extent.start.column}"
+    here = extent.path.absolute() == path.absolute()
+    return (evolve(extent, path=path) if here else extent).beginning
 
 
 def finding_text(finding: Finding, source: Source) -> RenderableType:
     """One finding: headline, both places, witness, histogram."""
     style = _STYLE[finding.effective_severity]
-    start = finding.site.range.start
     parts: list[RenderableType] = [
         Text.assemble(
-            (f"{finding.site.range.path}:{start.line}:{start.column}: ", "bold"),
+            (f"{finding.site.range.beginning}: ", "bold"),
             (finding.code.value, style),
             (f" [{finding.status.value}] ", "dim"),
             finding.message,
