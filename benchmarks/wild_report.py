@@ -114,7 +114,7 @@ def write(rows: Sequence[Row], target: Path) -> None:
         "# Verdicts on projects that nobody tuned for",
         "",
         "Made by `benchmarks/wild.py`: every file with kernels, as `cuda-lsp check FOLDER` reads it, without",
-        "third-party headers. Racy: proved / conditional / of one value alone. Possible: undecided kernels with",
+        "third-party headers. Racy: proved / conditional / of one value alone. Possible: undecided ones with",
         "a possible race. Launch unknown: of the kernels that some text of the project launches, those whose",
         "launch is assumed. Times are wall times of a file's process while all cores had files to read.",
         "",
