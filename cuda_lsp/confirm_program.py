@@ -19,20 +19,19 @@ from cuda_lsp.confirm import (
     Progress,
     chosen,
     compile_options,
-    is_wanted,
     kernel_parameters,
     kernel_shapes,
     proved_free,
     runs_in_lock_step,
 )
-from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
-from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.programs.job import KernelRuns, ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
 _MOST_HEADERS = 200
@@ -138,7 +137,7 @@ def program_job(
 ) -> ProgramJob:
     """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
     first, options = files[0], chosen(options, settings)
-    kernels = [kernel for file in files for kernel in file.kernels if is_wanted(kernel.kernel, wanted)]
+    kernels = [kernel for file in files for kernel in file.kernels]
     job = ProgramJob(
         path=first.path,
         text=first.text,
@@ -149,6 +148,7 @@ def program_job(
         arguments=program.arguments,
         sources=program.sources,
         link=program.link,
+        wanted=tuple(wanted),
         engine=options.engine,
         nvcc=options.nvcc,
         detail=options.detail,
@@ -193,27 +193,69 @@ def check_program(
     """The files' reports after the program ran. Raises CheckCancelled."""
     job = program_job(files, settings, options, program, wanted)
     result = with_notes(runner.run_program(job, progress, cancelled), program)
-    shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
-    reports = [
-        evolve(
-            file.report,
-            kernels=tuple(
-                merged(k, result.checks[k.name], shapes[k.name]) if k.name in result.checks else k
-                for k in file.report.kernels
-            ),
-        )
-        for file in files
-    ]
+    reports = with_result([file.report for file in files], result)
     reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
+
+
+def with_result(reports: Sequence[FileReport], result: ProgramResult) -> list[FileReport]:
+    """The reports with what was seen of their kernels; kernels that none of them knows get one."""
+    merged = [
+        evolve(report, kernels=tuple(with_all(k, *seen_of(k, report, result)) for k in report.kernels))
+        for report in reports
+    ]
+    for run in result.runs:
+        if run.kernel is not None and not any(_stands_in(run, k) for r in reports for k in r.kernels):
+            merged = _with_stranger(merged, run, run.kernel)
+    return merged
+
+
+def seen_of(kernel: KernelReport, file: FileReport, result: ProgramResult) -> tuple[list[Seen], list[str]]:
+    """What a program's run says of one kernel of a file: results, and what became of its launches."""
+    runs = [run for run in result.runs if _stands_in(run, kernel)]
+    own = [run for run in runs if run.kernel is not None and run.kernel.analysed == kernel.name]
+    others = [run for run in runs if run.kernel is not None and not run.kernel.analysed]
+    first = kernel.name == next(k.name for k in file.kernels if k.range == kernel.range)
+    seen = [Seen(run.check, run.kernel.shapes) for run in own if run.check and run.kernel]
+    seen += [Seen(run.check, {}, run.name, first) for run in others if run.check]
+    told = [run.told for run in own]
+    if not own and result.launches:
+        told.append(f"the program did not launch {kernel.name}")
+    return seen, [*told, *(run.told for run in others if first)]
+
+
+def _stands_in(run: KernelRuns, kernel: KernelReport) -> bool:
+    """Whether it is an instance of this kernel."""
+    known = run.kernel
+    return (
+        known is not None
+        and known.range.path.absolute() == kernel.range.path.absolute()
+        and known.range.start == kernel.range.start
+    )
+
+
+def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKernel) -> list[FileReport]:
+    """A kernel that the static side could not read is told all the same."""
+    unknown = KernelReport(
+        run.name, kernel.range, Verdict.UNDECIDED, ("the static analysis does not know this kernel",)
+    )
+    made = with_all(unknown, [Seen(run.check, {})] if run.check else [], [run.told])
+    path = kernel.range.path
+    if not any(report.path.absolute() == path for report in reports):
+        return [*reports, FileReport(path, (made,))]
+    return [
+        evolve(report, kernels=(*report.kernels, made)) if report.path.absolute() == path else report
+        for report in reports
+    ]
 
 
 def errors_of(result: ProgramResult) -> Sequence[ToolError]:
     """What kept the program, or checks of its kernels, from running, for people."""
     if result.errors:
         return result.errors
-    told = [ToolError(result.problem)] if result.problem else []
-    return [*told, *(ToolError(note) for note in result.notes)]
+    told = [result.problem] if result.problem else []
+    foreign = [run.told for run in result.runs if run.kernel is None]
+    return [ToolError(text) for text in (*told, *result.notes, *foreign)]
 
 
 def with_notes(result: ProgramResult, program: ProgramOptions) -> ProgramResult:
@@ -236,4 +278,5 @@ def _kernel(report: KernelReport, kernel: Kernel, settings: Settings, options: C
         shapes=kernel_shapes(kernel),
         watch=options.watch_all or not proved_free(report),
         lock_step=runs_in_lock_step(kernel, settings),
+        analysed=report.name,
     )

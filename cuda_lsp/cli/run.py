@@ -72,9 +72,9 @@ def run(
     codes as for check.
     """
     prepare()
-    from cuda_lsp.confirm import CheckOptions, is_wanted
+    from cuda_lsp.confirm import CheckOptions
     from cuda_lsp.confirm_files import planned_alone
-    from cuda_lsp.dynamic.job import EngineKind
+    from cuda_lsp.dynamic.job import EngineKind, is_wanted
     from cuda_lsp.dynamic.runs import Detail
 
     asked, output = Asked(overrides(**given), config), Output(style, verbose=True)
