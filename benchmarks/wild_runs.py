@@ -115,7 +115,7 @@ def row_of(result: ProgramResult) -> Row:
         "status": result.status,
         "launches": result.launches,
         "kernels": [_kernel(run) for run in result.runs],
-        "races": [race for run in result.runs if run.check for race in _races(run.name, run.check)],
+        "races": [race for run in result.runs for check in run.checks for race in _races(run.name, check)],
         "seconds": round(result.seconds, 1),
         "problem": result.problem,
         "errors": [error.message[:200] for error in result.errors][:3],
@@ -125,7 +125,7 @@ def row_of(result: ProgramResult) -> Row:
 
 
 def _kernel(run: KernelRuns) -> Row:
-    outcomes = [trial.races for trial in run.check.results] if run.check else []
+    outcomes = [trial.races for check in run.checks for trial in check.results]
     return {
         "name": run.name,
         "own": run.kernel is not None,

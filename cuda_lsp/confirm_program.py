@@ -6,6 +6,7 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ class ProgramOptions:
     """How the program is built and called. ``folder``: where it runs; None: where its source is.
 
     ``build``: the project's own command, which then says what ``sources`` and ``link`` would; ``run``: the
-    command that starts the program. ``built``: what following them told.
+    command that starts the program (``first``: of several only the first). ``built``: what following them
+    told. ``deadline``: seconds for all of its runs.
     """
 
     arguments: tuple[str, ...] = ()
@@ -53,6 +55,7 @@ class ProgramOptions:
     build: str = ""
     run: str = ""
     built: Built | None = None
+    first: bool = False
 
 
 @frozen
@@ -79,7 +82,9 @@ def options_of(settings: Settings) -> ProgramOptions:
 def build_job(path: Path, program: ProgramOptions, options: CheckOptions) -> BuildJob:
     """What to follow before the program can be built for the check."""
     folder = program.folder or path.absolute().parent
-    return BuildJob(path.absolute(), folder, program.build, program.run, cache_folder(), options.nvcc)
+    return BuildJob(
+        path.absolute(), folder, program.build, program.run, cache_folder(), options.nvcc, first=program.first
+    )
 
 
 def device_units(built: Built) -> dict[Path, dict[str, Any]]:
@@ -90,7 +95,8 @@ def device_units(built: Built) -> dict[Path, dict[str, Any]]:
             "defines": list(unit.options.defines),
             **({"std": unit.options.std} if unit.options.std else {}),
         }
-        for unit in built.made_of.units
+        for call in built.calls
+        for unit in call.made_of.units
         if unit.device
     }
 
@@ -128,6 +134,18 @@ def source_of(options: CheckOptions, analyzer: Analyzer, text: str, report: File
     return Source(report.path, text, report, tuple(kernels))
 
 
+def program_jobs(
+    files: Sequence[Source],
+    settings: Settings,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str] = (),
+) -> list[ProgramJob]:
+    """What to run: each call of the program, or programs. ``wanted``: names of kernels; none: all."""
+    calls = program.built.calls if program.built is not None else (None,)
+    return [program_job(files, settings, options, evolve(program, built=call), wanted) for call in calls]
+
+
 def program_job(
     files: Sequence[Source],
     settings: Settings,
@@ -135,8 +153,8 @@ def program_job(
     program: ProgramOptions,
     wanted: Sequence[str] = (),
 ) -> ProgramJob:
-    """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
-    first, options = files[0], chosen(options, settings)
+    """What to run; ``files[0]`` has ``main``, or it is one of the sources that the build tells."""
+    first, options = _main_of(files, program.built), chosen(options, settings)
     kernels = [kernel for file in files for kernel in file.kernels]
     job = ProgramJob(
         path=first.path,
@@ -172,12 +190,29 @@ def program_job(
     )
 
 
-def file_job(
+def _main_of(files: Sequence[Source], built: Built | None) -> Source:
+    """The source by whose name the program goes: the first that it is made of."""
+    made_of = {unit.path.resolve() for unit in built.made_of.units} if built is not None else set[Path]()
+    return next((file for file in files if file.path.resolve() in made_of), files[0])
+
+
+def file_jobs(
     text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
-) -> ProgramJob:
+) -> list[ProgramJob]:
     """What to run for the program of one file, with its kernels as the analyzer knows them."""
     source = source_of(options, analyzer, text, report)
-    return program_job([source], analyzer.settings, options, program)
+    return program_jobs([source], analyzer.settings, options, program)
+
+
+def run_all(
+    runner: Runner,
+    jobs: Sequence[ProgramJob],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> ProgramResult:
+    """What all of them did, one after the other. Raises CheckCancelled."""
+    results = [runner.run_program(job, progress, cancelled) for job in jobs]
+    return reduce(ProgramResult.with_more, results)
 
 
 def check_program(
@@ -191,8 +226,8 @@ def check_program(
     cancelled: Cancelled = lambda: False,
 ) -> tuple[list[FileReport], ProgramResult]:
     """The files' reports after the program ran. Raises CheckCancelled."""
-    job = program_job(files, settings, options, program, wanted)
-    result = with_notes(runner.run_program(job, progress, cancelled), program)
+    jobs = program_jobs(files, settings, options, program, wanted)
+    result = with_notes(run_all(runner, jobs, progress, cancelled), program)
     reports = with_result([file.report for file in files], result)
     reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
@@ -216,8 +251,8 @@ def seen_of(kernel: KernelReport, file: FileReport, result: ProgramResult) -> tu
     own = [run for run in runs if run.kernel is not None and run.kernel.analysed == kernel.name]
     others = [run for run in runs if run.kernel is not None and not run.kernel.analysed]
     first = kernel.name == next(k.name for k in file.kernels if k.range == kernel.range)
-    seen = [Seen(run.check, run.kernel.shapes) for run in own if run.check and run.kernel]
-    seen += [Seen(run.check, {}, run.name, first) for run in others if run.check]
+    seen = [Seen(check, run.kernel.shapes) for run in own if run.kernel for check in run.checks]
+    seen += [Seen(check, {}, run.name, first) for run in others for check in run.checks]
     told = [run.told for run in own]
     if not own and result.launches:
         told.append(f"the program did not launch {kernel.name}")
@@ -239,7 +274,7 @@ def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKe
     unknown = KernelReport(
         run.name, kernel.range, Verdict.UNDECIDED, ("the static analysis does not know this kernel",)
     )
-    made = with_all(unknown, [Seen(run.check, {})] if run.check else [], [run.told])
+    made = with_all(unknown, [Seen(check, {}) for check in run.checks], [run.told])
     path = kernel.range.path
     if not any(report.path.absolute() == path for report in reports):
         return [*reports, FileReport(path, (made,))]

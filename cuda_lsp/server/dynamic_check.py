@@ -26,9 +26,10 @@ from cuda_lsp.confirm import CheckOptions, chosen, failure_of, kernel_job, outpu
 from cuda_lsp.confirm_program import (
     build_job,
     errors_of,
-    file_job,
+    file_jobs,
     options_of,
     outcome_of,
+    run_all,
     seen_of,
     with_notes,
 )
@@ -194,11 +195,11 @@ class DynamicChecks:
                     progress.end("failed")
                     return built.problem, ""
                 how = evolve(how, built=built)
-            job = await asyncio.to_thread(session.ask, partial(file_job, text, file, options, how))
-            if job is None:
+            jobs = await asyncio.to_thread(session.ask, partial(file_jobs, text, file, options, how))
+            if jobs is None:
                 progress.end("failed")
                 return f"the analysis of {file.path.name} ended meanwhile; run it again", ""
-            result = await self._alone(progress, self._runner.run_program, job)
+            result = await self._alone(progress, partial(run_all, self._runner), jobs)
         except CheckCancelled:
             progress.end("cancelled")
             return None, "cancelled"

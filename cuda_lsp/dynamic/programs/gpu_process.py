@@ -95,7 +95,8 @@ class Hosted:
         """1: the launch was carried out here. Never raises: the program goes on whatever happens."""
         entry = stable(name.decode())
         number = self.tally.launched(entry)
-        if not self.tally.chosen(entry, _REASONS[shape[7]]):
+        reason: int = shape[7]
+        if not self.tally.chosen(entry, _REASONS[reason]):
             if time.monotonic() - self.told > _TOLD_EVERY:
                 self.say(Said())
             return 0

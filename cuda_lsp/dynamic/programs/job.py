@@ -138,12 +138,25 @@ class Counts:
 
 @frozen
 class KernelRuns:
-    """What became of one kernel's launches. ``kernel``: None where it stands in no source of the program."""
+    """What became of one kernel's launches. ``kernel``: None where it stands in no source of the program.
+
+    ``checks``: what was seen, of each run of the program.
+    """
 
     name: str
     kernel: ProgramKernel | None
     counts: Counts
-    check: CheckResult | None = None
+    checks: tuple[CheckResult, ...] = ()
+
+    def with_more(self, other: KernelRuns) -> KernelRuns:
+        """With the launches of another run."""
+        reasons = dict(self.counts.reasons)
+        for reason, count in other.counts.reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + count
+        launches, checked = (
+            getattr(self.counts, name) + getattr(other.counts, name) for name in ("launches", "checked")
+        )
+        return evolve(self, counts=Counts(launches, checked, reasons), checks=(*self.checks, *other.checks))
 
     @property
     def told(self) -> str:
@@ -174,8 +187,31 @@ class ProgramResult:
 
     @property
     def checks(self) -> Mapping[str, CheckResult]:
-        """By the kernel's name, what was seen of those that were checked."""
-        return {run.name: run.check for run in self.runs if run.check is not None}
+        """By the kernel's name, what was seen first of those that were checked."""
+        return {run.name: run.checks[0] for run in self.runs if run.checks}
+
+    def with_more(self, other: ProgramResult) -> ProgramResult:
+        """With another run of the program, or of one of the same project."""
+        found = {_of(run): run for run in self.runs}
+        for run in other.runs:
+            known = found.get(_of(run))
+            found[_of(run)] = run if known is None else known.with_more(run)
+        return ProgramResult(
+            status=self.status or other.status,
+            output=self.output + other.output,
+            runs=tuple(found.values()),
+            launches=self.launches + other.launches,
+            device=self.device or other.device,
+            errors=(*self.errors, *other.errors),
+            problem=self.problem or other.problem,
+            seconds=self.seconds + other.seconds,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+        )
+
+
+def _of(run: KernelRuns) -> tuple[object, ...]:
+    """What makes kernels of two programs the same."""
+    return run.name, run.kernel and run.kernel.range
 
 
 def argument_names(kernel: ProgramKernel, arguments: Sequence[bytes]) -> dict[int, str]:

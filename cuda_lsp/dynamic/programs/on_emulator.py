@@ -128,10 +128,10 @@ class Host:
         return self.tally.runs({
             entry: KernelRuns(
                 self.instances.name_of(entry), self.instances.kernels[entry], self.tally.counts[entry],
-                CheckResult(
+                (CheckResult(
                     self.instances.name_of(entry), DEVICE, results_of(self.checked[entry]),
                     self._sites.get((entry, True), ()), self._sites.get((entry, False), ()),
-                ),
+                ),),
             )
             for entry in self.checked
         })  # fmt: skip

@@ -109,7 +109,7 @@ class _Seen:
         return self.tally.runs({
             entry: KernelRuns(
                 self.tally.instances.name_of(entry), self.tally.instances.kernels.get(entry),
-                self.tally.counts.get(entry, Counts(1, 1)), self._check(entry),
+                self.tally.counts.get(entry, Counts(1, 1)), (self._check(entry),),
             )
             for entry in self.checked
         })  # fmt: skip

@@ -76,7 +76,10 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     else:
         result = _emulated(job, program, modules, progress)
     headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
-    runs = tuple(evolve(run, check=run.check and evolve(run.check, headers=headers)) for run in result.runs)
+    runs = tuple(
+        evolve(run, checks=tuple(evolve(check, headers=headers) for check in run.checks))
+        for run in result.runs
+    )
     return evolve(result, runs=runs, notes=(*result.notes, *note))
 
 
