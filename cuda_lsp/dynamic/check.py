@@ -195,7 +195,7 @@ def _run(
         try:
             outcome = engine.run(evolve(request, arguments=made), progress)
         except EngineUnavailable as problem:
-            raise EngineUnavailable(with_lines(str(problem), sites)) from problem
+            raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
         larger = grown(sizes, outcome)
         if larger is None:
             break

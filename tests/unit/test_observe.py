@@ -8,6 +8,7 @@ from attrs import evolve
 
 from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.observations.merge import Seen, merged, with_all
+from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.observations.places import source_name
 from cuda_lsp.dynamic.runs import (
     Place,
@@ -184,10 +185,17 @@ def test_a_race_in_no_file_of_the_users_is_told_all_the_same():
 
 def test_what_is_not_covered_names_its_lines():
     copy = evolve(ptx(7, None, SiteKind.OTHER), opcode="cp.async.bulk")
-    seen = result(not_covered=("cp.async.bulk: memory it touches is not watched", "something else"))
+    seen = result(not_covered=("something else",), unwatched=("cp.async.bulk",))
     notes = merged(REPORT, evolve(seen, sites=(STORE, LOAD, copy)), {}).notes
     assert "cp.async.bulk: memory it touches is not watched (line 7)" in notes
     assert "something else" in notes
+
+
+def test_lines_are_those_of_the_named_instructions_alone():
+    """`cp.async` is part of what `cp.async.bulk` is called."""
+    bulk = evolve(ptx(7, None, SiteKind.OTHER), opcode="cp.async.bulk")
+    plain = evolve(ptx(9, None, SiteKind.OTHER), opcode="cp.async")
+    assert with_lines("no", ("cp.async.bulk",), (bulk, plain)) == "no (line 7)"
 
 
 def test_names_of_shared_variables_are_read_from_mangled_ones():
