@@ -50,3 +50,14 @@ def at_beginning(source: Source, body: Statement, added: str) -> tuple[Edit, ...
     if body.form is Form.BLOCK:
         return at_end(source, body, added)
     return (Edit(body.start, body.start, f"{{ {added} "), Edit(body.end, body.end, " }"))
+
+
+def removed(source: Source, statement: Statement) -> tuple[Edit, ...]:
+    """Without a statement of a block, and without its line where nothing else stands on it."""
+    if source.begins_line(statement.start) and source.ends_line(statement.end):
+        line = source.line_start(statement.start)
+        return (Edit(line, source.line_end(statement.end), ""),)
+    end = statement.end
+    while end < len(source.text) and source.text[end] in " \t":
+        end += 1
+    return (Edit(statement.start, end, ""),)

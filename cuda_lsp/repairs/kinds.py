@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cuda_lsp.model import Code, FileReport, Finding
+from cuda_lsp.repairs.atomics import RACES, atomics
 from cuda_lsp.repairs.barriers import BARRIERS, barriers
 from cuda_lsp.repairs.candidate import Candidate
+from cuda_lsp.repairs.guards import guards
+from cuda_lsp.repairs.lifting import lifting
 from cuda_lsp.repairs.lock_step import lock_step
+from cuda_lsp.repairs.padding import padding
+from cuda_lsp.repairs.redundant import redundant
 from cuda_lsp.repairs.source import Source
 
 Kind = Callable[[Source, FileReport, Finding], Iterator[Candidate]]
 """What may mend a finding of a report, best first; nothing for findings that are not its affair."""
 
-KINDS: tuple[Kind, ...] = (lock_step, barriers)
+KINDS: tuple[Kind, ...] = (lock_step, atomics, barriers, lifting, padding, guards, redundant)
 
 
 def repairable() -> frozenset[Code]:
     """The codes of findings that some kind may mend."""
-    return frozenset({Code.WARP_SYNCHRONOUS, *BARRIERS})
+    return frozenset(
+        {
+            Code.WARP_SYNCHRONOUS, *BARRIERS, *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
+            Code.SHARED_OUT_OF_BOUNDS, Code.REDUNDANT_BARRIER,
+        }
+    )  # fmt: skip
 
 
 def candidates(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:

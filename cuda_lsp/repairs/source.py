@@ -53,6 +53,11 @@ class Source:
         """Where the line begins."""
         return self._starts[bisect_right(self._starts, offset) - 1]
 
+    def line_end(self, offset: int) -> int:
+        """Behind the end of its line."""
+        end = _END.search(self.text, offset)
+        return end.end() if end else len(self.text)
+
     def indent(self, offset: int) -> str:
         """The white space that the line begins with."""
         found = re.compile(r"[ \t]*").match(self.text, self.line_start(offset))

@@ -66,3 +66,15 @@ def has_comma(expression: str) -> bool:
     while (shorter := inner.sub("", expression)) != expression:
         expression = shorter
     return "," in expression
+
+
+_DECLARATION = re.compile(
+    r"\s*(?:[A-Za-z_][\w:]*(?:<[^;=]*>)?[\s*&]+)+([A-Za-z_]\w*)\s*(?:=(?!=)|;|\[|,|\{|\()"
+)
+_NO_TYPE = re.compile(r"\s*(?:return|delete|throw|goto|else)\b")
+
+
+def declared_name(statement: str) -> str | None:
+    """The name that a statement declares first; None: it is no declaration, which begins with two names."""
+    found = _DECLARATION.match(statement)
+    return found[1] if found and not _NO_TYPE.match(statement) else None
