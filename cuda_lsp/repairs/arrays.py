@@ -97,8 +97,7 @@ def constant(source: Source, expression: str) -> int | None:
         return int(expression)
     if not re.fullmatch(r"[A-Za-z_]\w*", expression):
         return None
-    given = re.findall(
-        rf"(?:#\s*define\s+{expression}\s+|\b{expression}\s*=\s*)(\d+)\b(?!\s*[-+*/<>(.])", source.text
-    )
+    defined = rf"#\s*define\s+{expression}\s+|\bconst(?:expr)?\b[^;{{}}=()]*\b{expression}\s*=\s*"
+    given = re.findall(rf"(?:{defined})(\d+)\b(?!\s*[-+*/<>(.])", source.text)
     named = re.findall(rf"\b(?:template|enum)\b[^;{{}}]*\b{expression}\b", source.text)
     return int(given[0]) if len(given) == 1 and not named else None

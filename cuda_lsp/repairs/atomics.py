@@ -14,6 +14,13 @@ from cuda_lsp.repairs.updates import Update, step_at, update_at
 
 RACES = (Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE)
 _BY_OPERATOR = {"+": "atomicAdd", "-": "atomicSub", "&": "atomicAnd", "|": "atomicOr", "^": "atomicXor"}
+_WORDS = frozenset({"int", "unsigned", "unsigned int", "unsigned long long", "uint", "int32_t", "uint32_t"})
+_TYPES = {
+    "Add": _WORDS | {"float", "double"},
+    "Min": _WORDS | {"long long"},
+    "Max": _WORDS | {"long long"},
+}
+"""What CUDA has each of these for, and the others for words."""
 _EXTREME = re.compile(r"f?(min|max)f?\s*\((.*)\)\Z", re.DOTALL)
 
 
@@ -30,7 +37,7 @@ def atomics(source: Source, report: FileReport, finding: Finding) -> Iterator[Ca
             return
         update = _update(source, statement.start, statement.end)
         atomic = _atomic(update) if update else None
-        if atomic is None:
+        if update is None or atomic is None or not _exists(source, statement.start, update, atomic):
             return
         edits[statement.start] = Edit(statement.start, statement.end, f"{atomic};")
     lines = ", ".join(str(source.position(at).line) for at in edits)
@@ -66,6 +73,22 @@ def _atomic(update: Update) -> str | None:
         if other != extreme[2]:
             return f"atomic{extreme[1].capitalize()}({place}, {other.strip()})"
     return None
+
+
+def _exists(source: Source, at: int, update: Update, atomic: str) -> bool:
+    """Whether CUDA has the operation for the type that the target is declared with, as this text has it."""
+    name = re.match(r"[*(\s]*([A-Za-z_]\w*)\s*(?:\[|\)|\Z)", update.target)
+    path = source.statements.path(at)
+    if name is None or not path:
+        return False
+    begin = max(source.plain.rfind(mark, 0, path[0].start) for mark in ";}{") + 1
+    declared = re.compile(rf"([A-Za-z_][\w\s]*?)[\s*&]+(?:__restrict__\s+)?{name[1]}\s*[\[;,)=]")
+    for found in declared.finditer(source.plain, begin, at):
+        words = [word for word in found[1].split() if word not in ("__shared__", "extern", "static")]
+        if words not in (["return"], ["else"]):
+            of = atomic.removeprefix("atomic").partition("(")[0]
+            return " ".join(words) in _TYPES.get(of, _WORDS)
+    return False
 
 
 def _binds(operator: str, value: str) -> bool:

@@ -21,12 +21,14 @@ from cuda_lsp.repairs.insertion import at_beginning, at_end, before, behind
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 from cuda_lsp.repairs.updates import taken_apart
+from cuda_lsp.repairs.whole_warps import BARRIER, come_to_barriers
 
-_BLOCK, _WARP = "__syncthreads();", "__syncwarp();"
+_BLOCK = "__syncthreads();"
 BARRIERS = {
     Code.SHARED_RACE: (_BLOCK,),
     Code.GLOBAL_RACE: (_BLOCK,),
-    Code.WARP_RACE: (_WARP, _BLOCK),
+    Code.WARP_RACE: (BARRIER, _BLOCK),
+    Code.WARP_SYNCHRONOUS: (BARRIER, _BLOCK),
 }
 _SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
 _MOST_LOOPS = 3
@@ -48,7 +50,8 @@ def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[C
     for barrier in BARRIERS.get(finding.code, ()):
         for first, second in _anchors(source, finding):
             for place in _places(source, barrier, first, second):
-                yield Candidate(RepairKind.BARRIER, f"Insert {barrier} {place.said}", place.edits)
+                if barrier == _BLOCK or come_to_barriers(source, place.edits):
+                    yield Candidate(RepairKind.BARRIER, f"Insert {barrier} {place.said}", place.edits)
 
 
 def _between_blocks(finding: Finding) -> bool:

@@ -25,7 +25,7 @@ def repairable() -> frozenset[Code]:
     """The codes of findings that some kind may mend."""
     return frozenset(
         {
-            Code.WARP_SYNCHRONOUS, *BARRIERS, *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
+            *BARRIERS, *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
             Code.SHARED_OUT_OF_BOUNDS, Code.REDUNDANT_BARRIER,
         }
     )  # fmt: skip

@@ -14,8 +14,8 @@ from cuda_lsp.repair import RepairKind
 from cuda_lsp.repairs.candidate import Candidate, Edit
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.updates import taken_apart
+from cuda_lsp.repairs.whole_warps import BARRIER, come_to_barriers
 
-_BARRIER = "__syncwarp();"
 _LONGEST = 1000  # characters of a statement behind an access
 
 
@@ -27,7 +27,8 @@ def lock_step(source: Source, report: FileReport, finding: Finding) -> Iterator[
     if all(source.here(race) for race in races):
         title = f"Insert __syncwarp(); where {finding.kernel} relies on lock step"
         for edits in _edits(source, races):
-            yield Candidate(RepairKind.LOCK_STEP, title, edits)
+            if come_to_barriers(source, edits):
+                yield Candidate(RepairKind.LOCK_STEP, title, edits)
 
 
 def _edits(source: Source, races: Sequence[Finding]) -> Iterator[tuple[Edit, ...]]:
@@ -48,10 +49,10 @@ def _edits(source: Source, races: Sequence[Finding]) -> Iterator[tuple[Edit, ...
             first.add(ends[0])
     for followed in (first, every):
         whole = [
-            taken_apart(source.text, extent, end, _BARRIER, followed=end in followed)
+            taken_apart(source.text, extent, end, BARRIER, followed=end in followed)
             for end, extent in apart.items()
         ]
-        added = [Edit(end, end, f" {_BARRIER}") for end in followed - apart.keys()]
+        added = [Edit(end, end, f" {BARRIER}") for end in followed - apart.keys()]
         if None not in whole:
             yield (*(edit for edit in whole if edit), *added)
 
