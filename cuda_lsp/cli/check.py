@@ -235,7 +235,7 @@ def _checked(which: Sequence[Path], work: _Work, chosen: _Chosen, output: Output
     from cuda_lsp.batch.check import checking
 
     bar = _bar(len(which))
-    seen = {"heard": bar.heard, "tick": bar.tick} if bar else {}
+    seen: dict[str, Any] = {"heard": bar.heard, "tick": bar.tick} if bar else {}
     with checking(which, work.asked, work.jobs, work.limits, cache=work.cache, **seen) as reports:
         return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)
 
