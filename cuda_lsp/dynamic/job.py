@@ -80,7 +80,7 @@ class Trial:
     (buffer, byte offset, value). ``needs``: bytes that buffers are
     known to need. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
     program's, not ours: what lies outside it is out of bounds. ``spare_shared``: bytes of dynamic shared
-    memory for a launch that does not tell.
+    memory for a launch that does not tell. ``number``: of the launch among the program's, from 1.
     """
 
     launch: LaunchConfig
@@ -92,6 +92,7 @@ class Trial:
     blocks: tuple[int, ...] = ()
     own_memory: bool = False
     spare_shared: int = 0
+    number: int = 0
 
 
 @frozen

@@ -151,7 +151,8 @@ class SeenRace:
     pairs and ``words`` distinct 4-byte words that were counted (lower bounds on the GPU).
     ``same_value``: every write seen stored what was there already. ``warp_only``: only lanes of one warp
     raced, at different instructions, and no warps raced with each other between the same barriers; None:
-    the engine does not tell.
+    the engine does not tell. ``values``: what the two threads of the example read or wrote, as C writes it;
+    None: unknown. ``in_blocks``: in how many blocks it was seen, 0: not counted.
     """
 
     sites: tuple[int, int]
@@ -163,6 +164,8 @@ class SeenRace:
     words: int = 1
     same_value: bool = False
     warp_only: bool | None = None
+    values: tuple[str | None, str | None] = (None, None)
+    in_blocks: int = 0
 
 
 @frozen

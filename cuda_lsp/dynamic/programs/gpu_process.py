@@ -40,7 +40,7 @@ from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sampling import spread_blocks
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.model import LaunchConfig, LaunchSource
 
 _KERNEL_SECONDS = 30.0
 _TOLD_EVERY = 0.5  # seconds between two messages that only count launches
@@ -136,7 +136,8 @@ class Hosted:
             raise EngineUnavailable("it keeps addresses of functions")
         sites = sites_of(compiled, entry)
         races = number in RACES
-        config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])
+        grid, block = (shape[0], shape[1], shape[2]), (shape[3], shape[4], shape[5])
+        config = LaunchConfig(block, grid, shape[6], LaunchSource.PROGRAM)
         values = tuple(_arguments(compiled.module, entry, arguments))
         names = argument_names(kernel, [value.value for value in values])
         request = KernelRun(

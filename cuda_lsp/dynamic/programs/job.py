@@ -230,7 +230,7 @@ def results_of(launches: Sequence[Checked]) -> tuple[TrialResult, ...]:
     banks = next((c.banks for c in launches if c.banks is not None), None)
     return tuple(
         TrialResult(
-            Trial(c.launch, why=f"launch {c.number} of the program", own_memory=True),
+            Trial(c.launch, why=f"launch {c.number} of the program", own_memory=True, number=c.number),
             c.races,
             None if k else banks,
         )
