@@ -36,6 +36,8 @@ ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
 
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
+_PATIENCE = 64  # looks that show no new pair, before …
+_ONE_IN = 32  # … only one of so many intervals of the same instructions is looked at
 _CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the last barrier
 _AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
 _SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
@@ -157,6 +159,8 @@ class Detector:
     written: Writers | None = None
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
+    met: set[int] = field(factory=set[int])  # instructions at suspected words that were looked at
+    idle: int = 0  # how many looks in a row showed no new pair
 
     def access(
         self,
@@ -255,7 +259,25 @@ class Detector:
         there = self.owner[words]
         hit = (there != names) & (there >= base)
         if hit.any():
-            self._examine(touched, words[hit], across)
+            suspects = words[hit]
+            if across or not self._weary(touched, suspects):
+                known = len(self.found)
+                self._examine(touched, suspects, across)
+                self.idle = self.idle + 1 if len(self.found) == known else 0
+
+    def _weary(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array) -> bool:
+        """Whether this interval is passed over: the same instructions as in so many before, and nothing new.
+
+        Races without end must not cost much more than none.
+        """
+        suspected = np.zeros(len(self.owner), bool)
+        suspected[suspects] = True
+        here = {r.number for r, words, _ in touched if suspected[words].any()}
+        if self.idle < _PATIENCE or self.interval % _ONE_IN == 0 or not here <= self.met:
+            self.met |= here
+            return False
+        self.left_out[f"races in {_ONE_IN - 1} of {_ONE_IN} later rounds that look like earlier ones"] = None
+        return True
 
     def _numbered(self) -> int:
         """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
