@@ -72,7 +72,7 @@ class CheckOptions:
     all_blocks: bool = False
     watch_all: bool = False
     seed: int = 0
-    deadline: float = 10.0
+    deadline: float = 20.0
     nvcc: Path | None = None
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
@@ -33,6 +33,7 @@ Progress = Callable[[str], None]
 
 PRUNED = "not watched for races, being proved to have none (--watch-all watches everything)"
 _GROWTHS = 4
+_LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
 
 
 class Engines:
@@ -74,11 +75,13 @@ def check(
     engines: Engines,
     progress: Progress,
     chosen: Callable[[Engine], None] = lambda engine: None,
+    seen: Callable[[CheckResult], None] = lambda result: None,
 ) -> CheckResult:
-    """Check one kernel. ``chosen`` is told the engine before anything runs on it."""
+    """Check one kernel, within its deadline. ``chosen`` is told the engine before anything runs on it,
+    ``seen`` what is known after each run."""
     started = time.perf_counter()
     try:
-        result = _check(job, engines, progress, chosen)
+        result = _Check(job, engines, progress, chosen, seen).result()
     except CompileError as error:
         result = CheckResult(job.kernel, errors=error.errors, problem=f"{job.kernel} does not compile")
     except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
@@ -89,17 +92,123 @@ def check(
     return evolve(result, seconds=time.perf_counter() - started)
 
 
-def _check(
-    job: CheckJob, engines: Engines, progress: Progress, chosen: Callable[[Engine], None]
-) -> CheckResult:
-    toolkit = find_toolkit(job.nvcc)
-    progress("compiling")
-    with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
-        plain, later = [aside.submit(_compiled, job, level, toolkit) for level in (Level.O0, Level.O3)]
-        _begin_detector(job, toolkit)
-        engine, notes = engines.choose(job.engine, job.nvcc)
-        chosen(engine)
-        return _run_both(job, engine, notes, plain.result(), later, progress)
+@define
+class _Check:
+    """One check. ``end``: monotonic, when it has to be over; compiling counts."""
+
+    job: CheckJob
+    engines: Engines
+    progress: Progress
+    chosen: Callable[[Engine], None]
+    seen: Callable[[CheckResult], None]
+    end: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.end = min(self.job.until, time.monotonic() + self.job.deadline)
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
+
+    def result(self) -> CheckResult:
+        """What was seen. Raises what ``check`` tells."""
+        job = self.job
+        toolkit = find_toolkit(job.nvcc)
+        self.progress("compiling")
+        with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
+            plain, later = [aside.submit(self._compiled, level, toolkit) for level in (Level.O0, Level.O3)]
+            _begin_detector(job, toolkit)
+            engine, notes = self.engines.choose(job.engine, job.nvcc)
+            self.chosen(engine)
+            try:
+                return self._run_both(engine, notes, plain.result(), later)
+            except Interrupted as interrupted:
+                late = f"was not compiled within its deadline of {job.deadline:g} s: raise --deadline"
+                raise Interrupted(f"{job.kernel} {late}") from interrupted
+
+    def _compiled(self, level: Level, toolkit: Toolkit) -> CompiledModule:
+        job, seconds = self.job, max(0.1, self.left)
+        return compile_module(job.path, job.text, job.options, level, toolkit, job.cache, seconds=seconds)
+
+    def _run_both(
+        self, engine: Engine, notes: tuple[str, ...], plain: CompiledModule, later: Future[CompiledModule]
+    ) -> CheckResult:
+        job, entry = self.job, _entry(self.job, plain)
+        sites = sites_of(plain, entry)
+        if not job.watch:
+            notes = (*notes, PRUNED)
+        elif (watch := watched(job, sites)) is not None:
+            notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
+        result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
+        for number, trial in enumerate(job.trials):
+            if number and (self.left <= 0 or not getattr(engine, "usable", True)):
+                return evolve(result, left=len(job.trials) - number)
+            last = number == len(job.trials) - 1
+            outcome = self._run(engine, plain, entry, sites, trial, share=_SHARE if last else _SHARE / 2)
+            result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
+            self.seen(result)
+        if not job.trials or not job.banks or not getattr(engine, "usable", True):
+            return result
+        self.progress("counting bank conflicts")
+        try:
+            return self._with_banks(result, engine, later.result())
+        except (EngineUnavailable, Interrupted) as problem:
+            told = f"bank conflicts were not counted: {problem}"
+            return evolve(result, notes=(*result.notes, told))
+
+    def _with_banks(self, result: CheckResult, engine: Engine, optimised: CompiledModule) -> CheckResult:
+        entry = _entry(self.job, optimised)
+        sites = sites_of(optimised, entry)
+        if self.left <= 0:
+            raise Interrupted("the deadline came first")
+        banks = self._run(engine, optimised, entry, sites, self.job.trials[0], banks=True)
+        first, *others = result.results
+        return evolve(result, results=(evolve(first, banks=banks), *others), bank_sites=sites)
+
+    def _run(
+        self,
+        engine: Engine,
+        compiled: CompiledModule,
+        entry: str,
+        sites: tuple[PtxSite, ...],
+        trial: Trial,
+        banks: bool = False,
+        share: float = _SHARE,
+    ) -> RunOutcome:
+        job = self.job
+        launch = with_grid(trial.launch)
+        if trial.spare_shared:
+            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        sizes = first_sizes(job.parameters, trial)
+        request = KernelRun(
+            ptx=compiled.ptx,
+            entry=entry,
+            launch=launch,
+            arguments=(),
+            sites=sites,
+            watch=watched(job, sites),
+            blocks=None if job.all_blocks else _blocks(launch, trial, engine),
+            detail=job.detail,
+            races=not banks,
+            banks=banks,
+            seed=job.seed,
+            lock_step=job.lock_step,
+        )
+        outcome: RunOutcome | None = None
+        for _ in range(_GROWTHS):
+            made = arguments(job.parameters, trial, sizes, job.seed)
+            seconds = max(_LEAST, self.left * share)
+            try:
+                outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
+            except EngineUnavailable as problem:
+                raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
+            larger = grown(sizes, outcome)
+            if larger is None or self.left <= 0:
+                break
+            sizes = larger
+        assert outcome is not None
+        return evolve(outcome, results={})
 
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
@@ -107,43 +216,6 @@ def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
     architecture = architecture_number(job.options.arch)
     if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
         made_meanwhile(toolkit, architecture)
-
-
-def _run_both(
-    job: CheckJob,
-    engine: Engine,
-    notes: tuple[str, ...],
-    plain: CompiledModule,
-    later: Future[CompiledModule],
-    progress: Progress,
-) -> CheckResult:
-    entry = _entry(job, plain)
-    sites = sites_of(plain, entry)
-    results = [
-        TrialResult(trial, _run(job, engine, plain, entry, sites, trial, progress)) for trial in job.trials
-    ]
-    if not job.watch:
-        notes = (*notes, PRUNED)
-    elif (chosen := watched(job, sites)) is not None:
-        notes = (*notes, f"{len(sites) - len(chosen)} accesses are {PRUNED}")
-    bank_sites: tuple[PtxSite, ...] = ()
-    if results:
-        progress("counting bank conflicts")
-        optimised = later.result()
-        bank_entry = _entry(job, optimised)
-        bank_sites = sites_of(optimised, bank_entry)
-        try:
-            banks = _run(job, engine, optimised, bank_entry, bank_sites, job.trials[0], progress, banks=True)
-            results[0] = evolve(results[0], banks=banks)
-        except EngineUnavailable as problem:
-            notes = (*notes, f"bank conflicts were not counted: {problem}")
-    return CheckResult(
-        job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes, headers=plain.headers
-    )
-
-
-def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
-    return compile_module(job.path, job.text, job.options, level, toolkit, job.cache)
 
 
 def _entry(job: CheckJob, compiled: CompiledModule) -> str:
@@ -158,50 +230,6 @@ def _entry(job: CheckJob, compiled: CompiledModule) -> str:
             f"nvcc makes no code for {job.kernel}: a template needs an explicit instantiation to run"
         )
     return entries[0]
-
-
-def _run(
-    job: CheckJob,
-    engine: Engine,
-    compiled: CompiledModule,
-    entry: str,
-    sites: tuple[PtxSite, ...],
-    trial: Trial,
-    progress: Progress,
-    banks: bool = False,
-) -> RunOutcome:
-    launch = with_grid(trial.launch)
-    if trial.spare_shared:
-        launch = evolve(launch, dynamic_shared=trial.spare_shared)
-    sizes = first_sizes(job.parameters, trial)
-    request = KernelRun(
-        ptx=compiled.ptx,
-        entry=entry,
-        launch=launch,
-        arguments=(),
-        sites=sites,
-        watch=watched(job, sites),
-        blocks=None if job.all_blocks else _blocks(launch, trial, engine),
-        detail=job.detail,
-        races=not banks,
-        banks=banks,
-        deadline=job.deadline,
-        seed=job.seed,
-        lock_step=job.lock_step,
-    )
-    outcome: RunOutcome | None = None
-    for _ in range(_GROWTHS):
-        made = arguments(job.parameters, trial, sizes, job.seed)
-        try:
-            outcome = engine.run(evolve(request, arguments=made), progress)
-        except EngineUnavailable as problem:
-            raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
-        larger = grown(sizes, outcome)
-        if larger is None:
-            break
-        sizes = larger
-    assert outcome is not None
-    return evolve(outcome, results={})
 
 
 def _blocks(launch: LaunchConfig, trial: Trial, engine: Engine) -> tuple[int, ...] | None:

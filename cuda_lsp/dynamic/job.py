@@ -7,6 +7,7 @@ kernel's parameters, launches and witnesses, so that neither analysis imports th
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -100,9 +101,10 @@ class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
-    ``shapes``: arrays by the name in the source.
-    ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use; ``gpu_memory``:
-    bytes of a GPU (0: the usual share of what is free).
+    ``shapes``: arrays by the name in the source. ``banks``: bank conflicts are counted in the first trial.
+    ``deadline``: seconds for all of it, compilation included; ``until``: when they are over (monotonic),
+    where they began before; ``memory``: bytes the emulator may use; ``gpu_memory``: bytes of a GPU (0: the
+    usual share of what is free).
     """
 
     path: Path
@@ -123,10 +125,12 @@ class CheckJob:
     proved: frozenset[SourceRange] = frozenset()
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
-    deadline: float = 10.0
+    deadline: float = 20.0
+    until: float = math.inf
     memory: int = 4 << 30
     gpu_memory: int = 0
     lock_step: bool = False
+    banks: bool = True
 
 
 @frozen
@@ -143,7 +147,7 @@ class CheckResult:
     """Everything the check of one kernel saw. ``sites``: of the race runs, ``bank_sites``: of the bank runs.
 
     ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
-    ``headers``: digests of the user's headers that were read.
+    ``headers``: digests of the user's headers that were read. ``left``: how many trials were not made.
     """
 
     kernel: str
@@ -156,6 +160,7 @@ class CheckResult:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(factory=dict[str, str])
+    left: int = 0
 
 
 def is_wanted(kernel: str, names: Sequence[str]) -> bool:

@@ -33,7 +33,7 @@ from cuda_lsp.dynamic.messages import send
 from cuda_lsp.dynamic.programs.guard import usual_memory
 from cuda_lsp.dynamic.programs.instances import Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
-from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, Said, Task
+from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, SKIPPED, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.ptx.module import PtxModule
@@ -96,7 +96,8 @@ class Hosted:
         entry = stable(name.decode())
         number = self.tally.launched(entry)
         reason: int = shape[7]
-        if not self.tally.chosen(entry, _REASONS[reason]):
+        why = SKIPPED if entry in self.task.skipped else _REASONS[reason]
+        if not self.tally.chosen(entry, why):
             if time.monotonic() - self.told > _TOLD_EVERY:
                 self.say(Said())
             return 0
