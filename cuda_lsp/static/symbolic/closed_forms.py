@@ -247,10 +247,10 @@ def _arrays(value: Value) -> frozenset[Array | HeaderPlace | None]:
 
 
 def _unit(headers: Iterable[Header], pointers: Iterable[Var]) -> int:
-    """Bytes of which all that is added to these pointers is a multiple."""
+    """Bytes of which all that is added to these pointers is a multiple; 0: nothing is."""
     values = (header[var] for var in pointers for header in headers)
     offsets = (x.offset for value in values if isinstance(value, PointerValue) for x in value.targets)
-    return math.gcd(*(factor for offset in offsets for factor in t.monomials(offset).values())) or 1
+    return math.gcd(*(factor for offset in offsets for factor in t.monomials(offset).values()))
 
 
 def _moved(
