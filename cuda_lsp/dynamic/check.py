@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,12 +27,13 @@ from cuda_lsp.dynamic.ptx.names import comparable
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
-from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
 
 Progress = Callable[[str], None]
 
 PRUNED = "not watched for races, being proved to have none (--watch-all watches everything)"
 _GROWTHS = 4
+_MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
 _LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
 
 
@@ -152,10 +153,48 @@ class _Check:
             return result
         self.progress("counting bank conflicts")
         try:
-            return self._with_banks(result, engine, later.result())
+            result = self._with_banks(result, engine, later.result())
         except (EngineUnavailable, Interrupted) as problem:
             told = f"bank conflicts were not counted: {problem}"
-            return evolve(result, notes=(*result.notes, told))
+            result = evolve(result, notes=(*result.notes, told))
+        self.seen(result)
+        return self._sought(result, engine, plain, entry)
+
+    def _sought(
+        self, result: CheckResult, engine: Engine, compiled: CompiledModule, entry: str
+    ) -> CheckResult:
+        """What is suspected and was not seen is looked for with other contents and schedules."""
+        job, begun, made = self.job, time.monotonic(), 0
+        while (
+            made < _MOST_SOUGHT
+            and self.left > 0
+            and time.monotonic() - begun < _SOUGHT * job.deadline
+            and getattr(engine, "usable", True)
+            and unseen(job.suspects, result)
+        ):
+            trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)
+            outcome = self._run(
+                engine,
+                compiled,
+                entry,
+                result.sites,
+                trial,
+                share=_SOUGHT,
+                seed=seed,
+                backwards=made % 2 == 1,
+            )
+            made += 1
+            known = {race.sites for other in result.results for race in other.races.races}
+            if outcome.failure is None and {race.sites for race in outcome.races} - known:
+                why = f"{trial.why}, with contents of seed {seed}"
+                found = TrialResult(evolve(trial, why=why), outcome)
+                result = evolve(result, results=(*result.results, found))
+        if made:
+            seeds = 1 + (made - 1) // len(job.trials)
+            often = f"{made} further runs, with {seeds} further seed{'s' if seeds > 1 else ''}"
+            told = f"what was suspected and not seen was sought in {often}"
+            result = evolve(result, notes=(*result.notes, told))
+        return result
 
     def _with_banks(self, result: CheckResult, engine: Engine, optimised: CompiledModule) -> CheckResult:
         entry = _entry(self.job, optimised)
@@ -175,8 +214,10 @@ class _Check:
         trial: Trial,
         banks: bool = False,
         share: float = _SHARE,
+        seed: int | None = None,
+        backwards: bool = False,
     ) -> RunOutcome:
-        job = self.job
+        job = self.job if seed is None else evolve(self.job, seed=seed)
         launch = with_grid(trial.launch)
         if trial.spare_shared:
             launch = evolve(launch, dynamic_shared=trial.spare_shared)
@@ -194,6 +235,7 @@ class _Check:
             banks=banks,
             seed=job.seed,
             lock_step=job.lock_step,
+            backwards=backwards,
         )
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
@@ -243,6 +285,16 @@ def watched(job: CheckJob, sites: tuple[PtxSite, ...]) -> frozenset[int] | None:
         return frozenset()
     proved = {n for n, s in enumerate(sites) if s.site is not None and s.site.range in job.proved}
     return frozenset(range(len(sites))) - proved if proved else None
+
+
+def unseen(suspects: Sequence[tuple[SourceRange, SourceRange]], result: CheckResult) -> bool:
+    """Whether some pair of places was not seen to race."""
+    raced = {
+        frozenset(site.range.start.line for k in race.sites if (site := result.sites[k].site) is not None)
+        for trial in result.results
+        for race in trial.races.races
+    }
+    return any(frozenset(place.start.line for place in pair) not in raced for pair in suspects)
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:

@@ -101,6 +101,7 @@ class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
+    ``suspects``: pairs of places that may race, which are sought with further data and schedules.
     ``shapes``: arrays by the name in the source. ``banks``: bank conflicts are counted in the first trial.
     ``deadline``: seconds for all of it, compilation included; ``until``: when they are over (monotonic),
     where they began before; ``memory``: bytes the emulator may use; ``gpu_memory``: bytes of a GPU (0: the
@@ -123,6 +124,7 @@ class CheckJob:
     all_blocks: bool = False
     watch: bool = True
     proved: frozenset[SourceRange] = frozenset()
+    suspects: tuple[tuple[SourceRange, SourceRange], ...] = ()
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
     deadline: float = 20.0

@@ -109,7 +109,8 @@ class KernelRun:
     ``sites``) whose accesses are checked for races; None: all. ``blocks``: linear block numbers to
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
     is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
-    are ordered, as before Volta or where the source says so.
+    are ordered, as before Volta or where the source says so. ``backwards``: the opposite order of warps,
+    where the engine chooses it.
     """
 
     ptx: str
@@ -125,6 +126,7 @@ class KernelRun:
     deadline: float = 10.0
     seed: int = 0
     lock_step: bool = False
+    backwards: bool = False
 
 
 # ---------------------------------------------------------------------------------- what was seen

@@ -77,11 +77,13 @@ class EmulatorEngine:
         progress("translating")
         program = self.translated(request.ptx, request.entry)
         progress("running")
-        run = Launch(program, request)
+        first, second = (_in_another_order, None) if request.backwards else (None, _in_another_order)
+        run = Launch(program, request, request.backwards, first)
         outcome = run.outcome(self.keep_results)
         left = request.deadline - run.seconds
         if outcome.races and request.races and outcome.failure is None and left > 0:
-            again = Launch(program, evolve(request, deadline=left), True, _in_another_order).outcome()
+            request = evolve(request, deadline=left)
+            again = Launch(program, request, not request.backwards, second).outcome()
             outcome = merged(outcome, again)
         return outcome
 
