@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 
 from attrs import define, evolve, field
@@ -256,7 +256,12 @@ class _Check:
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
     """A GPU will need it: on most machines for the architecture that the code is compiled for."""
     architecture = architecture_number(job.options.arch)
-    if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
+    if job.engine is EngineKind.EMULATOR or not architecture:
+        return
+    from cuda_lsp.dynamic.gpu.engine import library
+
+    with suppress(EngineUnavailable):  # told when the engine is opened
+        library()
         made_meanwhile(toolkit, architecture)
 
 

@@ -23,10 +23,9 @@ from attrs import define, evolve, field
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.gpu.device import GridTooLarge, TooMuchMemory
-from cuda_lsp.dynamic.gpu.engine import open_primary
+from cuda_lsp.dynamic.gpu.engine import RealDevice, open_primary
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.memory import HostMemory
-from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.messages import send
@@ -58,7 +57,7 @@ class Hosted:
     """The program's launches, as they come."""
 
     task: Task
-    device: PycudaDevice
+    device: RealDevice
     library: Any
     answers: BinaryIO
     tally: Tally = field(init=False)
