@@ -223,8 +223,8 @@ def _checked(which: Sequence[Path], work: _Work, chosen: _Chosen, output: Output
     from cuda_lsp.batch.check import checking
 
     bar = _bar(len(which))
-    seen = {"heard": bar.heard, "tick": bar.tick} if bar else {}
-    how = {"cache": work.cache, "executor": work.executor}
+    seen: dict[str, Any] = {"heard": bar.heard, "tick": bar.tick} if bar else {}
+    how: dict[str, Any] = {"cache": work.cache, "executor": work.executor}
     try:
         with checking(which, work.asked, work.jobs, work.limits, **how, **seen) as reports:
             return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)

@@ -66,7 +66,7 @@ def started(folder: Path) -> Generator[tuple[str, list[subprocess.Popen[bytes]]]
         while not place.exists():
             assert processes[0].poll() is None, (folder / "log").read_text()
             time.sleep(0.05)
-        yield json.loads(place.read_text())["address"].replace("tcp://", "dask://"), processes[1:]
+        yield json.loads(place.read_text())["address"].replace("tcp://", "dask://"), processes
     finally:
         for process in processes:
             process.kill()
@@ -192,7 +192,7 @@ def test_a_worker_killed_midway_costs_nothing(tmp_path: Path, here: list[Reading
         paths[-1].parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / "fixtures" / "histogram.cu", paths[-1])
     (tmp_path / "cluster").mkdir()
-    with started(tmp_path / "cluster") as (address, workers):
+    with started(tmp_path / "cluster") as (address, (_, *workers)):
         observer = distributed.Client(address.replace("dask://", "tcp://"), set_as_default=False)
         observer.wait_for_workers(2, timeout=30)
         killed: list[int] = []
@@ -209,6 +209,24 @@ def test_a_worker_killed_midway_costs_nothing(tmp_path: Path, here: list[Reading
         observer.close()
     assert killed and told == checked(paths, None) and here == []
     assert len(told) == len(paths) and all(report.kernels for report in told)
+
+
+def test_a_scheduler_that_goes_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    for number in range(4):
+        shutil.copy(ROOT / "fixtures" / "histogram.cu", folder / f"{number}.cu")
+    (tmp_path / "cluster").mkdir()
+    with started(tmp_path / "cluster") as (address, (scheduler, *_)):
+        fill = Cluster._fill  # pyright: ignore[reportPrivateUsage]
+
+        def fill_and_kill(self: Cluster) -> None:
+            fill(self)
+            scheduler.kill()
+
+        monkeypatch.setattr(Cluster, "_fill", fill_and_kill)
+        status, said = run("--no-cache", "--executor", address, str(folder))
+    assert status == 2 and "the scheduler is gone" in said.splitlines()[-1]
 
 
 def run(*words: str) -> tuple[int, str]:

@@ -9,12 +9,13 @@ dask gives the tasks of a worker that is gone to others, and keeps what they wer
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import queue
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 from cuda_lsp.model import Severity
 from cuda_lsp.readings import Reading
 
+_dask: Any = distributed  # it has types, but not for what is asked synchronously
 SCHEME = "dask://"
 _JOIN_S = 30.0
 _AHEAD = 2  # tasks that wait, for each that runs: a worker has its next file when it is done
@@ -117,7 +119,10 @@ class Cluster:
             self._waiting.append(_Job(reading, project_root(path) or path.parent))
 
     def _fill(self) -> None:
-        threads = sum(self._client.nthreads().values()) if self._waiting else 0
+        try:
+            threads = sum(self._client.nthreads().values()) if self._waiting else 0
+        except OSError:
+            raise NoCluster("the scheduler is gone") from None
         while self._waiting and len(self._running) < max(1, threads) * (1 + _AHEAD):
             self._start(self._waiting.pop())
 
@@ -163,10 +168,10 @@ class Cluster:
             return future.result()
         except OtherProgram as error:
             raise NoCluster(f"a worker has {error}: install the same there") from None
-        except (distributed.KilledWorker, OSError, EOFError):  # whoever took it died of it
+        except (CancelledError, _dask.core.CommClosedError):
+            raise NoCluster(f"the scheduler is gone, with {len(self._running) + 1} files") from None
+        except (_dask.KilledWorker, OSError, EOFError):  # whoever took it died of it
             return None
-        except (distributed.client.FuturesCancelledError, distributed.core.CommClosedError) as error:
-            raise NoCluster(f"the cluster gave up {job.reading.path}: {error}") from None
 
     def _believed(self, job: _Job, found: Analysed | None) -> Analysed | None:
         """A result that is that of this machine; None: it is begun again."""
@@ -203,7 +208,7 @@ def _same(tree: Tree) -> Tree:
 def _client(address: str) -> Any:
     """A connection to a cluster whose workers have this program. Raises NoCluster."""
     try:
-        client = distributed.Client(
+        client: Any = _dask.Client(
             address.replace(SCHEME, "tcp://", 1), timeout=_JOIN_S, set_as_default=False
         )
     except (OSError, ValueError) as error:
@@ -211,7 +216,7 @@ def _client(address: str) -> Any:
     try:
         client.wait_for_workers(1, timeout=_JOIN_S)
         programs = client.run(identity, on_error="return")
-    except (OSError, TimeoutError):
+    except (OSError, TimeoutError, asyncio.TimeoutError):  # two classes before Python 3.11
         client.close()
         raise NoCluster(f"no worker has joined {address} in {_JOIN_S:.0f} s") from None
     for worker, program in programs.items():
