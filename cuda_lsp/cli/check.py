@@ -176,7 +176,14 @@ def check(
         _cluster_is_possible(executor, dynamic, of_index or _STDIN in paths)
     limits = FileLimits(deadline, memory << 20)
     work = _Work(Asked(told, config, solver), jobs, limits, cache, dynamic, executor)
-    output = Output(style, verbose=verbose, quiet=quiet, statistics=statistics, explain=explain)
+    output = Output(
+        style,
+        verbose=verbose,
+        quiet=quiet,
+        statistics=statistics,
+        explain=explain,
+        documentation=work.asked.settings(Path("all"))[0].documentation if style == "sarif" else "",
+    )
     chosen = _Chosen(select, ignore, known, write_baseline)
     try:
         if watch:

@@ -18,10 +18,11 @@ STYLES = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 @frozen
 class Output:
-    """How reports are printed; the rest is for ``text``.
+    """How reports are printed; the rest is for ``text``, but the last.
 
     ``verbose``: list race-free kernels with findings too. ``quiet``: no verdicts, no totals. ``statistics``:
     count findings at the end. ``explain``: say at the end what the codes mean that were found.
+    ``documentation``: the address of that, for SARIF; empty: the pages go with it.
     """
 
     style: str = STYLES[0]
@@ -29,6 +30,7 @@ class Output:
     quiet: bool = False
     statistics: bool = False
     explain: bool = False
+    documentation: str = ""
 
 
 def print_reports(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
@@ -38,7 +40,7 @@ def print_reports(coming: Iterable[FileReport], output: Output) -> Sequence[File
     if output.style == "concise":
         return list(_concise(coming))
     reports = list(coming)
-    click.echo(_document(reports, output.style))
+    click.echo(_document(reports, output))
     return reports
 
 
@@ -67,8 +69,9 @@ def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
         yield report
 
 
-def _document(reports: Sequence[FileReport], style: str) -> str:
+def _document(reports: Sequence[FileReport], output: Output) -> str:
     """All reports in one."""
+    style = output.style
     if style == "json":
         from cuda_lsp.report.document import document
 
@@ -76,7 +79,7 @@ def _document(reports: Sequence[FileReport], style: str) -> str:
     if style == "sarif":
         from cuda_lsp.report.sarif import sarif
 
-        return json.dumps(sarif(reports, Path.cwd()), indent=2)
+        return json.dumps(sarif(reports, Path.cwd(), output.documentation), indent=2)
     if style == "gitlab":
         from cuda_lsp.report.gitlab import code_quality
 

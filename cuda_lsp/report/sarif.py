@@ -12,7 +12,7 @@ from typing import Any
 from cuda_lsp import __version__
 from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
 from cuda_lsp.report.defects import defects
-from cuda_lsp.report.explain import page_url
+from cuda_lsp.report.explain import page, page_url
 from cuda_lsp.report.identity import identified
 
 Json = dict[str, Any]
@@ -25,8 +25,11 @@ _LEVEL = {
 }
 
 
-def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
-    """One SARIF log with one run. Paths become relative to ``root`` where they lie under it."""
+def sarif(files: Iterable[FileReport], root: Path | None = None, base: str = "") -> Json:
+    """One SARIF log with one run. Paths become relative to ``root`` where they lie under it.
+
+    ``base``: the address of the documentation; without it rules have their pages in them.
+    """
     reports = list(files)
     errors = [(file.path, error) for file in reports for error in file.errors]
     return {
@@ -34,7 +37,7 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver()},
+                "tool": {"driver": _driver(base)},
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
                     {
@@ -52,7 +55,7 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
     }
 
 
-def _driver() -> Json:
+def _driver(base: str) -> Json:
     return {
         "name": "cuda-lsp",
         "version": __version__,
@@ -60,7 +63,8 @@ def _driver() -> Json:
             {
                 "id": info.code.value,
                 "shortDescription": {"text": info.title},
-                "helpUri": page_url(info.code),
+                "help": {"text": f"cuda-lsp explain {info.code.value}", "markdown": page(info.code)},
+                **({"helpUri": page_url(info.code, base)} if base else {}),
             }
             for info in CODES.values()
         ],
