@@ -54,6 +54,14 @@ _WHAT = (
     ),
     click.option("--write-baseline", type=_FILE, metavar="FILE", help="Make all findings of this run known."),
 )
+_MENDING = (
+    click.option("--fix", is_flag=True, help="Make verified repairs in the files, and tell what is left."),
+    click.option("--diff", is_flag=True, help="Print what --fix would change; exit code 1: something."),
+    click.option("--repairs", is_flag=True, help="Tell verified repairs (text, concise, sarif: as fixes)."),
+    click.option(
+        "--unsafe-fixes", is_flag=True, help="Also repairs that may not be what the author meant (guards)."
+    ),
+)
 _HOW_SAID = (
     click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too."),
     click.option("-q", "--quiet", is_flag=True, help="Findings and failures only: no verdicts, no totals."),
@@ -130,7 +138,7 @@ class _Work:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @common
-@options(*_WHICH, *_WHAT, *_HOW_SAID, *_HOW_DONE)
+@options(*_WHICH, *_WHAT, *_MENDING, *_HOW_SAID, *_HOW_DONE)
 def check(
     paths: tuple[Path, ...],
     style: str,
@@ -144,6 +152,10 @@ def check(
     ignore: frozenset[Code],
     known: Path | None,
     write_baseline: Path | None,
+    fix: bool,
+    diff: bool,
+    repairs: bool,
+    unsafe_fixes: bool,
     verbose: bool,
     quiet: bool,
     statistics: bool,
@@ -163,7 +175,8 @@ def check(
     standard input. Each file is analysed in a process of its own: what crashes or hangs there costs that
     file, and is told.
 
-    Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
+    Exit code 0: nothing at or above --fail-on; 1: findings (--diff: something to change); 2: the tool could
+    not do its work.
     """
     if (statistics or explain or quiet) and style != "text":
         raise Failure("--quiet, --statistics and --explain are for --format text")
@@ -186,6 +199,13 @@ def check(
     )
     chosen = _Chosen(select, ignore, known, write_baseline)
     try:
+        if fix or diff or repairs:
+            from cuda_lsp.cli.mend import Mending, mend
+
+            _refuse_beside_mending(watch, of_index and (fix or diff), chosen, work)
+            which = _which(paths, since, of_index, stdin_filename)
+            how = Mending(fix and not diff, diff, unsafe_fixes, select, ignore, _STDIN in paths)
+            sys.exit(mend(which, work.asked, work.jobs, work.limits, how, output, fail_on))
         if watch:
             _watch(paths, work, chosen, output, fail_on)
         which = _which(paths, since, of_index, stdin_filename)
@@ -202,6 +222,20 @@ def _cluster_is_possible(address: str, dynamic: str, is_not_on_disk: bool) -> No
         raise Failure("--executor analyses files as they are on disk: not with --dynamic, --staged or -")
     if find_spec("distributed") is None:
         raise Failure("--executor needs dask: pip install 'cuda-lsp[dask]'")
+
+
+def _refuse_beside_mending(watch: bool, of_index: bool, chosen: _Chosen, work: _Work) -> None:
+    """Raises Failure."""
+    others = {
+        "--watch": watch,
+        "--staged": of_index,  # what is staged is not what lies on disk
+        "--baseline": chosen.known is not None,
+        "--write-baseline": chosen.write is not None,
+        "--dynamic": work.dynamic != "off",
+        "--executor": work.executor is not None,
+    }
+    if named := [option for option, given in others.items() if given]:
+        raise Failure(f"repairs are not made beside {' and '.join(named)}")
 
 
 def _which(paths: Sequence[Path], since: str | None, of_index: bool, name: Path | None) -> list[Path]:
