@@ -71,6 +71,13 @@ def _text(value: Any) -> str:
     return text
 
 
+def _address(value: Any) -> str:
+    text = _text(value)
+    if text and not re.fullmatch(r"https?://[^\s/]+\S*", text):
+        raise ValueError("expected an address that begins with https:// or http://")
+    return text
+
+
 def _texts(value: Any) -> tuple[str, ...]:
     return tuple(_text(item) for item in _items(value, "a list of strings"))
 
@@ -253,6 +260,11 @@ class Settings:
     watch_all: bool = _setting(False, _TRUTH, "Dynamic checks also watch accesses that are proved race-free.")
     nvcc: str | None = _setting(
         None, _nullable(_TEXT), "The CUDA compiler of dynamic checks; by default the one found.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    documentation: str = _setting(
+        "", _Kind(_address, {"type": "string"}),
+        "Address (https://…) of the documentation to which codes lead; empty: the pages that are installed.",
         Reach.TRUSTED,
     )  # fmt: skip
     inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
