@@ -105,6 +105,6 @@ class InProcess:
             if self._shown != text:
                 self._analyzer.update(self._path, text)
                 self._shown = text
-            settle = self._analyzer.settings.solver
+            settle = self._analyzer.settings_of(self._path).solver
             self._finished[text] = self._analyzer.settle(self._path) if settle else self.first(text)
         return self._finished[text]
