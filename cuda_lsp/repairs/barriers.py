@@ -20,7 +20,7 @@ from cuda_lsp.repairs.candidate import Candidate, Edit
 from cuda_lsp.repairs.insertion import at_beginning, at_end, before, behind
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import taken_apart
+from cuda_lsp.repairs.updates import taken_apart, unused, value_of, written_at
 from cuda_lsp.repairs.whole_warps import BARRIER, come_to_barriers
 
 _BLOCK = "__syncthreads();"
@@ -96,6 +96,7 @@ def _places(source: Source, barrier: str, one: SourceRange, other: SourceRange) 
     ends = [_end_of(source, loop, barrier) for loop in loops]
     yield from ends
     yield from _apart(source, barrier, around[-1], first, [end.edits for end in ends])
+    yield from _apart_in_branch(source, barrier, around, first, [end.edits for end in ends])
     if between:
         yield between
         for end in ends:
@@ -137,3 +138,39 @@ def _apart(
             yield _Place((edit,), said)
             if ends and not followed and all(e.end <= edit.start or edit.end <= e.start for e in ends[0]):
                 yield _Place((edit, *ends[0]), f"{said}, and at the end of the round")
+
+
+def _apart_in_branch(
+    source: Source,
+    barrier: str,
+    around: Sequence[Statement],
+    target: SourceRange,
+    ends: Sequence[tuple[Edit, ...]],
+) -> Iterator[_Place]:
+    """The same of a branch's only statement, with the barrier outside of the branch, where all threads come."""
+    statement = around[-1]
+    branch = next((s for s in around[-2:-4:-1] if s.form is not Form.BLOCK), None)
+    alone = branch is not None and (branch.parts == [statement] or branch.parts[0].parts == [statement])
+    if (
+        branch is None
+        or branch.form is not Form.IF
+        or branch.head is None
+        or not alone
+        or len(branch.parts) > 1
+    ):
+        return
+    update = written_at(source.text, statement.start, statement.end)
+    if update is None:
+        return
+    body = source.text[branch.start : branch.end]
+    taken, value = unused("taken", source.plain), unused("value", body)
+    condition = source.text[branch.head[0] + 1 : branch.head[1] - 1].strip()
+    pieces = (
+        f"{{ const bool {taken} = {condition}; const auto {value} = {taken} ? {value_of(update)} : 0;"
+        f" {barrier} if ({taken}) {update.target} = {value}; }}"
+    )
+    edit = Edit(branch.start, branch.end, pieces)
+    said = f"between the reads and the write of line {target.start.line}"
+    yield _Place((edit,), said)
+    if ends and all(e.end <= edit.start or edit.end <= e.start for e in ends[0]):
+        yield _Place((edit, *ends[0]), f"{said}, and at the end of the round")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import count
 
 from cuda_lsp.model import Code, FileReport, Finding
 from cuda_lsp.repair import RepairKind
@@ -17,7 +16,7 @@ from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.insertion import before, behind, removed
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import declared_name
+from cuda_lsp.repairs.updates import declared_name, unused
 
 _DEEPEST = 3
 _PURE = re.compile(r"[\w\s.+\-%<>=!&|()/]*\Z")
@@ -82,7 +81,7 @@ def _split(
     condition = source.text[branch.head[0] + 1 : branch.head[1] - 1]
     edits: tuple[Edit, ...] = ()
     if not _stays(condition, one):
-        name = _unused(source.plain)
+        name = unused("taken", source.plain)
         edits = (
             *before(source, branch, f"const bool {name} = {condition.strip()};"),
             Edit(branch.head[0] + 1, branch.head[1] - 1, name),
@@ -102,8 +101,3 @@ def _stays(condition: str, statements: str) -> bool:
         return False
     names = set(re.findall(r"[A-Za-z_]\w*", condition))
     return not any(re.search(_CHANGED.format(name=re.escape(name)), statements) for name in names)
-
-
-def _unused(plain: str) -> str:
-    names = (f"taken{n or ''}" for n in count())
-    return next(name for name in names if not re.search(rf"\b{name}\b", plain))

@@ -48,14 +48,26 @@ def taken_apart(text: str, target: tuple[int, int], end: int, barrier: str, *, f
     update = update_at(text, target, end)
     if update is None:
         return None
-    value = f"{update.target} {update.operator} ({update.value})" if update.operator else update.value
-    name = _unused("sum" if update.operator == "+" else "value", text[target[0] : end])
+    value = value_of(update)
+    name = unused("sum" if update.operator == "+" else "value", text[target[0] : end])
     last = f" {barrier}" if followed else ""
     pieces = f"{{ const auto {name} = {value}; {barrier} {update.target} = {name};{last} }}"
     return Edit(target[0], end, pieces)
 
 
-def _unused(name: str, statement: str) -> str:
+def written_at(text: str, start: int, end: int) -> Update | None:
+    """The assignment that a whole statement is."""
+    target = re.compile(r"[^=;]*?(?=\s*(?:<<|>>|[-+*/%&|^])?=(?!=))").match(text, start, end)
+    return update_at(text, (start, target.end()), end) if target else None
+
+
+def value_of(update: Update) -> str:
+    """What is written."""
+    return f"{update.target} {update.operator} ({update.value})" if update.operator else update.value
+
+
+def unused(name: str, statement: str) -> str:
+    """A name like this one that a text does not have."""
     names = (f"{name}{n or ''}" for n in count())
     return next(n for n in names if not re.search(rf"\b{n}\b", statement))
 

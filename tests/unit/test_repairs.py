@@ -103,6 +103,23 @@ def test_lanes_are_not_ordered_where_only_some_of_them_come() -> None:
     assert found.report.kernels[0].verdict is Verdict.RACE_FREE
 
 
+def test_a_scan_in_place_is_taken_apart_outside_of_its_branch() -> None:
+    body = """
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    __syncthreads();
+    for (int k = 1; k < 64; k *= 2) {
+        if (t >= k) s[t] += s[t - k];
+        __syncthreads();
+    }
+    out[blockIdx.x * 64 + t] = s[t];"""
+    found = mended(kernel(body))
+    update = "const auto value = taken ? s[t] + (s[t - k]) : 0; __syncthreads(); if (taken) s[t] = value; }"
+    assert f"{{ const bool taken = t >= k; {update}" in found.text
+    assert found.report.kernels[0].verdict is Verdict.RACE_FREE
+
+
 def test_a_barrier_is_put_before_the_pragma_of_a_loop() -> None:
     body = """
     __shared__ int s[64];
@@ -174,6 +191,12 @@ def test_blocks_are_not_ordered_by_a_barrier_of_theirs() -> None:
         ("count[0] = count[0] + in[t] * 2;", "atomicAdd(&count[0], in[t] * 2);"),
         ("count[0] |= 1 << t;", "atomicOr(&count[0], 1 << t);"),
         ("count[0] = max(count[0], in[t]);", "atomicMax(&count[0], in[t]);"),
+        ("if (in[t] > *count) *count = in[t];", "atomicMax(count, in[t]);"),
+        ("if (t > 3 && count[0] > t) count[0] = t;", "if (t > 3) atomicMin(&count[0], t);"),
+        ("int slot = (*count)++;", "int slot = atomicAdd(count, 1);"),
+        ("int slot = 2 * count[0]--;", "int slot = 2 * atomicAdd(&count[0], -(1));"),
+        ("if (in[t] == 6) *count = 1;", "if (in[t] == 6) atomicExch(count, 1);"),
+        ("atomicAdd_block(count, t);", "atomicAdd(count, t);"),
     ],
 )
 def test_an_update_that_many_make_becomes_atomic(update: str, atomic: str) -> None:
@@ -188,7 +211,8 @@ def test_an_update_that_many_make_becomes_atomic(update: str, atomic: str) -> No
     [
         "count[0] = count[0] - in[t] - 1;",  # the rest is not one value
         "count[0] *= 2;",
-        "int old = count[0]++; in2[old] = t;",
+        "int old = ++count[0]; in2[old] = t;",
+        "if (in[t] > count[0]) count[0] = in[t]; else t = 0;",
     ],
 )
 def test_what_is_no_plain_update_stays(update: str) -> None:
