@@ -44,7 +44,7 @@ def atomic_call(update: Update) -> str | None:
 
 
 def atomic_extreme(update: Update, condition: str) -> str | None:
-    """``atomicMax(&x, v)`` for ``x = v`` under ``v > x`` or ``x < v``, ``Min`` for less; None: another one."""
+    """``atomicMax(&x, v)`` for ``x = v`` under ``v > x``, ``Min`` under ``v < x``; None: another one."""
     compared = _COMPARED.fullmatch(condition)
     if compared is None:
         return None

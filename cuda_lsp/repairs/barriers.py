@@ -147,7 +147,7 @@ def _apart_in_branch(
     target: SourceRange,
     ends: Sequence[tuple[Edit, ...]],
 ) -> Iterator[_Place]:
-    """The same of a branch's only statement, with the barrier outside of the branch, where all threads come."""
+    """The same of a branch's only statement, with the barrier outside of it, where all threads come."""
     statement = around[-1]
     branch = next((s for s in around[-2:-4:-1] if s.form is not Form.BLOCK), None)
     alone = branch is not None and (branch.parts == [statement] or branch.parts[0].parts == [statement])
