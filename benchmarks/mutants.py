@@ -26,10 +26,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests" / "unit")]
 
-from corpora import include_dirs, sources  # noqa: E402
-from corpora_report import shape  # noqa: E402
 from kernel_text import kernel_text  # noqa: E402
 from mutation import KINDS, Mutant, mutants  # noqa: E402
+from wild_report import shape  # noqa: E402
+
+from cuda_lsp.frontend.surroundings.units import kernel_files  # noqa: E402
 
 Row = dict[str, Any]
 SPEED = ("bank-conflict", "uncoalesced-access")
@@ -45,9 +46,7 @@ def study(path: Path, root: Path, seed: int, share: dict[str, int], seconds: flo
     sys.setrecursionlimit(20_000)
     name = f"{root.name}/{path.relative_to(root)}"
     deadline = time.monotonic() + seconds
-    settings = Settings(
-        include_dirs=include_dirs(path, root), severity={Code.REDUNDANT_BARRIER: Severity.HINT}
-    )
+    settings = Settings(severity={Code.REDUNDANT_BARRIER: Severity.HINT})
     analyzer = Analyzer(settings)
     text = path.read_text("utf-8", "replace")
     analyzer.update(path, text)
@@ -126,7 +125,7 @@ def known(rows: Path) -> list[Row]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Files in a seeded order, each in a process of its own that ``--limit`` ends."""
-    files = [(path, root) for root in arguments.folders for path in sources(root)]
+    files = [(path, root) for root in arguments.folders for path in kernel_files(root)]
     random.Random(arguments.seed).shuffle(files)
     done = {row["file"] for row in known(arguments.rows) if row.get("done")}
     share = dict(zip(KINDS, arguments.share, strict=True))

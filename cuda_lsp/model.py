@@ -326,7 +326,10 @@ class Related:
 
 @frozen
 class Observation:
-    """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words."""
+    """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words.
+
+    ``instance``: the instance of the template that ran, where the static side analysed others.
+    """
 
     device: str
     launch: LaunchConfig
@@ -335,6 +338,7 @@ class Observation:
     words: int
     blocks_checked: int
     blocks_total: int
+    instance: str = ""
 
 
 @frozen

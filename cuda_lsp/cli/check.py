@@ -22,6 +22,7 @@ from cuda_lsp.report.output import Output, print_reports
 
 if TYPE_CHECKING:
     from cuda_lsp.report.baseline import Baseline
+    from cuda_lsp.report.progress import Progress
 
 _STDIN = Path("-")
 
@@ -232,13 +233,20 @@ def _checked(which: Sequence[Path], work: _Work, chosen: _Chosen, output: Output
         reports, ran = _run(which, work)
         return _printed(reports, ran, chosen, output, fail_on)
     from cuda_lsp.batch.check import checking
+
+    bar = _bar(len(which))
+    seen: dict[str, Any] = {"heard": bar.heard, "tick": bar.tick} if bar else {}
+    with checking(which, work.asked, work.jobs, work.limits, cache=work.cache, **seen) as reports:
+        return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)
+
+
+def _bar(files: int) -> Progress | None:
+    """None where nobody sees one: what draws it takes as long to import as a known file takes to look up."""
+    if not sys.stderr.isatty():
+        return None
     from cuda_lsp.report.progress import Progress
 
-    progress = Progress(len(which))
-    with checking(
-        which, work.asked, work.jobs, work.limits, progress.heard, cache=work.cache, tick=progress.tick
-    ) as reports:
-        return _printed(progress.beside(reports), True, chosen, output, fail_on)
+    return Progress(files)
 
 
 def _run(which: Sequence[Path], work: _Work) -> tuple[Sequence[FileReport], bool]:

@@ -87,7 +87,7 @@ def read_problems(
             system = _in_angle_brackets(ast, location)
             if not system:
                 missing.append((absent, location.line if here else 0))
-            if not _TOOLKIT.search(absent) and ("/" in absent or not system):
+            if not _TOOLKIT.search(absent) and (not system or "/" in absent or "." in absent):
                 unfound[absent] = None
         elif not here:
             headers.append(HeaderProblem(message, str(name), location.offset, location.line, location.column))

@@ -397,7 +397,6 @@ class Translation:
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            errors=tuple(error.range for error in compile_errors),
             directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
             digest=source.digest,
             mangled=source.mangled,

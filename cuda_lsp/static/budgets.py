@@ -177,6 +177,9 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
+MOST_BASES = 4
+"""Arrays between which a pointer moves in a loop."""
+
 MOST_CYCLE = 16
 """Rounds of a loop until a variable has its first value again."""
 

@@ -8,7 +8,7 @@ import pytest
 from kernel_notation import TID, Notation
 
 from cuda_lsp.hardware import GpuModel
-from cuda_lsp.model import Code, LaunchConfig
+from cuda_lsp.model import Code, LaunchConfig, Status
 from cuda_lsp.static.analyze import check_text
 from cuda_lsp.static.diagnostics.bounds import bounds_findings, uninitialised_findings
 from cuda_lsp.static.execution.enumerate import execute
@@ -74,3 +74,11 @@ def test_a_store_to_a_bit_field_reads_nothing_that_nobody_wrote(body: str) -> No
 def test_a_bit_field_that_nobody_wrote_is_told() -> None:
     (told,) = bit_fields("out[t] = s[t].a;")
     assert "s[t].a" in told
+
+
+def test_what_a_pointer_reads_that_data_may_have_turned_elsewhere_is_not_surely_unwritten() -> None:
+    body = """__shared__ float a[64], b[64]; float* p = a; p[t] = 1; __syncthreads();
+              if (in[0]) p = b; out[t] = p[63 - t];"""
+    text = f"__global__ void k(const int* in, float* out) {{ int t = threadIdx.x; {body} }}\n"
+    report = check_text(Path("k.cu"), f"{text}void f(int* i, float* o) {{ k<<<1, 64>>>(i, o); }}\n")
+    assert not [f for f in report.findings if f.status is Status.PROVED]

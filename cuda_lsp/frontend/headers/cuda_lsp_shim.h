@@ -17,6 +17,7 @@
 #include "textures.h"
 #include "groups.h"
 #include "libraries.h"
+#include "values.h"
 #include "runtime.h"
 #pragma clang force_cuda_host_device end
 

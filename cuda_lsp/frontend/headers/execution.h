@@ -40,7 +40,7 @@ CUDA_LSP_REDUX(__reduce_and_sync)
 CUDA_LSP_REDUX(__reduce_or_sync)
 CUDA_LSP_REDUX(__reduce_xor_sync)
 #undef CUDA_LSP_REDUX
-void __trap();
+void __trap(); extern "C" void __assert_fail(const char*, const char*, unsigned, const char*);
 void __brkpt(int = 0);
 void __prof_trigger(int);
 void __nanosleep(unsigned);

@@ -1,3 +1,4 @@
+struct __half_raw { unsigned short x; }; struct __half2_raw { unsigned short x, y; }; struct __nv_bfloat16_raw { unsigned short x; }; struct __nv_bfloat162_raw { unsigned short x, y; };
 // half, bfloat16 and fp8. Operators live in namespaces found by argument lookup, so a dependent `a + b` stays an operator.
 namespace __cuda_lsp_narrow {
 template <bool> struct __scalar {}; template <> struct __scalar<true> { typedef int yes; };
@@ -12,7 +13,7 @@ template <bool> struct __scalar {}; template <> struct __scalar<true> { typedef 
     T operator+(T, T); T operator-(T, T); T operator*(T, T); T operator/(T, T); T operator-(T);            \
     bool operator<(T, T); bool operator>(T, T); bool operator<=(T, T); bool operator>=(T, T);              \
     bool operator==(T, T); bool operator!=(T, T);                                                          \
-    struct __attribute__((aligned(4))) T2 { T x, y; T2() = default; constexpr T2(T a, T b) : x(a), y(b) {} \
+    struct __attribute__((aligned(4))) T2 { T x, y; T2() = default; constexpr T2(T a, T b) : x(a), y(b) {} constexpr T2(T2##_raw r) : x(r.x), y(r.y) {} \
         T2& operator+=(T2); T2& operator-=(T2); T2& operator*=(T2); };                                     \
     T2 operator+(T2, T2); T2 operator-(T2, T2); T2 operator*(T2, T2); T2 operator/(T2, T2); T2 operator-(T2);
 CUDA_LSP_NARROW(__half, __half2)
@@ -52,12 +53,11 @@ CUDA_LSP_ROUNDED(uint, unsigned) CUDA_LSP_ROUNDED(short, short) CUDA_LSP_ROUNDED
 CUDA_LSP_ROUNDED(int, int) CUDA_LSP_ROUNDED(uint, unsigned) CUDA_LSP_ROUNDED(short, short) CUDA_LSP_ROUNDED(ushort, unsigned short) CUDA_LSP_ROUNDED(ll, long long) CUDA_LSP_ROUNDED(ull, unsigned long long)
 #undef CUDA_LSP_ROUNDED
 __half __int2half_rz(int); __half __int2half_rd(int); __half __int2half_ru(int); int __half2int_rd(__half); int __half2int_ru(__half); __half __float2half_rz(float); __half __float2half_rd(float); __half __float2half_ru(float); __nv_bfloat16 __double2bfloat16(double);
-struct __half_raw { unsigned short x; }; struct __half2_raw { unsigned short x, y; }; struct __nv_bfloat16_raw { unsigned short x; };
 __half __ushort_as_half(unsigned short); unsigned short __half_as_ushort(__half); __half __short_as_half(short); short __half_as_short(__half);
 __half2 __float2half2_rn(float); __half2 __floats2half2_rn(float, float); __half2 __float22half2_rn(float2); float2 __half22float2(__half2);
 float __low2float(__half2); float __high2float(__half2); __half __low2half(__half2); __half __high2half(__half2); __half2 __half2half2(__half); __half2 __halves2half2(__half, __half); __half2 make_half2(__half, __half);
 __half2 __low2half2(__half2); __half2 __high2half2(__half2); __half2 __lows2half2(__half2, __half2); __half2 __highs2half2(__half2, __half2); __half2 __lowhigh2highlow(__half2);
 __nv_bfloat16 __float2bfloat16(float); __nv_bfloat16 __float2bfloat16_rn(float); float __bfloat162float(__nv_bfloat16);
-__nv_bfloat162 __float2bfloat162_rn(float); __nv_bfloat162 __float22bfloat162_rn(float2); __nv_bfloat162 __halves2bfloat162(__nv_bfloat16, __nv_bfloat16); float2 __bfloat1622float2(__nv_bfloat162); __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16);
+__nv_bfloat162 __float2bfloat162_rn(float); __nv_bfloat162 __floats2bfloat162_rn(float, float); __nv_bfloat162 __float22bfloat162_rn(float2); __nv_bfloat162 __halves2bfloat162(__nv_bfloat16, __nv_bfloat16); float2 __bfloat1622float2(__nv_bfloat162); __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16);
 __nv_bfloat162 make_bfloat162(__nv_bfloat16, __nv_bfloat16); float __low2float(__nv_bfloat162); float __high2float(__nv_bfloat162); __nv_bfloat16 __low2bfloat16(__nv_bfloat162); __nv_bfloat16 __high2bfloat16(__nv_bfloat162);
 __nv_bfloat16 __ushort_as_bfloat16(unsigned short); unsigned short __bfloat16_as_ushort(__nv_bfloat16);

@@ -297,8 +297,8 @@ def inline(
             low.local("", info) if info.kind != "reference" else VarPlace(info, low.var("", info.ir))
         )
     frame.tails = function.tails
-    outer_calls = low.calls
-    low.calls = (*outer_calls, low.ast.extent(node)[0])
+    outer = low.calls, low.called
+    low.enter(node)
     low.frames.append(frame)
     low.active.append(key)
     try:
@@ -310,7 +310,7 @@ def inline(
     finally:
         low.active.pop()
         low.frames.pop()
-        low.calls = outer_calls
+        low.calls, low.called = outer
     if frame.left:
         low.emit(Block(frame.label, tuple(lowered), low.site(node)))
     else:

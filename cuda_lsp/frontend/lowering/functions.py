@@ -30,6 +30,7 @@ class Function:
 def function_of(low: Lowering, declaration: Declaration) -> Function:
     """What is known of this declaration, itself: perhaps no body (see ``defined``)."""
     known = low.ast.functions.get(declaration.key)
+    low.met.setdefault(declaration.key, declaration)
     if known is None:
         root = low.ast.body(declaration)
         body = next((c for c in root.children if c.kind in (K.COMPOUND, K.TRY)), None)

@@ -48,31 +48,69 @@ def lower_kernel(
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
-    ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in text that the kernel may
-    reach. ``shared``: pointer parameters that point into an earlier one's buffer. What cannot be translated
-    becomes ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
+    ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in functions that the kernel
+    may call as far as names tell; those count that stand in it, or in what it turns out to call. ``shared``:
+    pointer parameters that point into an earlier one's buffer. What cannot be translated becomes
+    ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
     """
-    memory: set[int] = set()
-    assigned: set[int] = set()
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    steps = Steps()
-    home = ast.extent(Node(declaration.cursor, (0, 0)))[0]
-    for _ in range(budgets.MOST_ATTEMPTS):
-        low = Lowering(ast, home, memory, assigned, steps)
-        low.shared_buffers = shared or {}
-        low.errors = sorted(errors, key=lambda error: error.range.start)
-        try:
-            return _lower(low, ast.body(declaration), name)
-        except budgets.TooMuch as much:
-            return _hopeless(name, home, much.reason)
-        except Restart as restart:
-            before = len(memory) + len(assigned)
-            (memory if restart.memory else assigned).add(restart.key)
-            if len(memory) + len(assigned) == before:
-                return _hopeless(name, home, "a variable's storage could not be decided")
-    return _hopeless(name, home, "too many address-taken variables")
+    attempts = _Attempts(ast, declaration, name, shared or {})
+    kernel = attempts.lowered(())
+    reached = [error for error in errors if attempts.reaches(error)]
+    return attempts.lowered(reached) if reached else kernel
+
+
+class _Attempts:
+    """A kernel that is lowered until what was taken for granted of its variables proves right."""
+
+    def __init__(
+        self, ast: Ast, declaration: Declaration, name: str, shared: Mapping[str, SharedBuffer]
+    ) -> None:
+        self.ast, self.declaration, self.name, self.shared = ast, declaration, name, shared
+        self.memory: set[int] = set()
+        self.assigned: set[int] = set()
+        self.met: dict[int, Declaration] = {declaration.key: declaration}
+        self.hopeless = False
+
+    def reaches(self, error: CompileError) -> bool:
+        """Whether an error stands in the kernel, or in a function that something in it asked for."""
+        if self.hopeless:
+            return True
+        return any(_holds(self.ast.extent(_node(found))[0], error.range) for found in self.met.values())
+
+    def lowered(self, errors: Sequence[CompileError]) -> Kernel:
+        """The kernel, with these errors told where they stand."""
+        home, steps = self.ast.extent(_node(self.declaration))[0], Steps()
+        for _ in range(budgets.MOST_ATTEMPTS):
+            low = Lowering(self.ast, home, self.memory, self.assigned, steps)
+            low.shared_buffers = self.shared
+            low.errors = sorted(errors, key=lambda error: error.range.start)
+            try:
+                return _lower(low, self.ast.body(self.declaration), self.name)
+            except budgets.TooMuch as much:
+                return self._hopeless(home, much.reason)
+            except Restart as restart:
+                if restart.key in (known := self.memory if restart.memory else self.assigned):
+                    return self._hopeless(home, "a variable's storage could not be decided")
+                known.add(restart.key)
+            finally:
+                self.met.update(low.met)
+        return self._hopeless(home, "too many address-taken variables")
+
+    def _hopeless(self, home: SourceRange, reason: str) -> Kernel:
+        self.hopeless = True
+        missing = Incomplete("kernel", reason, Site(home), synchronises=True)
+        return Kernel(self.name, home, (), (), (missing,))
+
+
+def _node(declaration: Declaration) -> Node:
+    return Node(declaration.cursor, (0, 0))
+
+
+def _holds(function: SourceRange, error: SourceRange) -> bool:
+    return function.path == error.path and function.start <= error.start < function.end
 
 
 def _lower(low: Lowering, root: Node, name: str) -> Kernel:
@@ -101,11 +139,6 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
         granted=_granted(low),
         enumerated=dict(low.enumerated),
     )
-
-
-def _hopeless(name: str, home: SourceRange, reason: str) -> Kernel:
-    missing = Incomplete("kernel", reason, Site(home), synchronises=True)
-    return Kernel(name, home, (), (), (missing,))
 
 
 def _parameters(low: Lowering, root: Node) -> tuple[list[Var], tuple[ParameterLayout, ...]]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering.places import Place, Value, is_expr
 from cuda_lsp.frontend.lowering.types import TypeInfo
+from cuda_lsp.frontend.toolchain import HEADERS
 from cuda_lsp.frontend.tree import Ast, Node
 from cuda_lsp.ir.ops import INTRINSICS
 from cuda_lsp.ir.program import (
@@ -89,6 +90,8 @@ class Output:
         self.out: list[Stmt] = []
         self.arrays: dict[int | str, Array] = {}  # by declaration, or by what they were made for
         self.calls: tuple[SourceRange, ...] = ()  # that are being inlined, outermost first
+        self.called: Site | None = None  # the innermost of them
+        self._ours: dict[int, bool] = {}  # whether a file is one of our headers
         self.frames: list[Frame] = [Frame(0, None, None)]
         self.static_shared = 0  # bytes
         self.required: dict[str, int] = {}  # of a launch: extents of the block, threads of a tile
@@ -146,8 +149,25 @@ class Output:
         return self.frames[-1]
 
     def site(self, node: Node) -> Site:
-        """Where a node stands, and through which calls it was reached."""
-        return Site(self.ast.extent(node)[0], self.ast.text(node), self.calls)
+        """Where a node stands, and through which calls it was reached; for our own: where it is called."""
+        found, file, _, _ = self.ast.extent(node)
+        if self.called is not None and self._is_ours(file):
+            return self.called
+        return Site(found, self.ast.text(node), self.calls)
+
+    def _is_ours(self, file: int) -> bool:
+        """Whether a file is one of our headers, which nobody can look into."""
+        known = self._ours.get(file)
+        if known is None:
+            known = self._ours[file] = self.ast.path(file).parent == HEADERS
+        return known
+
+    def enter(self, call: Node) -> None:
+        """From here on, what is made is reached through this call."""
+        found, file, _, _ = self.ast.extent(call)
+        if not self._is_ours(file):
+            self.called = Site(found, self.ast.text(call), self.calls)
+            self.calls = (*self.calls, found)
 
     def unknown(self, reason: str, type: Type, inputs: Sequence[Value] = (), varies: bool = False) -> Unknown:
         """A value that is not expressed; uniform when everything it is computed from is."""

@@ -33,7 +33,7 @@ from cuda_lsp.frontend.lowering.places import (
     own,
 )
 from cuda_lsp.frontend.lowering.types import Field, TypeInfo
-from cuda_lsp.frontend.tree import Ast, Node
+from cuda_lsp.frontend.tree import Ast, Declaration, Node
 from cuda_lsp.ir.program import (
     AddressOf,
     Assign,
@@ -73,6 +73,7 @@ class Lowering(Output):
         self.declaring: set[tuple[int, int]] = set()  # what initial values are made for, by depth of inlining
         self.closures: dict[int, object] = {}
         self.errors: list[CompileError] = []  # of clang, not yet told
+        self.met: dict[int, Declaration] = {}  # functions that something asked for
         self.assigned_value: Value = zero(INT64)
         self.nulls: dict[int, int] = {}  # whether an array's pointer is null: the unknown, by the array's id
         self.stable: set[int] = set()  # ids of variables that nothing assigns to after their declaration

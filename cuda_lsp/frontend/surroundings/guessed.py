@@ -161,7 +161,7 @@ def _look_for_headers(reading: Reading) -> None:
             break
         reading.read_with(evolve(reading.guessed, folders=(*known, *new)))
     now = reading.understanding()
-    found = len(now.unfound) < len(before.unfound) and now.broken <= before.broken
+    found = not set(before.unfound) <= set(now.unfound) and now.broken <= before.broken
     if reading.guessed != first and not (found and before.kernels <= now.kernels):
         _keep_if_better(reading, before, first)
 

@@ -32,6 +32,7 @@ from cuda_lsp.static.execution.values import (
     Ticket,
     Value,
     bounds_of,
+    choice_of,
     identity,
     spread_of,
 )
@@ -369,9 +370,7 @@ class Evaluator:
                 offset = self._one_of(condition, lanes, first.offset, second.offset)
                 return Address(first.array, self.as_scalar(offset))
             first_lanes, rest_lanes = (lanes, ~lanes) if lanes is not None else (None, None)
-            taken = [(_both(first_lanes, m), a) for m, a in _options(then)]
-            taken += [(_both(rest_lanes, m), a) for m, a in _options(otherwise)]
-            return Choice(tuple(taken))
+            return choice_of((*_options(then, first_lanes), *_options(otherwise, rest_lanes)))
         a, b = self.as_scalar(then), self.as_scalar(otherwise)
         (al, ah), (bl, bh) = bounds_of(a), bounds_of(b)
         if lanes is not None:
@@ -430,13 +429,9 @@ def _bytes(value: Value | None) -> int:
     return value.nbytes if isinstance(value, np.ndarray) else 0
 
 
-def _options(value: Value) -> tuple[tuple[Flags | None, Address], ...]:
+def _options(value: Value, lanes: Flags | None = None) -> tuple[tuple[Flags | None, Address], ...]:
+    """The addresses that a value may be, where ``lanes`` take it (None: by data)."""
     if isinstance(value, Address):
-        return ((None, value),)
-    return value.options if isinstance(value, Choice) else ()
-
-
-def _both(a: Flags | None, b: Flags | None) -> Flags | None:
-    if a is None or b is None:
-        return a if b is None else b
-    return a & b
+        return ((lanes, value),)
+    known = value.options if isinstance(value, Choice) else ()
+    return tuple((None if lanes is None or own is None else lanes & own, a) for own, a in known)

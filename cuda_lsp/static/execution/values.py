@@ -14,6 +14,7 @@ Arithmetic on known values is ``cuda_lsp.ir.ops``; here is only how the domain's
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,17 @@ def identity(value: Value | None) -> object:
     if isinstance(value, Address):
         return (value.array.id, identity(value.offset))
     return ("@", id(value))
+
+
+def choice_of(options: Iterable[tuple[Flags | None, Address]]) -> Choice:
+    """Each address once, with all lanes that may have it: rounds of a loop bring the same ones again."""
+    found: dict[object, tuple[Flags | None, Address]] = {}
+    for lanes, address in options:
+        known = found.get(identity(address))
+        if known is not None:
+            lanes = None if lanes is None or known[0] is None else known[0] | lanes
+        found[identity(address)] = (lanes, address)
+    return Choice(tuple(found.values()))
 
 
 def spread_of(value: Scalar, blocks: int) -> Spread:

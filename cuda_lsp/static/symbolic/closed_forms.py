@@ -2,7 +2,7 @@
 
 Unchanged, ``+ s``, ``* c``, ``/ c`` or shifts, toggles and swaps of period two, values set afresh each round;
 conditional increments keep their bounds and step; anything else becomes an unknown function of the round (a
-sound over-approximation).
+sound over-approximation), of a pointer within the arrays that it is set to.
 """
 
 from __future__ import annotations
@@ -116,8 +116,14 @@ def closed_forms(scene: Scene, k: Term, entry: Header, marks: Marks, after: Head
             closed[var] = choose(even, entry[var], odd)
             pending.remove(var)
     levels = _levels(pending, marks, entry, after, closed)
+    behind = {var: marks.replaced(after[var], closed) for var in pending}
+    bases, unit = _bases(pending, marks, entry, behind), _unit((entry, behind), pending)
     for var in pending:
-        closed[var] = _havoc(scene, k, var, levels[var], entry[var], marks.numbers[var], after[var])
+        first = entry[var]
+        if isinstance(first, PointerValue):
+            closed[var] = _moved(scene, k, var, levels[var], first, bases[var], unit)
+        else:
+            closed[var] = _havoc(scene, k, var, levels[var], first, marks.numbers[var], after[var])
     return closed
 
 
@@ -220,6 +226,56 @@ def _value_level(value: Value) -> Level:
         return t.level_of(value)
     levels = (t.level_of(part) for x in value.targets for part in (x.condition, x.offset))
     return max(levels, default=Level.GRID)
+
+
+def _bases(
+    pending: Sequence[Var], marks: Marks, entry: Header, after: Header
+) -> dict[Var, frozenset[Array | HeaderPlace | None]]:
+    """Into which arrays each unresolved pointer may point: a fixed point over those that it is set to."""
+    found = {var: _arrays(entry[var]) for var in pending}
+    brought = {marks.places[var]: var for var in pending if var in marks.places}
+    for _ in pending:
+        for var in pending:
+            for array in _arrays(after[var]):
+                other = brought.get(array)
+                found[var] |= frozenset({array}) if other is None else found[other]
+    return found
+
+
+def _arrays(value: Value) -> frozenset[Array | HeaderPlace | None]:
+    return frozenset(x.array for x in value.targets) if isinstance(value, PointerValue) else frozenset()
+
+
+def _unit(headers: Iterable[Header], pointers: Iterable[Var]) -> int:
+    """Bytes of which all that is added to these pointers is a multiple; 0: nothing is."""
+    values = (header[var] for var in pointers for header in headers)
+    offsets = (x.offset for value in values if isinstance(value, PointerValue) for x in value.targets)
+    return math.gcd(*(factor for offset in offsets for factor in t.monomials(offset).values()))
+
+
+def _moved(
+    scene: Scene, k: Term, var: Var, level: Level, first: PointerValue,
+    bases: frozenset[Array | HeaderPlace | None], unit: int,
+) -> Value:  # fmt: skip
+    """Where it began, and in later rounds anywhere in the arrays in which it can have been moved."""
+    arrays = sorted(
+        (a for a in bases if a is not None), key=lambda a: a.id if isinstance(a, Array) else -a.var.id
+    )
+    if len(arrays) < len(bases) or len(arrays) > budgets.MOST_BASES:
+        return NOWHERE
+    name, operands = f"?{scene.number()}", (*scene.iterators, k)
+    scene.unknowns[name] = f"how `{var.name or 'a pointer'}` changes from round to round"
+    place = t.scale(t.apply(name, level, operands), unit)
+    which = t.apply(f"{name}!", level, operands, 0, len(arrays) - 1)
+    scene.unknowns[f"{name}!"] = scene.unknowns[name]
+    alone = len(arrays) == 1
+    later = PointerValue(
+        tuple(
+            Target(t.TRUE if alone else t.eq(which, t.const(number)), array, place)
+            for number, array in enumerate(arrays)
+        )
+    )
+    return choose(t.eq(k, t.ZERO), first, later)
 
 
 def _havoc(scene: Scene, k: Term, var: Var, level: Level, first: Value, mark: Term, value: Value) -> Value:
