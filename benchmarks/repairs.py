@@ -176,10 +176,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="texts whose name holds this word")
     parser.add_argument("--emulator", action="store_true", help="run the mended kernels")
+    parser.add_argument("--store", type=Path, default=HERE / "repairs.json", help="where rows are kept")
     parser.add_argument("--report", action="store_true", help="write repairs.md of repairs.json")
     arguments = parser.parse_args()
     _emulating = arguments.emulator
-    store = HERE / "repairs.json"
+    store: Path = arguments.store
     known: list[Row] = json.loads(store.read_text()) if store.exists() else []
     chosen = [text for text in texts() if arguments.only in text[0]]
     with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
