@@ -57,6 +57,8 @@ def _lifted(source: Source, start: int) -> tuple[Edit, ...] | None:
     branch = block if block.form is Form.IF else path[-3]
     if branch.form is not Form.IF or branch.head is None or len(branch.parts) != 1:
         return None
+    if path[path.index(branch) - 1].form is not Form.BLOCK:
+        return None  # of ``else if``: what follows it would be for others too
     barrier = source.text[statement.start : statement.end]
     if block is branch:  # without braces
         return (Edit(branch.start, branch.end, barrier),)

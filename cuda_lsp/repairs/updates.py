@@ -10,6 +10,7 @@ from attrs import frozen
 from cuda_lsp.repairs.candidate import Edit
 
 _ASSIGNMENT = re.compile(r"\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*")
+_CHANGES = re.compile(r"\+\+|--|\w\s*\(|(?<![=!<>])=(?!=)")
 _NOT_PLAIN = ("//", "/*", '"', "\n#")
 
 
@@ -28,6 +29,8 @@ def update_at(text: str, target: tuple[int, int], end: int) -> Update | None:
     operator = _ASSIGNMENT.match(text, target[1])
     if operator is None or any(mark in text[target[0] : end] for mark in _NOT_PLAIN):
         return None
+    if operator[1] and _CHANGES.search(text[slice(*target)]):
+        return None  # who writes the target twice changes something twice
     value = text[operator.end() : end - 1].strip()
     if not value or has_comma(value) or re.search(r"(?<![=!<>])=(?!=)", value):
         return None

@@ -242,6 +242,20 @@ def test_rows_that_a_pointer_walks_over_are_not_padded() -> None:
         assert "32 + 1" not in after(text) and "^" not in after(text)
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "tile[0][threadIdx.x] = in[threadIdx.x];",  # all rows, by one
+        "SAVE(threadIdx.x);",
+    ],
+)
+def test_rows_that_are_reached_in_other_ways_are_not_padded(use: str) -> None:
+    macro = "#define SAVE(i) (&tile[0][0])[i] = in[i]\n"
+    text = macro + kernel(COLUMN.replace("tile[y][x] = in[threadIdx.x];", use), 1024, FLOATS)
+    found = mended(text)
+    assert any(f.code is Code.BANK_CONFLICT for f in found.report.findings) and found.text == text
+
+
 def test_columns_are_permuted_where_a_pad_has_no_room() -> None:
     text = kernel("__shared__ float most[11264]; most[threadIdx.x] = 1;" + COLUMN, 1024, FLOATS)
     found = mended(text)
@@ -301,6 +315,28 @@ def test_a_barrier_is_not_lifted_away_from_a_variable_that_what_follows_needs() 
     assert after(kernel(body)) == kernel(body)
 
 
+def test_a_barrier_of_an_else_if_is_not_lifted_out() -> None:
+    body = """
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = t;
+    __syncthreads();
+    if (t < 32) {
+        s[t] = 0;
+    } else if (t < 64) {
+        s[t] += s[t + 64];
+        __syncthreads();
+        out[blockIdx.x * 128 + t] = s[95 - t];
+    }"""
+    assert after(kernel(body, 128)) == kernel(body, 128)
+
+
+def test_what_has_an_effect_is_not_written_twice() -> None:
+    body = "__shared__ int s[65]; int t = threadIdx.x, i = t; s[t] = t; __syncthreads();\ns[i++] += s[t + 1];"
+    found = mended(kernel(body))
+    assert races(found.report) and found.text == kernel(body)
+
+
 REDUNDANT = Settings(severity={Code.REDUNDANT_BARRIER: Severity.INFORMATION})
 
 
@@ -319,7 +355,19 @@ def test_of_two_barriers_that_can_each_do_without_the_other_one_stays() -> None:
     assert after(kernel(body), settings=REDUNDANT).count("__syncthreads();") == 1
 
 
+def test_a_barrier_that_is_all_of_a_branch_is_not_taken_from_it() -> None:
+    body = "int t = threadIdx.x;\n    if (n > 3)\n        __syncthreads();\n    out[blockIdx.x * 64 + t] = t;"
+    found = mended(kernel(body), settings=REDUNDANT)
+    assert [f.code for f in found.report.findings] == [Code.REDUNDANT_BARRIER] and found.text == kernel(body)
+
+
 # ----------------------------------------------------------------------------------------- guards
+
+
+def test_an_else_stays_with_its_branch() -> None:
+    body = "__shared__ int s[64]; int t = threadIdx.x;\n    if (n > 3) s[t + 1] = t; else s[t] = 2;"
+    found = mended(kernel(body))
+    assert "if (n > 3) { if (t + 1 < 64) s[t + 1] = t; } else s[t] = 2;" in found.text
 
 
 @pytest.mark.parametrize(
