@@ -82,7 +82,7 @@ def exists(source: Source, at: int, target: str, atomic: str) -> bool:
         return False
     begin = max(source.plain.rfind(mark, 0, path[0].start) for mark in ";}{") + 1
     declared = re.compile(rf"([A-Za-z_][\w\s]*?)[\s*&]+(?:__restrict__\s+)?{name[1]}\s*[\[;,)=]")
-    for found in declared.finditer(source.plain, begin, at):
+    for found in declared.finditer(" ".join(source.plain[begin:at].split())):
         words = [word for word in found[1].split() if word not in _PREFIXES]
         if words not in (["return"], ["else"]):
             of = atomic.removeprefix("atomic").partition("(")[0]

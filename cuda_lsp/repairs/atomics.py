@@ -18,6 +18,7 @@ from cuda_lsp.repairs.statements import Form, Statement
 from cuda_lsp.repairs.updates import Update, step_at, written_at
 
 RACES = (Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE)
+_LONGEST = 1000  # characters of a statement
 _STEP_BEHIND = re.compile(r"\s*\)*\s*(\+\+|--)")
 _OF_BLOCK = re.compile(r"(atomic[A-Z]\w*)_block\s*\(")
 _CONSTANT = re.compile(r"-?(?:\d[\w.]*|true|false)")
@@ -59,6 +60,8 @@ def _whole(source: Source, statement: Statement, at: int) -> Edit | None:
 
 def _update(source: Source, start: int, end: int) -> Update | None:
     """The update that a whole statement is."""
+    if end - start > _LONGEST:
+        return None
     step = re.compile(r"(?:\+\+|--)?\s*([^=;+-]*?)\s*(?:\+\+|--)?\s*;").fullmatch(source.text, start, end)
     if step and (found := step_at(source.text, step.span(1), start, end)):
         return found

@@ -11,6 +11,7 @@ from cuda_lsp.repairs.candidate import Edit
 
 _ASSIGNMENT = re.compile(r"\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*")
 _CHANGES = re.compile(r"\+\+|--|\w\s*\(|(?<![=!<>])=(?!=)")
+_LONGEST = 1000  # characters of a statement
 _NOT_PLAIN = ("//", "/*", '"', "\n#")
 
 
@@ -60,6 +61,8 @@ def taken_apart(text: str, target: tuple[int, int], end: int, barrier: str, *, f
 
 def written_at(text: str, start: int, end: int) -> Update | None:
     """The assignment that a whole statement is."""
+    if end - start > _LONGEST:
+        return None
     target = re.compile(r"[^=;]*?(?=\s*(?:<<|>>|[-+*/%&|^])?=(?!=))").match(text, start, end)
     return update_at(text, (start, target.end()), end) if target else None
 
@@ -84,12 +87,12 @@ def has_comma(expression: str) -> bool:
 
 
 _DECLARATION = re.compile(
-    r"\s*(?:[A-Za-z_][\w:]*(?:<[^;=]*>)?[\s*&]+)+([A-Za-z_]\w*)\s*(?:=(?!=)|;|\[|,|\{|\()"
+    r"\s*(?:[A-Za-z_][\w:]*(?:<[^;=<>]*>)?[\s*&]+)+([A-Za-z_]\w*)\s*(?:=(?!=)|;|\[|,|\{|\()"
 )
 _NO_TYPE = re.compile(r"\s*(?:return|delete|throw|goto|else)\b")
 
 
 def declared_name(statement: str) -> str | None:
     """The name that a statement declares first; None: it is no declaration, which begins with two names."""
-    found = _DECLARATION.match(statement)
+    found = _DECLARATION.match(statement[:_LONGEST])
     return found[1] if found and not _NO_TYPE.match(statement) else None
