@@ -16,7 +16,9 @@ from attrs import frozen
 
 from cuda_lsp.model import Code, FileReport, Finding, Site, SourceRange
 from cuda_lsp.repair import RepairKind
-from cuda_lsp.repairs.candidate import Candidate, Edit
+from cuda_lsp.repairs.branches import lifted
+from cuda_lsp.repairs.candidate import Candidate, Edit, edited
+from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.insertion import at_beginning, at_end, before, behind
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
@@ -32,6 +34,7 @@ BARRIERS = {
 }
 _SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
 _MOST_LOOPS = 3
+_MOST_BRANCHES = 2
 
 
 @frozen
@@ -92,6 +95,7 @@ def _places(source: Source, barrier: str, one: SourceRange, other: SourceRange) 
         between = _Place(before(source, later, barrier), f"before line {source.position(later.start).line}")
         if not _SYNCHRONISES.search(source.plain, earlier.end, later.start):
             yield between
+            yield from _lifted(source, between)
     loops = [s for s in reversed(around) if s.form is Form.LOOP and s.parts][:_MOST_LOOPS]
     ends = [_end_of(source, loop, barrier) for loop in loops]
     yield from ends
@@ -102,6 +106,22 @@ def _places(source: Source, barrier: str, one: SourceRange, other: SourceRange) 
         for end in ends:
             yield _Place((*between.edits, *end.edits), f"{between.said} and {end.said}")
     yield from _farther(source, barrier, around, loops)
+
+
+def _lifted(source: Source, between: _Place) -> Iterator[_Place]:
+    """The barrier out of the branches that it came to stand in, one after the other."""
+    (edit,) = between.edits
+    at = Source(source.path, edited(source.text, between.edits))
+    start = edit.start + len(edit.text) - len(edit.text.lstrip())
+    barrier = edit.text.strip()
+    for _ in range(_MOST_BRANCHES):
+        edits = lifted(at, start)
+        if edits is None:
+            return
+        text = edited(at.text, edits)
+        said = f"{between.said}, out of the branch around it"
+        yield _Place(difference(source.text, text), said)
+        at, start = Source(source.path, text), text.find(barrier, min(e.start for e in edits))
 
 
 def _end_of(source: Source, loop: Statement, barrier: str) -> _Place:

@@ -19,9 +19,9 @@ from cuda_lsp.report.identity import identified
 
 _MOST_CANDIDATES = 16
 """Of one finding: the right place is among the first few, and each costs an execution."""
-_MOST_PROOFS = 4
+_MOST_PROOFS = 8
 """Of one finding, of candidates that do not verify then: each may cost seconds of the solver's."""
-_MOST_PROOFS_OF_FILE = 40
+_MOST_PROOFS_OF_FILE = 80
 """The same of a file whose repairs are composed."""
 
 

@@ -147,18 +147,20 @@ def test_lines_end_as_the_others_do() -> None:
     assert found.count("\n") == found.count("\r\n") == text.count("\n") + 2
 
 
-def test_a_race_in_a_branch_that_not_all_enter_gets_no_barrier_there() -> None:
+def test_a_race_in_a_branch_that_not_all_enter_gets_its_barrier_outside() -> None:
     body = """
-    __shared__ int s[128];
+    __shared__ int s[129];
     int t = threadIdx.x;
     s[t] = t;
     __syncthreads();
     if (t < in[0]) {
-        s[t] = 1;
-        out[t] = s[t + 1];
+        s[t] = 1 + t;
+        out[blockIdx.x * 128 + t] = s[t + 1];
     }"""
     found = mended(kernel(body, 128))
-    assert not found.repairs and found.text == kernel(body, 128)
+    assert "const bool taken = t < in[0];\n    if (taken) {\n        s[t] = 1 + t;\n    }\n" in found.text
+    assert "    }\n    __syncthreads();\n    if (taken) {\n        out[" in found.text
+    assert not races(found.report)
 
 
 def test_what_the_analysis_cannot_follow_is_not_called_verified() -> None:
