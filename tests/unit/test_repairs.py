@@ -120,6 +120,38 @@ def test_a_scan_in_place_is_taken_apart_outside_of_its_branch() -> None:
     assert found.report.kernels[0].verdict is Verdict.RACE_FREE
 
 
+@pytest.mark.parametrize(
+    ("copy", "committed"),
+    [("__pipeline_commit();", ""), ("", "__pipeline_commit(); ")],
+    ids=["wait", "commit"],
+)
+def test_a_copy_that_nobody_waited_for_is_waited_for_before_the_barrier(copy: str, committed: str) -> None:
+    body = f"""
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&s[t], &in[t], sizeof(int)); {copy}
+    __syncthreads();
+    out[blockIdx.x * 64 + t] = s[63 - t];"""
+    text = "#include <cuda_pipeline.h>\n" + kernel(body)
+    found = mended(text)
+    wait = f"    {committed}__pipeline_wait_prior(0);\n    __syncthreads();\n"
+    assert found.text == text.replace("    __syncthreads();\n", wait)
+    assert found.report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+def test_a_copy_of_a_group_is_waited_for_by_it() -> None:
+    body = """
+    namespace cg = cooperative_groups;
+    __shared__ int s[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, s, in, sizeof(s));
+    out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];"""
+    head = "#include <cooperative_groups.h>\n#include <cooperative_groups/memcpy_async.h>\n"
+    found = mended(head + kernel(body))
+    assert "    cg::wait(block); __syncthreads();\n    out[" in found.text
+    assert not races(found.report)
+
+
 def test_a_barrier_is_put_before_the_pragma_of_a_loop() -> None:
     body = """
     __shared__ int s[64];
