@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import jsonschema
@@ -58,10 +59,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("/p/a?[12].cu", "/p/ab2.cu", True),
         ("/p/a[!12].cu", "/p/a1.cu", False),
         ("/p/(a)+.cu", "/p/(a)+.cu", True),
+        ("a*b*c.cu", "/p/abxbxc.cu", True),
+        ("/**/x/**/y.cu", "/x/a/x/b/y.cu", True),
+        ("/**/x/y.cu", "/x/a/y.cu", False),
+        ("*.c[", "/p/a.c[", True),
     ],
 )
 def test_patterns_mean_names_or_whole_paths(pattern: str, path: str, is_meant: bool) -> None:
     assert matches(pattern, Path(path)) is is_meant
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 100 + "b", "/" + "**/" * 100 + "b", "/**" + "/*a" * 50 + "/*b"])
+def test_odd_patterns_cost_no_time(pattern: str) -> None:
+    path = Path("/" + "aaaa/" * 200 + "a" * 250)
+    started = time.process_time()
+    assert not matches(pattern, path)
+    assert time.process_time() - started < 1
 
 
 def test_check_uses_the_settings_of_each_file(project: Path) -> None:
