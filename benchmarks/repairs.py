@@ -126,6 +126,12 @@ def table(rows: Sequence[Row]) -> str:
         "racy": racy,
         "racy, fixtures without a barrier": [r for r in racy if "/" not in r["text"]],
         "racy, labelled": [r for r in racy if r["text"].startswith("labelled/")],
+        "… in shared memory or between lanes": [
+            r for r in racy if r["text"].startswith("labelled/") and "global-race" not in r["codes"]
+        ],
+        "… in global memory": [
+            r for r in racy if r["text"].startswith("labelled/") and "global-race" in r["codes"]
+        ],
         "barriers that not all reach": [r for r in rows if "barrier-divergence" in r["codes"]],
         "bank conflicts": [r for r in rows if "bank-conflict" in r["codes"]],
         "shared arrays overrun": [r for r in rows if "shared-out-of-bounds" in r["codes"]],
@@ -147,14 +153,16 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def unmended(rows: Sequence[Row]) -> str:
-    """The racy kernels without a repair, and runs that were not clean, by name."""
-    left = [f"`{r['text']}` `{r['kernel']}`" for r in rows if r["verdict"] == "racy" and not r["repairs"]]
+    """Where the racy kernels without a repair are, and runs that were not clean, by name."""
+    left = Counter(row["text"] for row in rows if row["verdict"] == "racy" and not row["repairs"])
     odd = [
         f"- `{r['text']}` `{r['kernel']}` ({', '.join(r['repairs'])}): {r['run']}"
         for r in rows
         if r.get("run") not in (None, "clean")
     ]
-    return "\n".join(["Racy, and no repair verifies: " + ", ".join(left) + ".", "", *odd])
+    told = ", ".join(f"{name} {count}" for name, count in left.most_common())
+    runs = ["Runs of mended kernels that were not clean:", "", *odd] if odd else ["All runs were clean."]
+    return "\n".join([f"Racy kernels without a verified repair, by text: {told}.", "", *runs])
 
 
 def write(rows: Sequence[Row]) -> None:
