@@ -118,6 +118,11 @@ def _seen(path: Path, text: str, names: set[str]) -> dict[str, str]:
     return found
 
 
+def _ran(row: Row) -> bool:
+    """Whether a mended kernel was run of which nothing racy is left."""
+    return bool(row.get("run")) and not row["run"].startswith("not run") and row["after"] != "racy"
+
+
 def table(rows: Sequence[Row]) -> str:
     """What the rows tell, as Markdown."""
     racy = [row for row in rows if row["verdict"] == "racy"]
@@ -142,10 +147,9 @@ def table(rows: Sequence[Row]) -> str:
         share = f"{mended / len(group):.0%}" if group else ""
         parts.append(f"| {title} | {len(group)} | {mended} | {whole} | {share} |")
     kinds = Counter(kind for row in rows for kind in row["repairs"])
-    clean = Counter(kind for row in rows if row.get("run") == "clean" for kind in row["repairs"])
+    clean = Counter(k for row in rows if _ran(row) and row["run"] == "clean" for k in row["repairs"])
     ran = Counter(
-        kind for row in rows if row.get("run") and not row["run"].startswith("not run")
-        for kind in row["repairs"]
+        kind for row in rows if _ran(row) for kind in row["repairs"]
     )  # fmt: skip
     parts += ["", "| kind | repairs | in kernels that ran | clean |", "| --- | --- | --- | --- |"]
     parts += [f"| {kind} | {count} | {ran[kind]} | {clean[kind]} |" for kind, count in kinds.most_common()]
@@ -158,7 +162,7 @@ def unmended(rows: Sequence[Row]) -> str:
     odd = [
         f"- `{r['text']}` `{r['kernel']}` ({', '.join(r['repairs'])}): {r['run']}"
         for r in rows
-        if r.get("run") not in (None, "clean")
+        if _ran(r) and r["run"] != "clean"
     ]
     told = ", ".join(f"{name} {count}" for name, count in left.most_common())
     runs = ["Runs of mended kernels that were not clean:", "", *odd] if odd else ["All runs were clean."]
