@@ -1,4 +1,4 @@
-"""Verified repairs of every fixture without each of its barriers, and of every labelled kernel that is racy.
+"""Verified repairs of fixtures without each of their barriers, and of labelled kernels that are racy.
 
     .venv/bin/python benchmarks/repairs.py [--only WORD] [--emulator] [--report]
 
@@ -32,11 +32,13 @@ _DEADLINE = 20.0  # seconds of one run on the emulator
 
 
 def texts() -> Iterator[Text]:
-    """Fixtures with a barrier left out and as they are, the demo, labelled files."""
+    """Fixtures with a barrier left out and as they are, the demo, labelled files and blind ones."""
     for case in cases():
         if case.banks == 32:
             yield case.name, case.path, case.text
-    for path in sorted([*(FIXTURES / "demo").glob("*.cu"), *(FIXTURES / "labelled").glob("*.cu")]):
+    for path in (
+        path for folder in ("demo", "labelled", "blind") for path in sorted((FIXTURES / folder).glob("*.cu"))
+    ):
         yield f"{path.parent.name}/{path.stem}", path, path.read_text()
 
 
@@ -145,6 +147,10 @@ def table(rows: Sequence[Row]) -> str:
         "… in global memory": [
             r for r in racy if r["text"].startswith("labelled/") and "global-race" in r["codes"]
         ],
+        "racy, blind": [r for r in racy if r["text"].startswith("blind/")],
+        "… in shared memory or between lanes ": [
+            r for r in racy if r["text"].startswith("blind/") and "global-race" not in r["codes"]
+        ],
         "barriers that not all reach": [r for r in rows if "barrier-divergence" in r["codes"]],
         "bank conflicts": [r for r in rows if "bank-conflict" in r["codes"]],
         "shared arrays overrun": [r for r in rows if "shared-out-of-bounds" in r["codes"]],
@@ -182,8 +188,8 @@ def write(rows: Sequence[Row]) -> None:
     """``repairs.md``."""
     parts = [
         "# Verified repairs",
-        "Every fixture as it is and without each of its barriers, the demo, and the labelled kernels, mended"
-        " as `check --fix --unsafe-fixes` does (`benchmarks/repairs.py`). *A verified repair*: at least one;"
+        "Every fixture as it is and without each of its barriers, the demo, the labelled kernels and the blind"
+        " ones, mended as `check --fix --unsafe-fixes` does (`benchmarks/repairs.py`). *A verified repair*: at least one;"
         " both tiers have analysed the edited text to the end. *Nothing left*: no finding that repairs are"
         " for. Runs are of the mended kernel on the emulator, with all accesses watched.",
         table(rows),
