@@ -190,7 +190,7 @@ def write(rows: Sequence[Row]) -> None:
         "# Verified repairs",
         "Every fixture as it is and without each of its barriers, the demo, the labelled kernels and the"
         " blind ones, mended as `check --fix --unsafe-fixes` does (`benchmarks/repairs.py`). *A verified"
-        " repair*: at least one; both tiers have analysed the edited text to the end. *Nothing left*: no finding"
+        " repair*: at least one; both tiers have analysed the edited text. *Nothing left*: no finding"
         " that repairs are for. Runs are of mended kernels on the emulator, with all accesses watched.",
         table(rows),
         unmended(rows),
