@@ -115,7 +115,7 @@ def kernel_job(
 ) -> CheckJob | None:
     """What to run for a kernel as the analyzer knows it; None: it does not."""
     kernel = analyzer.kernel(path, report.name)
-    return kernel and job_for(path, text, kernel, report, analyzer.settings, options)
+    return kernel and job_for(path, text, kernel, report, analyzer.settings_of(path), options)
 
 
 def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
