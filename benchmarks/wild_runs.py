@@ -286,7 +286,7 @@ def section(rows: Sequence[Row]) -> str:
         f" ({share}) checked. Races were seen in {len(racy)} programs; {len(pairs)} pairs of places in"
         f" {len({row['name'] for row, _ in apart})} of them are more than stores of one value.",
         "",
-        "Exit status -9: the program had not ended when its time was over; 71: a checked kernel hung or faulted.",
+        "Exit status -9: its time was over before the program ended; 71: a checked kernel hung or faulted.",
         "",
         *(f"- not checked, {count}: {reason}" for reason, count in reasons.most_common()),
         *(f"- no kernel launched, {count}: {why}" for why, count in _idle(rows)),
