@@ -34,6 +34,7 @@ _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 3
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
+_LAUNCH = re.compile(r"<<<|cudaLaunch")
 _KERNEL = re.compile(r"\A[^;{}]*?\b([A-Za-z_]\w*)\s?\(")
 
 
@@ -68,8 +69,9 @@ class Workspace:
 
     def _sites(self, ring: _Ring, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
+        mentions = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})\b")
         for file in ring.paths:
-            known = self._read(file)
+            known = self._read(file, mentions)
             here = [site for site in known.sites if site.kernel in wanted] if known else []
             if known is None or not here:
                 continue
@@ -91,13 +93,16 @@ class Workspace:
         text = text_of(file)
         return [s for s in host_code_of(file, text, callers).launches(text) if s.kernel in wanted]
 
-    def _read(self, file: Path) -> _File | None:
+    def _read(self, file: Path, mentions: re.Pattern[str]) -> _File | None:
+        """The launches of a file; None: it names none of the kernels, or cannot be read."""
         try:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
+                if _LAUNCH.search(text) and not mentions.search(text):
+                    return None  # others may be asked for next: what it launches is left open
                 known = self._files[file] = _scan(file, text, stamp)
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
@@ -135,7 +140,7 @@ def text_of(file: Path) -> str:
 
 
 def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
-    if "<<<" not in text and "cudaLaunch" not in text:
+    if not _LAUNCH.search(text):
         return _File(stamp)
     sites = host_code_of(file, text).launches(text)
     kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
