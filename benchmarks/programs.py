@@ -59,7 +59,7 @@ def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
     """A job for each program."""
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions
-    from cuda_lsp.confirm_program import Analysed, ProgramOptions, device_headers, program_job
+    from cuda_lsp.confirm_program import ProgramOptions, Source, device_headers, program_job, source_of
     from cuda_lsp.static.analyze import Analyzer
 
     jobs: dict[str, ProgramJob] = {}
@@ -67,19 +67,18 @@ def prepare(folder: Path, wanted: set[str]) -> dict[str, ProgramJob]:
         if wanted and name not in wanted:
             continue
         settings = Settings(include_dirs=(str(folder / "Common"), str(first.parent)), arch="sm_90")
-        analyzer = Analyzer(settings)
-        files: list[Analysed] = []
+        analyzer, asked = Analyzer(settings), CheckOptions(watch_all=True)
+        files: list[Source] = []
         device = [first, *(p for p in others if p.suffix == ".cu")]
         folders = [folder / "Common", first.parent]
         headers = [h for p in device for h in device_headers(p, p.read_text(errors="replace"), folders)]
         for path in dict.fromkeys([*device, *headers]):
             text = path.read_text(errors="replace")
             report = analyzer.update(path, text)
-            kernels = tuple(analyzer.kernel(path, k.name) for k in report.kernels)
-            files.append(Analysed(path, text, report, kernels))
+            files.append(source_of(asked, analyzer, text, report))
         analyzer.shutdown()
         options = ProgramOptions(sources=tuple(others), folder=first.parent)
-        jobs[name] = program_job(files, settings, CheckOptions(watch_all=True), options)
+        jobs[name] = program_job(files, settings, asked, options)
     return jobs
 
 

@@ -25,6 +25,7 @@ from cuda_lsp.dynamic.job import (
     Piece,
     Shape,
     Trial,
+    is_wanted,
 )
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.observations.notes import ending
@@ -158,11 +159,6 @@ def kernel_jobs(
         if is_wanted(kernel.name, wanted)
     )
     return tuple(job for job in jobs if job is not None)
-
-
-def is_wanted(kernel: str, names: Sequence[str]) -> bool:
-    """Whether one of these names means a kernel, with or without a template's arguments; none: all do."""
-    return not names or kernel in names or kernel.split("<")[0] in names
 
 
 def check_kernels(

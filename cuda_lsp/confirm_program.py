@@ -6,6 +6,7 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +20,19 @@ from cuda_lsp.confirm import (
     Progress,
     chosen,
     compile_options,
-    is_wanted,
     kernel_parameters,
     kernel_shapes,
     proved_free,
     runs_in_lock_step,
 )
-from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
-from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
+from cuda_lsp.dynamic.programs.job import KernelRuns, ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.runner import Runner
 from cuda_lsp.files import is_regular, read_text
 from cuda_lsp.frontend.host.workspace import INCLUDE
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import FileReport, KernelReport, ToolError
+from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
 _MOST_HEADERS = 200
@@ -43,7 +43,8 @@ class ProgramOptions:
     """How the program is built and called. ``folder``: where it runs; None: where its source is.
 
     ``build``: the project's own command, which then says what ``sources`` and ``link`` would; ``run``: the
-    command that starts the program. ``built``: what following them told.
+    command that starts the program (``first``: of several only the first). ``built``: what following them
+    told. ``deadline``: seconds for all of its runs.
     """
 
     arguments: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class ProgramOptions:
     build: str = ""
     run: str = ""
     built: Built | None = None
+    first: bool = False
 
 
 @frozen
@@ -80,7 +82,9 @@ def options_of(settings: Settings) -> ProgramOptions:
 def build_job(path: Path, program: ProgramOptions, options: CheckOptions) -> BuildJob:
     """What to follow before the program can be built for the check."""
     folder = program.folder or path.absolute().parent
-    return BuildJob(path.absolute(), folder, program.build, program.run, cache_folder(), options.nvcc)
+    return BuildJob(
+        path.absolute(), folder, program.build, program.run, cache_folder(), options.nvcc, first=program.first
+    )
 
 
 def device_units(built: Built) -> dict[Path, dict[str, Any]]:
@@ -91,7 +95,8 @@ def device_units(built: Built) -> dict[Path, dict[str, Any]]:
             "defines": list(unit.options.defines),
             **({"std": unit.options.std} if unit.options.std else {}),
         }
-        for unit in built.made_of.units
+        for call in built.calls
+        for unit in call.made_of.units
         if unit.device
     }
 
@@ -129,6 +134,18 @@ def source_of(options: CheckOptions, analyzer: Analyzer, text: str, report: File
     return Source(report.path, text, report, tuple(kernels))
 
 
+def program_jobs(
+    files: Sequence[Source],
+    settings: Settings,
+    options: CheckOptions,
+    program: ProgramOptions,
+    wanted: Sequence[str] = (),
+) -> list[ProgramJob]:
+    """What to run: each call of the program, or programs. ``wanted``: names of kernels; none: all."""
+    calls = program.built.calls if program.built is not None else (None,)
+    return [program_job(files, settings, options, evolve(program, built=call), wanted) for call in calls]
+
+
 def program_job(
     files: Sequence[Source],
     settings: Settings,
@@ -136,9 +153,9 @@ def program_job(
     program: ProgramOptions,
     wanted: Sequence[str] = (),
 ) -> ProgramJob:
-    """What to run; ``files[0]`` has ``main``. ``wanted``: names of kernels; none: all."""
-    first, options = files[0], chosen(options, settings)
-    kernels = [kernel for file in files for kernel in file.kernels if is_wanted(kernel.kernel, wanted)]
+    """What to run; ``files[0]`` has ``main``, or it is one of the sources that the build tells."""
+    first, options = _main_of(files, program.built), chosen(options, settings)
+    kernels = [kernel for file in files for kernel in file.kernels]
     job = ProgramJob(
         path=first.path,
         text=first.text,
@@ -149,6 +166,7 @@ def program_job(
         arguments=program.arguments,
         sources=program.sources,
         link=program.link,
+        wanted=tuple(wanted),
         engine=options.engine,
         nvcc=options.nvcc,
         detail=options.detail,
@@ -172,12 +190,29 @@ def program_job(
     )
 
 
-def file_job(
+def _main_of(files: Sequence[Source], built: Built | None) -> Source:
+    """The source by whose name the program goes: the first that it is made of."""
+    made_of = {unit.path.resolve() for unit in built.made_of.units} if built is not None else set[Path]()
+    return next((file for file in files if file.path.resolve() in made_of), files[0])
+
+
+def file_jobs(
     text: str, report: FileReport, options: CheckOptions, program: ProgramOptions, analyzer: Analyzer
-) -> ProgramJob:
+) -> list[ProgramJob]:
     """What to run for the program of one file, with its kernels as the analyzer knows them."""
     source = source_of(options, analyzer, text, report)
-    return program_job([source], analyzer.settings, options, program)
+    return program_jobs([source], analyzer.settings, options, program)
+
+
+def run_all(
+    runner: Runner,
+    jobs: Sequence[ProgramJob],
+    progress: Progress = lambda stage: None,
+    cancelled: Cancelled = lambda: False,
+) -> ProgramResult:
+    """What all of them did, one after the other. Raises CheckCancelled."""
+    results = [runner.run_program(job, progress, cancelled) for job in jobs]
+    return reduce(ProgramResult.with_more, results)
 
 
 def check_program(
@@ -191,29 +226,71 @@ def check_program(
     cancelled: Cancelled = lambda: False,
 ) -> tuple[list[FileReport], ProgramResult]:
     """The files' reports after the program ran. Raises CheckCancelled."""
-    job = program_job(files, settings, options, program, wanted)
-    result = with_notes(runner.run_program(job, progress, cancelled), program)
-    shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
-    reports = [
-        evolve(
-            file.report,
-            kernels=tuple(
-                merged(k, result.checks[k.name], shapes[k.name]) if k.name in result.checks else k
-                for k in file.report.kernels
-            ),
-        )
-        for file in files
-    ]
+    jobs = program_jobs(files, settings, options, program, wanted)
+    result = with_notes(run_all(runner, jobs, progress, cancelled), program)
+    reports = with_result([file.report for file in files], result)
     reports[0] = evolve(reports[0], errors=(*reports[0].errors, *errors_of(result)))
     return reports, result
+
+
+def with_result(reports: Sequence[FileReport], result: ProgramResult) -> list[FileReport]:
+    """The reports with what was seen of their kernels; kernels that none of them knows get one."""
+    merged = [
+        evolve(report, kernels=tuple(with_all(k, *seen_of(k, report, result)) for k in report.kernels))
+        for report in reports
+    ]
+    for run in result.runs:
+        if run.kernel is not None and not any(_stands_in(run, k) for r in reports for k in r.kernels):
+            merged = _with_stranger(merged, run, run.kernel)
+    return merged
+
+
+def seen_of(kernel: KernelReport, file: FileReport, result: ProgramResult) -> tuple[list[Seen], list[str]]:
+    """What a program's run says of one kernel of a file: results, and what became of its launches."""
+    runs = [run for run in result.runs if _stands_in(run, kernel)]
+    own = [run for run in runs if run.kernel is not None and run.kernel.analysed == kernel.name]
+    others = [run for run in runs if run.kernel is not None and not run.kernel.analysed]
+    first = kernel.name == next(k.name for k in file.kernels if k.range == kernel.range)
+    seen = [Seen(check, run.kernel.shapes) for run in own if run.kernel for check in run.checks]
+    seen += [Seen(check, {}, run.name, first) for run in others for check in run.checks]
+    told = [run.told for run in own]
+    if not own and result.launches:
+        told.append(f"the program did not launch {kernel.name}")
+    return seen, [*told, *(run.told for run in others if first)]
+
+
+def _stands_in(run: KernelRuns, kernel: KernelReport) -> bool:
+    """Whether it is an instance of this kernel."""
+    known = run.kernel
+    return (
+        known is not None
+        and known.range.path.absolute() == kernel.range.path.absolute()
+        and known.range.start == kernel.range.start
+    )
+
+
+def _with_stranger(reports: list[FileReport], run: KernelRuns, kernel: ProgramKernel) -> list[FileReport]:
+    """A kernel that the static side could not read is told all the same."""
+    unknown = KernelReport(
+        run.name, kernel.range, Verdict.UNDECIDED, ("the static analysis does not know this kernel",)
+    )
+    made = with_all(unknown, [Seen(check, {}) for check in run.checks], [run.told])
+    path = kernel.range.path
+    if not any(report.path.absolute() == path for report in reports):
+        return [*reports, FileReport(path, (made,))]
+    return [
+        evolve(report, kernels=(*report.kernels, made)) if report.path.absolute() == path else report
+        for report in reports
+    ]
 
 
 def errors_of(result: ProgramResult) -> Sequence[ToolError]:
     """What kept the program, or checks of its kernels, from running, for people."""
     if result.errors:
         return result.errors
-    told = [ToolError(result.problem)] if result.problem else []
-    return [*told, *(ToolError(note) for note in result.notes)]
+    told = [result.problem] if result.problem else []
+    foreign = [run.told for run in result.runs if run.kernel is None]
+    return [ToolError(text) for text in (*told, *result.notes, *foreign)]
 
 
 def with_notes(result: ProgramResult, program: ProgramOptions) -> ProgramResult:
@@ -236,4 +313,5 @@ def _kernel(report: KernelReport, kernel: Kernel, settings: Settings, options: C
         shapes=kernel_shapes(kernel),
         watch=options.watch_all or not proved_free(report),
         lock_step=runs_in_lock_step(kernel, settings),
+        analysed=report.name,
     )

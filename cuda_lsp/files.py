@@ -206,8 +206,11 @@ def read_bytes(path: Path | str, limit: int = SOURCE_LIMIT) -> bytes:
     """The bytes of a regular file. Raises OSError, whose ``strerror`` is for people."""
     try:
         data = _read(path, limit)
-    except OSError:
-        _noted("contents", path, ABSENT)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            size(path)  # another reader may take more of it
+        else:
+            _noted("contents", path, ABSENT)
         raise
     if _notes is not None:
         _noted("contents", path, hashlib.sha256(data).hexdigest())

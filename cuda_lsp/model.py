@@ -327,7 +327,10 @@ class Related:
 
 @frozen
 class Observation:
-    """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words."""
+    """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words.
+
+    ``instance``: the instance of the template that ran, where the static side analysed others.
+    """
 
     device: str
     launch: LaunchConfig
@@ -336,6 +339,7 @@ class Observation:
     words: int
     blocks_checked: int
     blocks_total: int
+    instance: str = ""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""Writes the server's settings into the VS Code extension's package.json, so that there is one schema.
+"""Writes the server's settings and version into the VS Code extension's package.json: there is one of each.
 
     python scripts/extension_settings.py
 
@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cuda_lsp import __version__
 from cuda_lsp.config import Reach, names_of, settings_schema
 
 PACKAGE = Path(__file__).resolve().parents[1] / "vscode-extension/package.json"
@@ -38,6 +39,7 @@ def main() -> None:
     configuration["properties"] = {**own, **contributed()}
     trust = package["capabilities"]["untrustedWorkspaces"]
     trust["restrictedConfigurations"] = [f"cuda-lsp.{name}" for name in RESTRICTED]
+    package["version"] = __version__
     PACKAGE.write_text(json.dumps(package, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

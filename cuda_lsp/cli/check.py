@@ -22,6 +22,7 @@ from cuda_lsp.report.output import Output, print_reports
 
 if TYPE_CHECKING:
     from cuda_lsp.report.baseline import Baseline
+    from cuda_lsp.report.progress import Progress
 
 _STDIN = Path("-")
 
@@ -50,6 +51,14 @@ _WHAT = (
         "--baseline", "known", type=_FILE, metavar="FILE", help="Leave out findings that this file knows."
     ),
     click.option("--write-baseline", type=_FILE, metavar="FILE", help="Make all findings of this run known."),
+)
+_MENDING = (
+    click.option("--fix", is_flag=True, help="Make verified repairs in the files, and tell what is left."),
+    click.option("--diff", is_flag=True, help="Print what --fix would change; exit code 1: something."),
+    click.option("--repairs", is_flag=True, help="Tell verified repairs (text, concise, sarif: as fixes)."),
+    click.option(
+        "--unsafe-fixes", is_flag=True, help="Also repairs that may not be what the author meant (guards)."
+    ),
 )
 _HOW_SAID = (
     click.option("-v", "--verbose", is_flag=True, help="List race-free kernels with other findings too."),
@@ -122,7 +131,7 @@ class _Work:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @common
-@options(*_WHICH, *_WHAT, *_HOW_SAID, *_HOW_DONE)
+@options(*_WHICH, *_WHAT, *_MENDING, *_HOW_SAID, *_HOW_DONE)
 def check(
     paths: tuple[Path, ...],
     style: str,
@@ -136,6 +145,10 @@ def check(
     ignore: frozenset[Code],
     known: Path | None,
     write_baseline: Path | None,
+    fix: bool,
+    diff: bool,
+    repairs: bool,
+    unsafe_fixes: bool,
     verbose: bool,
     quiet: bool,
     statistics: bool,
@@ -154,7 +167,8 @@ def check(
     standard input. Each file is analysed in a process of its own: what crashes or hangs there costs that
     file, and is told.
 
-    Exit code 0: nothing at or above --fail-on; 1: findings; 2: the tool could not do its work.
+    Exit code 0: nothing at or above --fail-on; 1: findings (--diff: something to change); 2: the tool could
+    not do its work.
     """
     if (statistics or explain or quiet) and style != "text":
         raise Failure("--quiet, --statistics and --explain are for --format text")
@@ -167,12 +181,32 @@ def check(
     output = Output(style, verbose=verbose, quiet=quiet, statistics=statistics, explain=explain)
     chosen = _Chosen(select, ignore, known, write_baseline)
     try:
+        if fix or diff or repairs:
+            from cuda_lsp.cli.mend import Mending, mend
+
+            _refuse_beside_mending(watch, of_index and (fix or diff), chosen, dynamic)
+            which = _which(paths, since, of_index, stdin_filename)
+            how = Mending(fix and not diff, diff, unsafe_fixes, select, ignore, _STDIN in paths)
+            sys.exit(mend(which, work.asked, work.jobs, work.limits, how, output, fail_on))
         if watch:
             _watch(paths, work, chosen, output, fail_on)
         which = _which(paths, since, of_index, stdin_filename)
         sys.exit(_checked(which, work, chosen, output, fail_on))
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _refuse_beside_mending(watch: bool, of_index: bool, chosen: _Chosen, dynamic: str) -> None:
+    """Raises Failure."""
+    others = {
+        "--watch": watch,
+        "--staged": of_index,  # what is staged is not what lies on disk
+        "--baseline": chosen.known is not None,
+        "--write-baseline": chosen.write is not None,
+        "--dynamic": dynamic != "off",
+    }
+    if named := [option for option, given in others.items() if given]:
+        raise Failure(f"repairs are not made beside {' and '.join(named)}")
 
 
 def _which(paths: Sequence[Path], since: str | None, of_index: bool, name: Path | None) -> list[Path]:
@@ -199,13 +233,20 @@ def _checked(which: Sequence[Path], work: _Work, chosen: _Chosen, output: Output
         reports, ran = _run(which, work)
         return _printed(reports, ran, chosen, output, fail_on)
     from cuda_lsp.batch.check import checking
+
+    bar = _bar(len(which))
+    seen = {"heard": bar.heard, "tick": bar.tick} if bar else {}
+    with checking(which, work.asked, work.jobs, work.limits, cache=work.cache, **seen) as reports:
+        return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)
+
+
+def _bar(files: int) -> Progress | None:
+    """None where nobody sees one: what draws it takes as long to import as a known file takes to look up."""
+    if not sys.stderr.isatty():
+        return None
     from cuda_lsp.report.progress import Progress
 
-    progress = Progress(len(which))
-    with checking(
-        which, work.asked, work.jobs, work.limits, progress.heard, cache=work.cache, tick=progress.tick
-    ) as reports:
-        return _printed(progress.beside(reports), True, chosen, output, fail_on)
+    return Progress(files)
 
 
 def _run(which: Sequence[Path], work: _Work) -> tuple[Sequence[FileReport], bool]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     "--build", metavar="COMMAND", help="Run the program that this command builds (make, cmake --build build)."
 )
 @click.option("--run", "start", metavar="COMMAND", help="How the built program is started (./app 10).")
+@click.option("--first", is_flag=True, help="Of the programs that --run starts, check only the first.")
 @click.option("--kernel", "-k", "names", multiple=True, help="Only this kernel; may be given several times.")
 @click.option("--engine", type=click.Choice(["auto", "gpu", "emulator"]), default="auto", show_default=True)
 @click.option("--detail", type=click.Choice(["pairs", "flags"]), default="pairs", show_default=True)
@@ -53,6 +54,7 @@ def run(
     link: tuple[str, ...],
     build: str | None,
     start: str | None,
+    first: bool,
     names: tuple[str, ...],
     engine: str,
     style: str,
@@ -72,9 +74,9 @@ def run(
     codes as for check.
     """
     prepare()
-    from cuda_lsp.confirm import CheckOptions, is_wanted
+    from cuda_lsp.confirm import CheckOptions
     from cuda_lsp.confirm_files import planned_alone
-    from cuda_lsp.dynamic.job import EngineKind
+    from cuda_lsp.dynamic.job import EngineKind, is_wanted
     from cuda_lsp.dynamic.runs import Detail
 
     asked, output = Asked(overrides(**given), config), Output(style, verbose=True)
@@ -87,7 +89,7 @@ def run(
         if build and (sources or link):
             raise Failure("--build says what the program is made of: leave --with and --link out")
         how = ProgramOptions(  # what is not given, the settings say
-            arguments, sources, link, Path.cwd(), deadline or 120.0, build or "", start or ""
+            arguments, sources, link, Path.cwd(), deadline or 120.0, build or "", start or "", first=first
         )
         finish(*_run_program(file, asked, options, how, names), output, fail_on)
         return

@@ -23,6 +23,7 @@ from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
 from cuda_lsp.dynamic.observations.notes import with_lines
+from cuda_lsp.dynamic.ptx.names import comparable
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
@@ -148,8 +149,10 @@ def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
 def _entry(job: CheckJob, compiled: CompiledModule) -> str:
     """The entry of the kernel; of a template the instantiation that was analysed."""
     entries = compiled.entries_of(job.range, job.base_name)
-    if job.mangled in entries:
-        return job.mangled
+    wanted = comparable(job.mangled)
+    same = [entry for entry in entries if comparable(entry) == wanted]
+    if same:
+        return same[0]
     if not entries or job.mangled:
         raise EngineUnavailable(
             f"nvcc makes no code for {job.kernel}: a template needs an explicit instantiation to run"
@@ -192,7 +195,7 @@ def _run(
         try:
             outcome = engine.run(evolve(request, arguments=made), progress)
         except EngineUnavailable as problem:
-            raise EngineUnavailable(with_lines(str(problem), sites)) from problem
+            raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
         larger = grown(sizes, outcome)
         if larger is None:
             break

@@ -7,7 +7,7 @@ kernel's parameters, launches and witnesses, so that neither analysis imports th
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from attrs import field, frozen
@@ -155,3 +155,8 @@ class CheckResult:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(factory=dict[str, str])
+
+
+def is_wanted(kernel: str, names: Sequence[str]) -> bool:
+    """Whether one of these names means a kernel, with or without a template's arguments; none: all do."""
+    return not names or kernel in names or kernel.split("<")[0] in names

@@ -10,7 +10,7 @@ never handles source text; ``observations`` turn an outcome into findings. Defin
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import numpy as np
@@ -218,12 +218,18 @@ class Stuck:
     late: bool = False  # the deadline ended it: who is at no barrier may only be slow
 
 
+def opcodes_of(sites: Iterable[PtxSite], *kinds: SiteKind) -> tuple[str, ...]:
+    """The names of the instructions of these kinds, each once."""
+    return tuple(dict.fromkeys(site.opcode for site in sites if site.kind in kinds))
+
+
 @frozen
 class RunOutcome:
     """All that one run saw.
 
     ``device`` names what ran it; ``seconds``: kernel time; ``executed``: sites that at least one watched
-    thread executed. ``not_covered``: what the engine did not check, a sentence each. ``failure``: why
+    thread executed. ``not_covered``: what the engine did not check, a sentence each; ``unwatched``:
+    opcodes of the instructions whose memory was not watched. ``failure``: why
     the run ended early (deadline, trap, illegal address), None when the kernel finished. ``results``:
     buffers after the run by name, when they were asked for.
     """
@@ -239,13 +245,21 @@ class RunOutcome:
     stuck: tuple[Stuck, ...] = ()
     executed: frozenset[int] = frozenset()
     not_covered: tuple[str, ...] = ()
+    unwatched: tuple[str, ...] = ()
     output: str = ""  # what the kernel printed
     failure: str | None = None
     results: dict[str, Bytes] = field(factory=dict[str, Bytes], eq=False)
 
 
 class EngineUnavailable(Exception):
-    """The engine cannot run here; the message says why and what to do."""
+    """The engine cannot run here; the message says why and what to do.
+
+    ``opcodes``: of the instructions because of which it cannot, if it is instructions.
+    """
+
+    def __init__(self, why: str, opcodes: Iterable[str] = ()) -> None:
+        super().__init__(why)
+        self.opcodes = tuple(opcodes)
 
 
 class Engine(Protocol):

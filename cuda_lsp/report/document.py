@@ -108,6 +108,7 @@ def _observation(seen: Observation) -> Json:
         "pairs": seen.pairs,
         "words": seen.words,
         "blocks": {"checked": seen.blocks_checked, "total": seen.blocks_total},
+        "instance": seen.instance or None,
     }
 
 

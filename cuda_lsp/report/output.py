@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ from attrs import frozen
 
 from cuda_lsp.files import read_text
 from cuda_lsp.model import FileReport
+from cuda_lsp.repair import Repair
 from cuda_lsp.report.defects import defects
 
 STYLES = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
@@ -31,18 +32,26 @@ class Output:
     explain: bool = False
 
 
-def print_reports(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
-    """The reports, when they are printed."""
+Repairs = Mapping[Path, Sequence[Repair]]
+"""Verified repairs of files; none where nobody asked for them."""
+
+
+def print_reports(
+    coming: Iterable[FileReport], output: Output, repairs: Repairs | None = None
+) -> Sequence[FileReport]:
+    """The reports, when they are printed. Styles that have no place for repairs leave them out."""
     if output.style == "text":
-        return _text(coming, output)
+        return _text(coming, output, repairs or {})
     if output.style == "concise":
-        return list(_concise(coming))
+        reports = list(_concise(coming))
+        _tell(repairs or {})
+        return reports
     reports = list(coming)
-    click.echo(_document(reports, output.style))
+    click.echo(_document(reports, output.style, repairs or {}))
     return reports
 
 
-def _text(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
+def _text(coming: Iterable[FileReport], output: Output, repairs: Repairs) -> Sequence[FileReport]:
     from rich.console import Console
 
     from cuda_lsp.report.terminal import explanations, render, statistics
@@ -52,7 +61,15 @@ def _text(coming: Iterable[FileReport], output: Output) -> Sequence[FileReport]:
     for part in (statistics if output.statistics else None, explanations if output.explain else None):
         if part:
             console.print(part(reports))
+    _tell(repairs)
     return reports
+
+
+def _tell(repairs: Repairs) -> None:
+    """A line a repair, where it begins."""
+    for repair in (repair for of in repairs.values() for repair in of):
+        doubt = "" if repair.keeps_meaning else " (unsafe)"
+        click.echo(f"{repair.edits[0].range.beginning}: verified repair: {repair.title}{doubt}")
 
 
 def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
@@ -67,7 +84,7 @@ def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
         yield report
 
 
-def _document(reports: Sequence[FileReport], style: str) -> str:
+def _document(reports: Sequence[FileReport], style: str, repairs: Repairs) -> str:
     """All reports in one."""
     if style == "json":
         from cuda_lsp.report.document import document
@@ -76,7 +93,7 @@ def _document(reports: Sequence[FileReport], style: str) -> str:
     if style == "sarif":
         from cuda_lsp.report.sarif import sarif
 
-        return json.dumps(sarif(reports, Path.cwd()), indent=2)
+        return json.dumps(sarif(reports, Path.cwd(), repairs), indent=2)
     if style == "gitlab":
         from cuda_lsp.report.gitlab import code_quality
 

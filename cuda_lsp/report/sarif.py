@@ -5,12 +5,13 @@ Levels follow SARIF §3.27.10: error, warning, note; hints are notes of rank zer
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cuda_lsp import __version__
 from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
+from cuda_lsp.repair import Repair
 from cuda_lsp.report.defects import defects
 from cuda_lsp.report.explain import page_url
 from cuda_lsp.report.identity import identified
@@ -25,9 +26,16 @@ _LEVEL = {
 }
 
 
-def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
-    """One SARIF log with one run. Paths become relative to ``root`` where they lie under it."""
-    reports = list(files)
+def sarif(
+    files: Iterable[FileReport],
+    root: Path | None = None,
+    repairs: Mapping[Path, Sequence[Repair]] | None = None,
+) -> Json:
+    """One SARIF log with one run. Paths become relative to ``root`` where they lie under it.
+
+    ``repairs``: of files; each is a fix of all results that it mends.
+    """
+    reports, known = list(files), repairs or {}
     errors = [(file.path, error) for file in reports for error in file.errors]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -43,7 +51,7 @@ def sarif(files: Iterable[FileReport], root: Path | None = None) -> Json:
                     }
                 ],
                 "results": [
-                    _result(finding, fingerprint, root)
+                    _result(finding, fingerprint, root, known.get(file.path, ()))
                     for file in reports
                     for finding, fingerprint in identified(defects(file.findings))
                 ],
@@ -67,7 +75,7 @@ def _driver() -> Json:
     }
 
 
-def _result(finding: Finding, fingerprint: str, root: Path | None) -> Json:
+def _result(finding: Finding, fingerprint: str, root: Path | None, repairs: Sequence[Repair]) -> Json:
     return {
         "ruleId": finding.code.value,
         "level": _LEVEL[finding.effective_severity],
@@ -84,6 +92,7 @@ def _result(finding: Finding, fingerprint: str, root: Path | None) -> Json:
             for number, related in enumerate(finding.related, 1)
         ],
         **_code_flows(finding, root),
+        **_fixes(finding, root, repairs),
         "properties": {
             "status": finding.status.value,
             "kernel": finding.kernel,
@@ -104,6 +113,33 @@ def _code_flows(finding: Finding, root: Path | None) -> Json:
         step = {**_location(site, root), "message": {"text": f"{who} accesses {witness}"}}
         flows.append({"id": who, "locations": [{"location": step}]})
     return {"codeFlows": [{"threadFlows": flows}]}
+
+
+def _fixes(finding: Finding, root: Path | None, repairs: Sequence[Repair]) -> Json:
+    """Changes of the artifact after which a finding, or another one of its defect, has gone (SARIF §3.55)."""
+    fixes = [
+        _fix(repair, root)
+        for repair in repairs
+        if any(_is_of(one, mended) for one in (finding, *finding.also) for mended in repair.findings)
+    ]
+    return {"fixes": fixes} if fixes else {}
+
+
+def _is_of(told: Finding, mended: Finding) -> bool:
+    """Whether both are one finding; a defect's first has the related places of the others too."""
+    return (told.code, told.kernel, told.site, told.message) == (
+        mended.code, mended.kernel, mended.site, mended.message
+    )  # fmt: skip
+
+
+def _fix(repair: Repair, root: Path | None) -> Json:
+    path = repair.edits[0].range.path
+    replacements = [
+        {"deletedRegion": _region(edit.range), "insertedContent": {"text": edit.text}}
+        for edit in repair.edits
+    ]
+    change = {"artifactLocation": {"uri": _uri(path, root)}, "replacements": replacements}
+    return {"description": {"text": repair.title}, "artifactChanges": [change]}
 
 
 def _notification(path: Path, error: ToolError, root: Path | None) -> Json:

@@ -87,6 +87,7 @@ def report_schema() -> Json:
                 pairs=_COUNT,
                 words=_COUNT,
                 blocks=_object(checked=_COUNT, total=_COUNT),
+                instance=_or_null(_TEXT),
             ),
             "range": _object(start=_ref("position"), end=_ref("position")),
             "position": _object(

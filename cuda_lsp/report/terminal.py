@@ -12,7 +12,6 @@ from pathlib import Path
 
 from attrs import evolve
 from rich.console import Console, Group, RenderableType
-from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -235,6 +234,8 @@ def statistics(reports: Iterable[FileReport]) -> RenderableType:
 def explanations(reports: Iterable[FileReport]) -> RenderableType:
     """The pages of the codes that were found."""
     codes = {finding.code for report in reports for finding in report.findings}
+    from rich.markdown import Markdown  # with all that reads Markdown
+
     return Group(*(Markdown(page(code)) for code in Code if code in codes))
 
 

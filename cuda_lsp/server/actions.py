@@ -1,134 +1,167 @@
-"""Code actions: insert the missing barrier (checked first), silence a finding, set the launch.
+"""Code actions: repairs that ``cuda_lsp.repairs`` finds, silence a finding, set the launch, run a check.
 
-A repair is offered only after the edited text was analysed: the finding must be gone and nothing
-new must have come.
+A repair is preferred only when the finished analysis of the edited text bears it out; one of which only the
+first tier has spoken says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast
 
+from attrs import frozen
 from lsprotocol import types as lsp
 from pygls.workspace import TextDocument
 
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport
-from cuda_lsp.report.defects import places_of
+from cuda_lsp.repair import Repair
+from cuda_lsp.repairs.difference import difference
+from cuda_lsp.repairs.kinds import repairable
+from cuda_lsp.repairs.search import Trials, composed, every_one, mended
+from cuda_lsp.repairs.source import Source
 from cuda_lsp.server.check_commands import action_for
-from cuda_lsp.server.lock_step_repair import Edit, edited, repairs
 from cuda_lsp.server.positions import range_at, to_client
 
-Check = Callable[[str], FileReport | None]
-"""Analyses a text as if it were the document's, unseen by the client; None: not wanted any more."""
+FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.cuda-lsp"
+_NOT_VERIFIED = "not verified"
 
-_BARRIER = {Code.SHARED_RACE: "__syncthreads();", Code.WARP_RACE: "__syncwarp();"}
-_MAX_PLACES = 4
+
+@frozen
+class Wanted:
+    """What a client asks for: actions on these lines (0-based), of these kinds; none named: of all but fixes
+    of the whole file, which are made at once and asked for by name.
+
+    ``resolves``: it asks again for the edits of an action that it has chosen.
+    """
+
+    first: int
+    last: int
+    only: tuple[str, ...] = ()
+    resolves: bool = False
+
+    def kind(self, kind: str) -> bool:
+        """Whether it asks for actions of a kind."""
+        return not self.only or any(kind == asked or kind.startswith(f"{asked}.") for asked in self.only)
 
 
 def actions(
-    report: FileReport, document: TextDocument, wanted: lsp.Range, check: Check
+    report: FileReport, document: TextDocument, wanted: Wanted, trials: Trials
 ) -> list[lsp.CodeAction]:
     """What can be done about the findings within ``wanted``."""
     found: list[lsp.CodeAction] = []
-    in_step: set[str] = set()
-    for finding in report.findings:
-        extent = to_client(finding.site.range, document)
-        if extent.start.line <= wanted.end.line and wanted.start.line <= extent.end.line:
-            if finding.code is Code.WARP_SYNCHRONOUS:
-                in_step.add(finding.kernel)
-                continue
-            found += _repairs(finding, report, document, check)
-            found.append(_silence(finding, document))
+    if wanted.kind(lsp.CodeActionKind.QuickFix.value):
+        found += _quick_fixes(report, document, wanted, trials)
+    if wanted.only and wanted.kind(FIX_ALL):
+        found += _fix_all(report, document, trials)
     for kernel in report.kernels:
-        if kernel.name in in_step:
-            found += _lock_step_repairs(kernel, report, document, check)
-            found.append(_keep_lock_step(kernel, document))
-        if kernel.range.start.line - 1 <= wanted.start.line <= kernel.range.end.line - 1:
-            found.append(_set_launch(kernel, document))
-            if kernel.key:
+        if kernel.range.start.line - 1 <= wanted.first <= kernel.range.end.line - 1:
+            if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
+                found.append(_set_launch(kernel, document))
+            if kernel.key and wanted.kind(lsp.CodeActionKind.Source.value):
                 found.append(_run(kernel, document))
     return found
 
 
-def _repairs(
-    finding: Finding, report: FileReport, document: TextDocument, check: Check
-) -> Iterator[lsp.CodeAction]:
-    statement = _BARRIER.get(finding.code)
-    if statement is None:
-        return
-    for line in _places(finding, document):
-        indent = _indent(document.lines[line])
-        edited = list(document.lines)
-        edited.insert(line, f"{indent}{statement}\n")
-        after = check("".join(edited))
-        if after is not None and _mends(finding, line, report, after):
-            yield lsp.CodeAction(
-                title=f"Insert {statement} before line {line + 1}",
-                kind=lsp.CodeActionKind.QuickFix,
-                is_preferred=True,
-                edit=_insertion(document, line, f"{indent}{statement}\n"),
-            )
-            return
+def resolved(action: lsp.CodeAction, report: FileReport, document: TextDocument, trials: Trials) -> None:
+    """Give an action that mends all of a kind in a kernel its edit; none where nothing of it verifies."""
+    data = cast("dict[str, Any]", action.data)
+
+    def meant(finding: Finding) -> bool:
+        return finding.kernel == data.get("kernel") and finding.code.value == data.get("code")
+
+    action.edit = _composed(report, document, trials, meant) or lsp.WorkspaceEdit(changes={})
 
 
-def _lock_step_repairs(
-    kernel: KernelReport, report: FileReport, document: TextDocument, check: Check
+# ---------------------------------------------------------------------------------------- repairs
+
+
+def _quick_fixes(
+    report: FileReport, document: TextDocument, wanted: Wanted, trials: Trials
 ) -> Iterator[lsp.CodeAction]:
-    """All of the kernel's at once: the barriers that only some of them need order nothing."""
-    races = [f for f in kernel.findings if f.code is Code.WARP_SYNCHRONOUS]
-    if any(place.path != report.path for race in races for place in places_of(race)):
-        return
-    known = {_without_place(f) for f in report.findings if f not in races}
-    for edits in repairs(races, document.lines):
-        after = check(edited(document.lines, edits))
-        if after is None or _messages(after) - _messages(report):
+    source = Source(report.path, document.source)
+    told: set[object] = set()
+    mended_by_one: list[Finding] = []
+    here = [finding for finding in report.findings if _is_here(finding, report, document, wanted)]
+    in_step = {finding.kernel for finding in here if finding.code is Code.WARP_SYNCHRONOUS}
+    for finding in here:
+        tried_as_one = finding.kernel in told and finding.code is Code.WARP_SYNCHRONOUS
+        if finding in mended_by_one or tried_as_one:
             continue
-        if {_without_place(f) for f in after.findings} <= known:
+        if finding.code is Code.WARP_SYNCHRONOUS:
+            told.add(finding.kernel)
+        found = mended(source, report, finding, trials)
+        if found is not None and found.repair.edits not in told:
+            told.add(found.repair.edits)
+            mended_by_one += found.repair.findings
+            yield _action(found.repair, document)
+    if wanted.resolves:
+        yield from _all_of_a_kind(here, report, document)
+    silenced = {(f.code, f.site.range.start.line): f for f in here if f.code is not Code.WARP_SYNCHRONOUS}
+    yield from (_silence(finding, document) for finding in silenced.values())
+    for kernel in report.kernels:
+        if kernel.name in in_step:
+            yield _keep_lock_step(kernel, document)
+
+
+def _is_here(finding: Finding, report: FileReport, document: TextDocument, wanted: Wanted) -> bool:
+    if finding.site.range.path != report.path:
+        return False
+    extent = to_client(finding.site.range, document)
+    return extent.start.line <= wanted.last and wanted.first <= extent.end.line
+
+
+def _action(repair: Repair, document: TextDocument) -> lsp.CodeAction:
+    """The client's form of a repair."""
+    edits = [lsp.TextEdit(to_client(edit.range, document), edit.text) for edit in repair.edits]
+    return lsp.CodeAction(
+        title=repair.title if repair.verified else f"{repair.title} ({_NOT_VERIFIED})",
+        kind=lsp.CodeActionKind.QuickFix,
+        is_preferred=True if repair.verified and repair.keeps_meaning else None,
+        edit=lsp.WorkspaceEdit(changes={document.uri: edits}),
+    )
+
+
+def _all_of_a_kind(
+    here: Iterable[Finding], report: FileReport, document: TextDocument
+) -> Iterator[lsp.CodeAction]:
+    """Where a kernel has several findings of a code; what of them can be mended is told when it is chosen."""
+    state = {"uri": document.uri, "version": document.version}
+    for kernel, code in dict.fromkeys((f.kernel, f.code) for f in here if f.code in repairable()):
+        several = sum((f.kernel, f.code) == (kernel, code) for f in report.findings) > 1
+        if several and code is not Code.WARP_SYNCHRONOUS:
             yield lsp.CodeAction(
-                title=f"Insert __syncwarp(); where {kernel.name} relies on lock step",
+                title=f"Mend every {code.value} of {kernel} that can be verified",
                 kind=lsp.CodeActionKind.QuickFix,
-                is_preferred=True,
-                edit=lsp.WorkspaceEdit(changes={document.uri: [_text_edit(e, document) for e in edits]}),
+                data={**state, "kernel": kernel, "code": code.value},
             )
-            return
 
 
-def _without_place(f: Finding) -> tuple[object, ...]:
-    """The repair leaves lines where they are, and moves what stands on them."""
-    return (f.code, f.kind, f.kernel, f.site.range.start.line)
+def _fix_all(report: FileReport, document: TextDocument, trials: Trials) -> Iterator[lsp.CodeAction]:
+    edit = _composed(report, document, trials)
+    if edit is not None:
+        yield lsp.CodeAction(
+            title="Make all verified repairs of cuda-lsp", kind=cast("Any", FIX_ALL), edit=edit
+        )
 
 
-def _text_edit(edit: Edit, document: TextDocument) -> lsp.TextEdit:
-    extent = range_at(edit.start, edit.end, document)
-    return lsp.TextEdit(extent, edit.text)
+def _composed(
+    report: FileReport, document: TextDocument, trials: Trials, of: Callable[[Finding], bool] = every_one
+) -> lsp.WorkspaceEdit | None:
+    """Verified repairs that keep the program's meaning, one on top of the other; None: there are none."""
+    text = document.source
+    made = composed(report.path, text, report, trials, lambda candidate: candidate.keeps_meaning, of)
+    if not made.repairs:
+        return None
+    edits = [lsp.TextEdit(range_at(e.start, e.end, document), e.text) for e in difference(text, made.text)]
+    return lsp.WorkspaceEdit(changes={document.uri: edits})
 
 
-def _places(finding: Finding, document: TextDocument) -> list[int]:
-    """Lines (0-based) before which a barrier may help: before the later access, then around the earlier."""
-    sites = [finding.site, *(related.site for related in finding.related[:1])]
-    lines = sorted({site.range.start.line - 1 for site in sites}, reverse=True)
-    candidates = [*lines, *(line + 1 for line in lines)]
-    return [line for line in dict.fromkeys(candidates) if line < len(document.lines)][:_MAX_PLACES]
-
-
-def _mends(finding: Finding, line: int, before: FileReport, after: FileReport) -> bool:
-    def identity(f: Finding, shift: int) -> tuple[object, ...]:
-        start = f.site.range.start
-        moved = start.line - shift if start.line > line + shift else start.line
-        return (f.code, f.kind, moved, start.column, tuple(r.site.text for r in f.related))
-
-    old = {identity(f, 0) for f in before.findings}
-    new = {identity(f, 1) for f in after.findings}
-    return identity(finding, 0) not in new and new <= old and not _messages(after) - _messages(before)
-
-
-def _messages(report: FileReport) -> set[str]:
-    """What is wrong with the text, wherever: an inserted line moves it."""
-    return {error.message for error in report.errors}
+# ------------------------------------------------------------------------------------ what else
 
 
 def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
     line = finding.site.range.start.line - 1
-    indent = _indent(document.lines[line])
+    indent = _indent(document.lines, line)
     text = f"{indent}// cuda-lsp: ignore[{finding.code.value}] reason\n"
     return lsp.CodeAction(
         title=f"Ignore {finding.code.value} here",
@@ -139,7 +172,7 @@ def _silence(finding: Finding, document: TextDocument) -> lsp.CodeAction:
 
 def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
     line = kernel.range.start.line - 1
-    text = f"{_indent(document.lines[line])}// cuda-lsp: warp-synchronous\n"
+    text = f"{_indent(document.lines, line)}// cuda-lsp: warp-synchronous\n"
     return lsp.CodeAction(
         title=f"Declare {kernel.name} warp-synchronous",
         kind=lsp.CodeActionKind.QuickFix,
@@ -158,7 +191,7 @@ def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
 def _set_launch(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
     x, y, z = kernel.launches[0].block if kernel.launches else (256, 1, 1)
     line = kernel.range.start.line - 1
-    text = f"{_indent(document.lines[line])}// cuda-lsp: launch block=({x},{y},{z})\n"
+    text = f"{_indent(document.lines, line)}// cuda-lsp: launch block=({x},{y},{z})\n"
     return lsp.CodeAction(
         title=f"Set launch configuration of {kernel.name}…",
         kind=lsp.CodeActionKind.RefactorRewrite,
@@ -171,5 +204,6 @@ def _insertion(document: TextDocument, line: int, text: str) -> lsp.WorkspaceEdi
     return lsp.WorkspaceEdit(changes={document.uri: [lsp.TextEdit(lsp.Range(at, at), text)]})
 
 
-def _indent(line: str) -> str:
+def _indent(lines: Sequence[str], number: int) -> str:
+    line = lines[number]
     return line[: len(line) - len(line.lstrip())]

@@ -12,7 +12,7 @@ import asyncio
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,14 +26,16 @@ from cuda_lsp.confirm import CheckOptions, chosen, failure_of, kernel_job, outpu
 from cuda_lsp.confirm_program import (
     build_job,
     errors_of,
-    file_job,
+    file_jobs,
     options_of,
     outcome_of,
+    run_all,
+    seen_of,
     with_notes,
 )
 from cuda_lsp.dynamic.compilation.compile import digest_of
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Shape
-from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.observations.merge import Seen, with_all
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.check_commands import STALE
@@ -48,12 +50,16 @@ _T = TypeVar("_T")
 
 @frozen
 class _Kept:
-    """A result, what it is a result of, and where its text stood. ``outdated``: a header has changed."""
+    """Results of one kernel, what is told beside them, and where its text stood.
 
-    result: CheckResult
+    ``errors``: the text did not compile. ``outdated``: a header has changed.
+    """
+
+    seen: Sequence[Seen]
+    told: Sequence[str]
+    errors: Sequence[ToolError]
     path: Path
     kernel: str
-    shapes: Mapping[str, Shape]
     layout: Layout
     outdated: bool = False
 
@@ -81,8 +87,8 @@ class DynamicChecks:
         for kernel in report.kernels:
             kept = self._fitting(report, *owned[kernel.name])
             if kept is not None:
-                kernels.append(merged(kernel, kept.result, kept.shapes))
-                errors |= dict.fromkeys(kept.result.errors)
+                kernels.append(with_all(kernel, kept.seen, kept.told))
+                errors |= dict.fromkeys(kept.errors)
             else:
                 stale = (STALE,) if kernel.name in names else ()
                 kernels.append(evolve(kernel, notes=(*kernel.notes, *stale)))
@@ -95,7 +101,9 @@ class DynamicChecks:
             return None
         if layout == kept.layout:
             return kept
-        return evolve(kept, result=relocated(kept.result, file, kept.layout.to(layout)))
+        here = partial(relocated, report=file, line=kept.layout.to(layout))
+        seen = [evolve(one, result=here(one.result)) for one in kept.seen]
+        return evolve(kept, seen=seen, errors=here(CheckResult("", errors=tuple(kept.errors))).errors)
 
     def files_changed(self) -> bool:
         """Hide results whose headers read differently now, show those that fit again. Whether any changed.
@@ -103,14 +111,15 @@ class DynamicChecks:
         Of what did not compile it is not known which headers it read: that is over.
         """
         digests: dict[str, str] = {}
-        failed = [key for key, kept in self._results.items() if kept.result.errors]
+        failed = [key for key, kept in self._results.items() if kept.errors]
         for key in failed:
             del self._results[key]
         changed = bool(failed)
         for key, kept in self._results.items():
-            for header in kept.result.headers:
+            read = [item for one in kept.seen for item in one.result.headers.items()]
+            for header, _ in read:
                 digests.setdefault(header, digest_of(Path(header)))
-            outdated = any(digests[header] != known for header, known in kept.result.headers.items())
+            outdated = any(digests[header] != known for header, known in read)
             changed |= outdated != kept.outdated
             self._results[key] = evolve(kept, outdated=outdated)
         return changed
@@ -141,7 +150,7 @@ class DynamicChecks:
         problems = problems_of(result, report)
         progress.end("done" if not problems else "failed")
         _log(server, output_of(result))
-        self._keep(file, text, settings, report, result, job.shapes)
+        self._keep(file, text, settings, report, [Seen(result, job.shapes)], errors=result.errors)
         return problems[0].message if problems else failure_of(result)
 
     async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
@@ -186,25 +195,21 @@ class DynamicChecks:
                     progress.end("failed")
                     return built.problem, ""
                 how = evolve(how, built=built)
-            job = await asyncio.to_thread(session.ask, partial(file_job, text, file, options, how))
-            if job is None:
+            jobs = await asyncio.to_thread(session.ask, partial(file_jobs, text, file, options, how))
+            if jobs is None:
                 progress.end("failed")
                 return f"the analysis of {file.path.name} ended meanwhile; run it again", ""
-            result = await self._alone(progress, self._runner.run_program, job)
+            result = await self._alone(progress, partial(run_all, self._runner), jobs)
         except CheckCancelled:
             progress.end("cancelled")
             return None, "cancelled"
         result = with_notes(result, how)
         errors = errors_of(result)
         progress.end("done" if result.problem is None else "failed")
-        shapes = {kernel.kernel: kernel.shapes for kernel in job.kernels}
         _log(server, result.output)
-        failed = CheckResult(file.path.name, errors=result.errors)
         for report in file.kernels:
-            if result.errors:
-                self._keep(file, text, settings, report, failed, {})
-            elif report.name in result.checks:
-                self._keep(file, text, settings, report, result.checks[report.name], shapes[report.name])
+            seen, told = seen_of(report, file, result)
+            self._keep(file, text, settings, report, seen, told, result.errors)
         return (errors[0].message if errors else None), outcome_of(file.path.name, result)
 
     def _keep(
@@ -213,13 +218,15 @@ class DynamicChecks:
         text: str,
         settings: Settings,
         report: KernelReport,
-        result: CheckResult,
-        shapes: Mapping[str, Shape],
+        seen: Sequence[Seen],
+        told: Sequence[str] = (),
+        errors: Sequence[ToolError] = (),
     ) -> None:
-        if not (result.results or result.errors):
+        seen = [one for one in seen if one.result.results]
+        if not (seen or told or errors):
             return
         key, layout = belongings(file, text, settings)[report.name]
-        self._results[key] = _Kept(result, file.path, report.name, shapes, layout)
+        self._results[key] = _Kept(seen, told, errors, file.path, report.name, layout)
         while len(self._results) > _KEPT:
             self._results.popitem(last=False)
 

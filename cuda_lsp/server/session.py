@@ -134,18 +134,20 @@ class Session:
                 return None
             return known.report
 
-    def tried(self, uri: str, version: int | None, text: str) -> FileReport | None:
+    def tried(
+        self, uri: str, version: int | None, text: str, *, settled: bool = False, seconds: float = _TRIAL
+    ) -> FileReport | None:
         """What the first tier says of another text, as if this version of the document had it.
 
-        Waits in a thread of the caller's; edits come first. None: the document has another version now, or
-        there is no telling.
+        ``settled``: both tiers. Waits in a thread of the caller's, so many seconds; edits come first. None:
+        the document has another version now, or there is no telling.
         """
         with self._condition:
             known = self._open.get(uri)
             if known is None or known.version != version or known.reason:
                 return None
-            answer = self._ask("try", uri, known.number, text)
-        return self._answer(answer, _TRIAL)
+            answer = self._ask("try", uri, known.number, text, settled)
+        return self._answer(answer, seconds)
 
     def ask(self, work: Callable[[Analyzer], T]) -> T | None:
         """What ``work`` (pickled) makes of the analyzer, in its process; None: that ended.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_d
 from cuda_lsp.server.positions import from_client, path_of, uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server, as_it_is
 from cuda_lsp.server.session import Session
+from cuda_lsp.server.trials import Trials
 
 if TYPE_CHECKING:
     from cuda_lsp.server.dynamic_check import DynamicChecks
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
 _ACTIONS_WAIT = 2.0  # seconds a request for actions waits for the analysis of the text it is about
+_VERIFY_WAIT = 3.0  # … and for the solver's word on repairs
+_CHOSEN_WAIT = 20.0  # seconds for the repairs of an action that was chosen
 _PULL_WAIT = 5.0  # seconds a pull request waits for the analysis of its version
 
 
@@ -45,6 +49,7 @@ class CudaServer(Server):
         self.session: Session | None = None
         self._checks: DynamicChecks | None = None
         self._blamed: set[Path] = set()  # settings files that something was told of
+        self._trials: dict[str, tuple[Session, int | None, str, Trials]] = {}
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
 
     def start_session(self, settings: Settings) -> None:
@@ -81,6 +86,21 @@ class CudaServer(Server):
         """The report of a text, with what dynamic checks of its kernels saw."""
         return self._checks.overlay(report, text, self.settings) if self._checks else report
 
+    def trials(self, session: Session, document: TextDocument, seconds: float) -> Trials:
+        """Trials of repairs of a document as it is, for so long; what earlier ones found is known to them."""
+        known = self._trials.get(document.uri)
+        state = (session, document.version, document.source)
+        trials = known[3] if known and known[:3] == state else Trials(session, document.uri, document.version)
+        self._trials[document.uri] = (*state, trials)
+        return evolve(trials, until=time.monotonic() + seconds)
+
+    @property
+    def resolves_edits(self) -> bool:
+        """Whether the client asks for the edit of a code action when it is chosen."""
+        document = self.client_capabilities.text_document
+        support = document.code_action.resolve_support if document and document.code_action else None
+        return support is not None and "edit" in support.properties
+
     @property
     def trusted(self) -> bool:
         """Whether the client says that this workspace may compile and run its code."""
@@ -106,6 +126,7 @@ class CudaServer(Server):
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._made.forget(path_of(uri))
+        self._trials.pop(unquote(uri), None)
 
     def at_exit(self) -> None:
         """End checks and analyses, with their processes."""
@@ -291,6 +312,13 @@ async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None
     ls.apply_settings({k: v for k, v in _table(editor).items() if k not in ("server", "trace")})
 
 
+async def _report_of(ls: CudaServer, session: Session, document: TextDocument) -> FileReport | None:
+    """The report of this version, when it comes soon."""
+    known = (document.uri, document.version, document.source)
+    report = await asyncio.to_thread(session.settled, *known, _ACTIONS_WAIT)
+    return None if report is None else ls.with_checks(report, document.source)
+
+
 def _table(value: Any) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
@@ -328,25 +356,39 @@ def _wire_reading(server: CudaServer) -> None:
                 lsp.CodeActionKind.QuickFix,
                 lsp.CodeActionKind.RefactorRewrite,
                 lsp.CodeActionKind.Source,
-            ]
+                cast("Any", actions.FIX_ALL),
+            ],
+            resolve_provider=True,
         ),
     )
     async def act(ls: CudaServer, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         document = as_it_is(ls.workspace.get_text_document(params.text_document.uri))
-        session, version = ls.session, document.version
+        session = ls.session
         if session is None:
             return []
-        known = (document.uri, version, document.source)
-        report = await asyncio.to_thread(session.settled, *known, _ACTIONS_WAIT)
+        report = await _report_of(ls, session, document)
         if report is None:
             return []  # the client asks again when it has the findings of its newest text
-        report = ls.with_checks(report, document.source)
-
-        def check(text: str) -> FileReport | None:
-            return session.tried(document.uri, version, text)
-
+        only = tuple(getattr(kind, "value", kind) for kind in params.context.only or ())
+        lines = params.range.start.line, params.range.end.line
+        wanted = actions.Wanted(*lines, only, resolves=ls.resolves_edits)
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
-        return await asyncio.to_thread(actions.actions, report, document, params.range, check)
+        trials = ls.trials(session, document, _VERIFY_WAIT)
+        return await asyncio.to_thread(actions.actions, report, document, wanted, trials)
+
+    @server.feature(lsp.CODE_ACTION_RESOLVE)
+    async def resolve(ls: CudaServer, action: lsp.CodeAction) -> lsp.CodeAction:
+        data = _table(action.data)
+        known = ls.workspace.text_documents.get(unquote(str(data.get("uri"))))
+        session = ls.session
+        if known is None or session is None or known.version != data.get("version"):
+            return action
+        document = as_it_is(known)
+        report = await _report_of(ls, session, document)
+        if report is not None:
+            trials = ls.trials(session, document, _CHOSEN_WAIT)
+            await asyncio.to_thread(actions.resolved, action, report, document, trials)
+        return action
 
     @server.feature(
         lsp.TEXT_DOCUMENT_DIAGNOSTIC,
@@ -369,4 +411,4 @@ def _wire_reading(server: CudaServer) -> None:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)
         return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=result)
 
-    del show, lens, inlay, act, pull
+    del show, lens, inlay, act, resolve, pull

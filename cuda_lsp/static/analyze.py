@@ -121,10 +121,13 @@ class Analyzer:
         document.translation.complete(text)
         return self.update(path, text, document.version)
 
-    def tried(self, path: Path, text: str) -> tuple[FileReport, tuple[str, ...]] | None:
-        """What the first tier would say of an open file with another text, and keys of what is not finished.
+    def tried(
+        self, path: Path, text: str, *, settled: bool = False
+    ) -> tuple[FileReport, tuple[str, ...]] | None:
+        """What is known of an open file if it had another text, and the keys of what is not finished.
 
-        The file itself stays as it is; from ``update``'s thread. None: the file is not open.
+        That is what the first tier had to cut; ``settled``: also what the solver has not decided. The file
+        itself stays as it is; from ``update``'s thread. None: the file is not open.
         """
         document = self._documents.get(path)
         if document is None:
@@ -135,16 +138,20 @@ class Analyzer:
         with self._lock:
             imagined = _Document(translation, translation.directives, keys=keys, errors=tuple(errors))
             imagined.unknown = unknown
-            cut = tuple(key for key, _ in keys if self._reports[key].first.cut)
+            found = {key: self._reports[key] for key, _ in keys}
+            cut = tuple(key for key, k in found.items() if k.first.cut or (settled and self._is_open(k)))
             return self._report(path, imagined), cut
 
     def finish(self, keys: Iterable[str]) -> None:
-        """Have the background finish executions that were cut; blocks, from any thread."""
+        """Have the background find what is next of kernels that are not finished; blocks, from any thread."""
         for key in keys:
             known = self._reports.get(key)
-            answer = self._background.execute(known.kernel) if known is not None else None
+            if known is None or not self._is_open(known):
+                continue
+            first = known.first
+            answer = self._background.once(known.kernel, first)
             with self._lock:
-                if known is not None and answer is not None and known.first.cut:
+                if answer is not None and known.first is first and self._is_open(known):
                     known.take_in(answer, self.settings)
 
     def refresh(self, path: Path) -> None:
@@ -392,6 +399,9 @@ class Analyzer:
         first, name = known.first, known.kernel.mangled or known.kernel.name
         lines = line - known.line
         return document.carried.shown(name, document.text, known.at(line), first.report, lines, first.cut)
+
+    def _is_open(self, known: KeptReport) -> bool:
+        return not known.report.refined and self._background.has_work(known.first)
 
     def _live(self) -> set[str]:
         return {key for document in self._documents.values() for key, _ in document.keys}

@@ -7,6 +7,7 @@ not disturb the others of its file.
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import threading
 from collections.abc import Callable, Mapping
@@ -26,6 +27,10 @@ from cuda_lsp.static.workers import SolverPool
 Answer = FirstTier | SolverResult | Failure
 Answered = Callable[[Path, str, Answer], FirstTier | None]
 """Takes in an answer for the kernel of a file with this key; what is known then, None: no more is wanted."""
+
+
+_ASIDE = "kernels that no text has"
+_WAITING_S = 2.0  # for the work that a process is at
 
 
 def budget_of(settings: Settings) -> Budget:
@@ -52,28 +57,46 @@ class Background:
 
     def want(self, path: Path, kernels: Mapping[str, tuple[Kernel, FirstTier]]) -> int:
         """Settle these kernels of a file, by key, and no others any more; how many there is work for."""
-        work = {key: found for key, found in kernels.items() if self._has_work(found[1])}
+        work = {key: found for key, found in kernels.items() if self.has_work(found[1])}
         with self._lock:
             before = self._under_way.get(path, set[str]())
             self._under_way[path] = set(work)
         for key in before - work.keys():
             if self._pool:
                 self._pool.cancel((path, key))
+        if self._pool and work.keys() - before:
+            self._pool.cancel(_ASIDE)
         for key in work.keys() - before:
             self._submit(path, key, *work[key])
         return len(work)
 
-    def execute(self, kernel: Kernel) -> FirstTier | Failure | None:
-        """All of the first tier on one kernel, before proofs that wait; blocks. None: closed meanwhile."""
+    def once(self, kernel: Kernel, first: FirstTier) -> Answer | None:
+        """The next thing that is to be found of a kernel that no text has; blocks.
+
+        None: nothing is, or it was dropped because texts came that need proofs.
+        """
         self.start()
         pool = self._pool
-        if pool is None:
+        if pool is None or not self.has_work(first):
             return None
-        answers: queue.SimpleQueue[FirstTier | Failure] = queue.SimpleQueue()
-        pool.submit(partial(enumerate_kernel, kernel, self._settings), budgets.HANGING_S, answers.put)
-        with contextlib.suppress(queue.Empty):
-            return answers.get(timeout=budgets.HANGING_S + 2)
+        work, seconds = self._work(kernel, first)
+        answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        task = pool.submit(work, seconds, answers.put, owner=_ASIDE, priority=0 if first.cut else 2)
+        for _ in range(math.ceil((seconds + _WAITING_S) / budgets.POLL_S)):
+            with contextlib.suppress(queue.Empty):
+                return answers.get(timeout=budgets.POLL_S)
+            if task.cancelled.is_set():
+                return None
         return None
+
+    def _work(self, kernel: Kernel, first: FirstTier) -> tuple[Callable[[], Answer], float]:
+        """What is to be done next of a kernel, and the seconds that it may take."""
+        if first.cut:
+            return partial(enumerate_kernel, kernel, self._settings), budgets.HANGING_S
+        budget = budget_of(self._settings)
+        launches, gpu = first.report.launches, self._settings.gpu
+        proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
+        return proof, PATIENCE * budget.kernel
 
     def close(self) -> None:
         """End the processes for good."""
@@ -82,7 +105,8 @@ class Background:
             self._pool.close()
             self._pool = None
 
-    def _has_work(self, first: FirstTier) -> bool:
+    def has_work(self, first: FirstTier) -> bool:
+        """Whether there is more to find of a kernel than this."""
         return first.cut or (self._settings.solver and not first.report.refined)
 
     def _submit(self, path: Path, key: str, kernel: Kernel, first: FirstTier) -> None:
@@ -93,7 +117,7 @@ class Background:
 
         def deliver(answer: Answer) -> None:
             known = self._answered(path, key, answer)
-            more = known is not None and not isinstance(answer, SolverResult) and self._has_work(known)
+            more = known is not None and not isinstance(answer, SolverResult) and self.has_work(known)
             with self._lock:
                 under_way = self._under_way.get(path, set[str]())
                 wanted = key in under_way
@@ -102,11 +126,5 @@ class Background:
             if known is not None and more and wanted:
                 self._submit(path, key, kernel, known)
 
-        if first.cut:
-            work = partial(enumerate_kernel, kernel, self._settings)
-            pool.submit(work, budgets.HANGING_S, deliver, owner=(path, key))
-            return
-        budget = budget_of(self._settings)
-        launches, gpu = first.report.launches, self._settings.gpu
-        proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
-        pool.submit(proof, PATIENCE * budget.kernel, deliver, owner=(path, key), priority=1)
+        work, seconds = self._work(kernel, first)
+        pool.submit(work, seconds, deliver, owner=(path, key), priority=0 if first.cut else 1)

@@ -104,6 +104,29 @@ def test_make_tells_the_sources_and_make_run_how_the_program_is_called(project, 
     assert "[confirmed]" in again.stdout
 
 
+SECOND = """__global__ void same(int* p) { p[0] = threadIdx.x; }
+int main() { int* p; cudaMalloc(&p, 256); same<<<1, 64>>>(p); return cudaDeviceSynchronize(); }
+"""
+
+
+def test_a_run_command_that_starts_several_programs_or_one_several_times_checks_all(project):
+    (project / "second.cu").write_text(SECOND)
+    with (project / "Makefile").open("a") as makefile:
+        makefile.write("second: second.cu\n\t$(NVCC) second.cu -o second\n")
+        makefile.write("all: app second\nboth: all\n\t./app 32\n\t./app 16\n\t./second\n\t./app 16\n")
+    done = run("shift.cu", "--build", "make all", "--run", "make both")
+    assert "./app n 32 host 64" in done.stderr
+    assert "./app n 16 host 32" in done.stderr
+    assert "3 launches on CPU emulator, exit status 0" in done.stderr
+    assert "second.cu:1:" in done.stdout
+    assert "shift was launched 2 times by the program, 2 checked" in done.stdout
+    assert "starts 4 programs with CUDA, 3 different calls: 3 were checked" in done.stdout
+    first = run("shift.cu", "--build", "make all", "--run", "make both", "--first")
+    assert "1 launches on CPU emulator" in first.stderr
+    assert "the first was checked" in first.stdout
+    assert "second.cu" not in first.stdout
+
+
 def test_the_settings_may_name_the_commands(project):
     (project / "cuda-lsp.toml").write_text('build-command = "make"\nrun-command = "./app 32"\n')
     done = run("shift.cu", "--program")

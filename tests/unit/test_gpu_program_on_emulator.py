@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attrs import define, field
+from attrs import define, evolve, field
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from emulated_card import Allocation, EmulatedCard
@@ -96,8 +96,8 @@ def hosted(folder: Path, barrier: str) -> tuple[Hosted, Program, str]:
     return made, program, next(iter(plain.module.entries))
 
 
-def launch(host: Hosted, program: Program, entry: str) -> int:
-    shape = (ctypes.c_uint * 7)(BLOCKS, 1, 1, 64, 1, 1, 0)
+def launch(host: Hosted, program: Program, entry: str, reason: int = 0) -> int:
+    shape = (ctypes.c_uint * 8)(BLOCKS, 1, 1, 64, 1, 1, 0, reason)
     values = [ctypes.c_ulonglong(int(program.allocations[name][0])) for name in ("bins", "data")]
     held = [*values, ctypes.c_int(N)]
     pointers = (ctypes.c_void_p * 3)(*(ctypes.addressof(one) for one in held))
@@ -139,3 +139,27 @@ def three_times_counted() -> list[int]:
     bins = np.zeros(64, np.int64)
     np.add.at(bins, np.arange(N) * 7 % 64, np.where(np.arange(N) % 2, 10, 1))
     return (3 * bins).tolist()
+
+
+def test_launches_are_counted_and_each_that_is_not_checked_has_its_reason(tmp_path: Path) -> None:
+    host, program, entry = hosted(tmp_path, "__syncthreads();")
+    assert launch(host, program, entry, reason=1) == 0  # in a graph
+    assert [launch(host, program, entry) for _ in range(3)] == [1, 1, 0]
+    host.end(None)
+    counts = said(host)[-1].counts[entry]
+    assert (counts.launches, counts.checked) == (4, 2)
+    assert counts.reasons == {
+        "in a graph, which is launched as a whole": 1,
+        "only launches 1, 2, 3, 8 and 32 of each kernel are": 1,
+    }
+
+
+def test_an_instance_that_nobody_analysed_is_checked_under_any_hash(tmp_path: Path) -> None:
+    host, program, entry = hosted(tmp_path, "")
+    job = evolve(host.task.job, kernels=())
+    host = Hosted(evolve(host.task, job=job), host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
+    assert launch(host, program, entry) == 1
+    (message,) = said(host)
+    assert message.checked is not None and message.checked.races is not None
+    assert message.checked.races.races
+    assert host.tally.instances.name_of(entry) == "count"

@@ -415,3 +415,16 @@ def test_a_note_is_the_answer_that_is_given_later(project: Path) -> None:
         analysed(Reading(project / "src/kernel.cu"), FAST, lambda report: None)
     assert notes.answers and not files.is_noting()
     assert all(files.answer(question) == answer for question, answer in notes.answers.items())
+
+
+def test_a_header_too_large_for_one_of_its_readers_is_known_like_any_other(project: Path, runs: Runs) -> None:
+    header = project / "late/shape.h"
+    text = "#define SIZE 64\n" + "// what host code of this size is not read for\n" * 50_000
+    assert len(text) > 2 << 20
+    header.write_text(text)
+    kernel = project / "src/kernel.cu"
+    before = runs.run(kernel)
+    assert runs.run(kernel) == before and not runs.analysed
+    header.write_text(text.replace("64", "32"))
+    runs.run(kernel)
+    assert runs.analysed == ["kernel.cu"]

@@ -11,6 +11,8 @@ from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
 from cuda_lsp.model import Code, LaunchSource
 from cuda_lsp.static.analyze import check_text
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def only(text: str) -> LaunchSite:
     (site,) = find_launches(Path("a.cu"), text)
@@ -233,3 +235,11 @@ def test_a_block_that_is_known_in_part_keeps_that_part(tmp_path: Path) -> None:
         (report,) = check_text(tmp_path / "a.cu", text, Settings(solver=False)).kernels
         assert report.launches[0].source is LaunchSource.SIZES
         assert report.launches[0].block[axis] == extent
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "fixtures").rglob("*.cu")), ids=lambda p: p.stem)
+def test_launches_of_one_kernel_are_those_among_all(path: Path):
+    text = path.read_text()
+    every = find_launches(path, text)
+    for kernel in {site.kernel for site in every}:
+        assert find_launches(path, text, of={kernel}) == tuple(s for s in every if s.kernel == kernel)

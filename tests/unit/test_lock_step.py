@@ -11,7 +11,7 @@ from pygls.workspace import PositionCodec, TextDocument
 from cuda_lsp.config import Settings
 from cuda_lsp.model import Code, FileReport, KernelReport, Severity, Status, Verdict
 from cuda_lsp.report.defects import defects
-from cuda_lsp.server.actions import actions
+from cuda_lsp.server.actions import Wanted, actions
 from cuda_lsp.static.analyze import check_text
 
 PATH = Path("/k.cu")
@@ -154,6 +154,16 @@ def test_its_severity_is_a_setting() -> None:
 # ------------------------------------------------------------------------------------- the repair
 
 
+class Blocking:
+    """Trials of whole analyses."""
+
+    def first(self, text: str) -> FileReport:
+        return check_text(PATH, text, solver=False)
+
+    def finished(self, text: str) -> FileReport:
+        return check_text(PATH, text)
+
+
 def repaired(source: str) -> str | None:
     """The text after the repair of the kernel's first finding, None without one."""
     report = check_text(PATH, source)
@@ -162,12 +172,8 @@ def repaired(source: str) -> str | None:
         PATH.as_uri(), source, position_codec=PositionCodec(lsp.PositionEncodingKind.Utf32)
     )
     line = min(f.site.range.start.line for f in report.findings if f.code is Code.WARP_SYNCHRONOUS) - 1
-    here = lsp.Range(lsp.Position(line, 0), lsp.Position(line, 1))
-
-    def check(edited: str) -> FileReport:
-        return check_text(PATH, edited)
-
-    offered = [a for a in actions(report, document, here, check) if a.title.startswith("Insert __syncwarp")]
+    found = actions(report, document, Wanted(line, line), Blocking())
+    offered = [a for a in found if a.title.startswith("Insert __syncwarp")]
     if not offered:
         return None
     (action,) = offered

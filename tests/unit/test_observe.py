@@ -7,7 +7,8 @@ from pathlib import Path
 from attrs import evolve
 
 from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
-from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.observations.merge import Seen, merged, with_all
+from cuda_lsp.dynamic.observations.notes import with_lines
 from cuda_lsp.dynamic.observations.places import source_name
 from cuda_lsp.dynamic.runs import (
     Place,
@@ -184,10 +185,17 @@ def test_a_race_in_no_file_of_the_users_is_told_all_the_same():
 
 def test_what_is_not_covered_names_its_lines():
     copy = evolve(ptx(7, None, SiteKind.OTHER), opcode="cp.async.bulk")
-    seen = result(not_covered=("cp.async.bulk: memory it touches is not watched", "something else"))
+    seen = result(not_covered=("something else",), unwatched=("cp.async.bulk",))
     notes = merged(REPORT, evolve(seen, sites=(STORE, LOAD, copy)), {}).notes
     assert "cp.async.bulk: memory it touches is not watched (line 7)" in notes
     assert "something else" in notes
+
+
+def test_lines_are_those_of_the_named_instructions_alone():
+    """`cp.async` is part of what `cp.async.bulk` is called."""
+    bulk = evolve(ptx(7, None, SiteKind.OTHER), opcode="cp.async.bulk")
+    plain = evolve(ptx(9, None, SiteKind.OTHER), opcode="cp.async")
+    assert with_lines("no", ("cp.async.bulk",), (bulk, plain)) == "no (line 7)"
 
 
 def test_names_of_shared_variables_are_read_from_mangled_ones():
@@ -271,3 +279,37 @@ def test_a_race_that_the_static_side_had_not_found_is_recorded_as_a_miss():
     assert found.missed
     known = evolve(REPORT, findings=(suspicion(Status.POSSIBLE),))
     assert not any(f.missed for f in merged(known, result(races=(RACE,)), {}).findings)
+
+
+def test_another_instance_confirms_by_line_and_proves_nothing_of_this_one():
+    possible = Finding(
+        Code.SHARED_RACE, Status.POSSIBLE, "m", "k<8>", place(3, "s[i + 1]"), (Related(place(2), ""),),
+        kind=RaceKind.RAW, reason="data",
+    )  # fmt: skip
+    report = evolve(REPORT, name="k<8>", findings=(possible,))
+    racy, clean = result(races=(RACE,)), result(executed=frozenset({0, 1}))
+    (finding,) = with_all(report, [Seen(racy, {}, "k<256>")]).findings
+    assert finding.status is Status.CONFIRMED
+    assert "seen in k<256> on" in finding.message
+    assert with_all(report, [Seen(clean, {}, "k<256>")]).findings == report.findings
+    (own,) = with_all(report, [Seen(clean, {})]).findings
+    assert own.status is Status.NOT_OBSERVED
+
+
+def test_what_one_run_did_not_see_another_may_confirm():
+    possible = Finding(
+        Code.SHARED_RACE, Status.POSSIBLE, "m", "k", place(3, "s[i + 1]"), (Related(place(2), ""),),
+        kind=RaceKind.RAW,
+    )  # fmt: skip
+    report = evolve(REPORT, findings=(possible,))
+    seen = [Seen(result(executed=frozenset({0, 1})), {}), Seen(result(races=(RACE,)), {})]
+    for order in (seen, seen[::-1]):
+        (finding,) = with_all(report, order).findings
+        assert finding.status is Status.CONFIRMED
+
+
+def test_a_race_of_another_instance_is_told_once():
+    seen = Seen(result(races=(RACE,)), {}, "k<256>", adds=False)
+    assert not with_all(REPORT, [seen]).findings
+    (finding,) = with_all(REPORT, [evolve(seen, adds=True)]).findings
+    assert finding.kernel == "k<256>"

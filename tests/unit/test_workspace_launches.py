@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from cuda_lsp.frontend.host import workspace
 from cuda_lsp.frontend.host.workspace import Workspace
 from cuda_lsp.model import FileReport, LaunchSource, Verdict
 from cuda_lsp.static.analyze import check_text
@@ -141,3 +143,23 @@ def test_the_block_by_the_name_of_a_template_parameter(tmp_path: Path) -> None:
         ("k<192, 1>", (192, 2, 1)),
         ("k<64, 4>", (64, 8, 1)),
     }
+
+
+def test_only_files_that_name_the_kernel_are_read_for_its_launches(tmp_path: Path, monkeypatch: Any):
+    """A folder of many files that launch kernels of their own took seconds for each of them."""
+    (tmp_path / "fold.cu").write_text("__global__ void fold(int* p) {}")
+    (tmp_path / "uses.cu").write_text("void f(int* p) { fold<<<4, 96>>>(p); }")
+    (tmp_path / "pastes.cu").write_text("#define L(name) fo##name<<<2, 32>>>(p)\nvoid g(int* p) { L(ld); }")
+    (tmp_path / "other.cu").write_text(
+        "__global__ void own(int* p) {}\nvoid h(int* p) { own<<<1, 64>>>(p); }"
+    )
+    read: list[str] = []
+    whole = workspace.host_code_of
+    monkeypatch.setattr(
+        workspace, "host_code_of", lambda file, *rest: (read.append(file.name), whole(file, *rest))[1]
+    )
+    around = Workspace()
+    found = around.launches(tmp_path / "fold.cu", ["fold"])
+    assert sorted(site.block for site in found["fold"] if site.block) == [(32, 1, 1), (96, 1, 1)]
+    assert set(read) == {"uses.cu", "pastes.cu"}
+    assert around.launches(tmp_path / "fold.cu", ["fold", "own"])["fold"] == found["fold"]

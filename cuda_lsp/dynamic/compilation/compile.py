@@ -25,12 +25,13 @@ from cuda_lsp.dynamic.compilation.scratch import scratch
 from cuda_lsp.dynamic.compilation.stages import Cancelled, Done, Interrupted, Plan, nvcc_variables, plan, run
 from cuda_lsp.dynamic.compilation.tokens import Token, TokenTable, rewriter_for
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
-from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.module import PtxLocation, PtxModule
+from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.ptx.reader import read_module
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Position, Severity, SourceRange, ToolError
 
-_FORMAT = 3
+_FORMAT = 4
 _SECONDS = 120.0
 _ERROR = re.compile(
     r"(?P<path>[^\s(][^(\n]*)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)"
@@ -98,10 +99,30 @@ class CompiledModule:
         for code in instructions:
             if code.location is None:
                 continue
-            token = self.tokens[code.location.chain()[-1].line]
+            token = self.token_at(code.location.chain()[-1])
             if token is not None and token.path == kernel.path.absolute():
                 return kernel.start.line <= token.line <= kernel.end.line
         return False
+
+    def token_at(self, place: PtxLocation) -> Token | None:
+        """The user's token at a place; None: it is in a file whose lines were not made tokens."""
+        token, name = self.tokens[place.line], self.module.files.get(place.file)
+        if token is None or (name is not None and not str(token.path).endswith(name.rsplit("/", 1)[-1])):
+            return None
+        return token
+
+    def extent_of(self, entry: str) -> SourceRange | None:
+        """The lines of the user's file in which the code of an entry stands; None: in none of them."""
+        tokens = [
+            token
+            for code in self.module.entries[entry].instructions()
+            if code.location is not None and (token := self.token_at(code.location.chain()[-1])) is not None
+        ]
+        if not tokens:
+            return None
+        path = tokens[0].path
+        lines = [token.line for token in tokens if token.path == path]
+        return SourceRange(path, Position(min(lines), 1), Position(max(lines) + 1, 1))
 
 
 def compile_module(
@@ -170,7 +191,7 @@ class _Build:
                 output = _OUTPUT.search(command)
                 assert tokens is not None
                 assert output is not None
-                return (self.work / output[1]).read_text(), tokens
+                return stable((self.work / output[1]).read_text()), tokens
         raise CompileError([ToolError("nvcc's plan has no device compiler in it: is its version supported?")])
 
     def _rewrite(self, name: str) -> TokenTable:

@@ -46,7 +46,7 @@ def sites_of(compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
 
 class _Finder:
     def __init__(self, compiled: CompiledModule, module: PtxModule) -> None:
-        self.table = compiled.tokens
+        self.compiled = compiled
         self.expressions = Expressions(compiled.tokens.tokens)
         self.code = {
             name: tuple(f.instructions()) for name, f in module.functions.items() if f.body is not None
@@ -97,19 +97,13 @@ class _Finder:
         """The innermost token of the user's in a chain of inlined places, and the calls around it."""
         chain = location.chain() if location is not None else ()
         for k, place in enumerate(chain):
-            if self.table[place.line] is not None and self._is_numbered(place):
+            if self.compiled.token_at(place) is not None:
                 outer = [self._call_range(p) for p in reversed(chain[k + 1 :])]
                 return place.line - 1, tuple(r for r in outer if r is not None)
         return None, ()
 
-    def _is_numbered(self, place: PtxLocation) -> bool:
-        """Whether the place's file is one whose lines were made tokens."""
-        token = self.table[place.line]
-        name = self.module.files.get(place.file)
-        return token is not None and (name is None or str(token.path).endswith(name.rsplit("/", 1)[-1]))
-
     def _call_range(self, place: PtxLocation) -> SourceRange | None:
-        if not self._is_numbered(place):
+        if self.compiled.token_at(place) is None:
             return None
         return self.expressions.site(self.expressions.call(place.line - 1)).range
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.addresses import address
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction
 from cuda_lsp.dynamic.ptx.module import Instruction
 
 
@@ -36,7 +36,7 @@ def emit_copy(e: Emitter, code: Instruction, number: int) -> None:
         given = e.read(arguments[3], "u32") if len(arguments) > 3 else "None"
         e.lines.append(f"S.asynchronous.copy({number}, {target}, {source}, {size}, {given}, {e.mask})")
     else:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
 
 
 def _bulk(e: Emitter, code: Instruction, words: set[str]) -> None:
@@ -45,7 +45,7 @@ def _bulk(e: Emitter, code: Instruction, words: set[str]) -> None:
         "tensor" in words
         or "complete_tx" not in {w.partition("::")[2].partition("::")[0] for w in words} | words
     ):
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     target, source, size, barrier = code.arguments[:4]
     given = f"{address(e, target, 'shared')}, {address(e, source, 'global')}, {e.read(size, 'u32')}"
     e.lines.append(f"S.asynchronous.bulk({given}, {address(e, barrier, 'shared')}, {e.mask})")
@@ -79,7 +79,7 @@ def emit_mbarrier(e: Emitter, code: Instruction, number: int) -> None:
         where = address(e, arguments[1], space)
         e.write(arguments[0], f"S.asynchronous.passed({where}, {state}, {parity}, {e.mask})", "pred")
     else:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
 
 
 def _space(words: set[str]) -> str:

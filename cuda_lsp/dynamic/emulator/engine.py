@@ -42,6 +42,7 @@ from cuda_lsp.dynamic.runs import (
     SeenRace,
     SiteKind,
     Stuck,
+    opcodes_of,
 )
 from cuda_lsp.model import Mode
 from cuda_lsp.wavefronts import warp_wavefronts
@@ -91,7 +92,8 @@ class EmulatorEngine:
                 known = self._programs[key] = translate(read_module(ptx), entry)
             except (Untranslatable, PtxSyntaxError) as problem:
                 raise EngineUnavailable(
-                    f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it"
+                    f"the CPU emulator cannot run this kernel: {problem}; use a GPU for it",
+                    problem.opcodes if isinstance(problem, Untranslatable) else (),
                 ) from problem
             while len(self._programs) > _KEPT:
                 self._programs.popitem(last=False)
@@ -167,6 +169,7 @@ class Launch:
                 s for k, s in enumerate(self.site_of) if s is not None and services.executed[k]
             ),
             not_covered=tuple(self._not_covered()),
+            unwatched=opcodes_of(self.request.sites, SiteKind.OTHER),
             output="".join(services.printed),
             failure=machine.failure,
             results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
@@ -267,9 +270,6 @@ class Launch:
             yield f"{what} are not bound: their reads gave zeros, their writes nothing"
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
-        others = [s for s in self.request.sites if s.kind is SiteKind.OTHER]
-        for name in dict.fromkeys(s.opcode for s in others):
-            yield f"{name} is not checked"
 
 
 def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:

@@ -11,7 +11,7 @@ import re
 from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter
 from cuda_lsp.dynamic.emulator.fragments import Product, fragment, quad_pair
-from cuda_lsp.dynamic.ptx.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction
 from cuda_lsp.dynamic.ptx.module import ELEMENT_BITS, Instruction
 from cuda_lsp.dynamic.ptx.operands import listed
 
@@ -23,7 +23,7 @@ def emit(e: Emitter, code: Instruction, number: int) -> None:
     """Every instruction of this room."""
     words = code.modifiers
     if set(words) & set(_UNKNOWN):
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     if code.base in ("ldmatrix", "stmatrix"):
         _rows(e, code, number)
     elif code.base == "movmatrix":
@@ -37,7 +37,7 @@ def emit(e: Emitter, code: Instruction, number: int) -> None:
 def _shape(code: Instruction) -> tuple[int, int, int]:
     found = next((m for w in code.modifiers if (m := _SHAPE.fullmatch(w))), None)
     if found is None:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     return int(found[1]), int(found[2]), int(found[3])
 
 
@@ -52,7 +52,7 @@ def _product(e: Emitter, code: Instruction) -> None:
     if len(kinds) == 2:
         kinds = [kinds[0], "f16", "f16", kinds[1]]
     if len(kinds) != 4:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     (m, n, k), (d, a, b, c) = _shape(code), kinds
     if (m, n, k) == (8, 8, 4) and a == "f16":
         rows = [w for w in words if w in ("row", "col")]
@@ -77,7 +77,7 @@ def _tile(e: Emitter, code: Instruction, number: int) -> None:
     words, loads = code.modifiers, "load" in code.modifiers
     kind = words[-1]
     if kind not in ELEMENT_BITS:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     role = next(w for w in words if w in ("a", "b", "c", "d"))
     held = fragment(role, kind, *_shape(code))
     by_row = "row" in words
@@ -98,7 +98,7 @@ def _tile(e: Emitter, code: Instruction, number: int) -> None:
 def _rows(e: Emitter, code: Instruction, number: int) -> None:
     words = code.modifiers
     if "m8n8" not in words or words[-1] != "b16":
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     trans = "trans" in words
     if code.base == "ldmatrix":
         targets = listed(code.arguments[0])

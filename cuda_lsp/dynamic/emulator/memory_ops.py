@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from cuda_lsp.dynamic.emulator import async_ops, image_ops, matrix_ops
 from cuda_lsp.dynamic.emulator.addresses import address, space_of
 from cuda_lsp.dynamic.emulator.emitter import Emitter, numpy_name
-from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, Untranslatable, element_types
+from cuda_lsp.dynamic.ptx.flatten import TOO_DEEP, UnknownInstruction, Untranslatable, element_types
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.opcodes import STRONG, Role, bases, fences_blocks, is_fence, results_of
 from cuda_lsp.dynamic.ptx.operands import SymbolOperand, listed, parse_address
@@ -70,7 +70,7 @@ def _atomic(e: Emitter, code: Instruction, number: int) -> None:
     operation = next((w for w in words if w in OPERATIONS), None)
     vector = any(w in ("v2", "v4", "v8") for w in words)
     if operation is None or vector or kind in ("f16", "bf16", "f16x2", "bf16x2", "b128"):
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     returns = bool(results_of(code))
     arguments = code.arguments[1:] if returns else code.arguments
     where = address(e, arguments[0], space_of(code))

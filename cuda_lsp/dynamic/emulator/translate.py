@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,13 @@ import numpy as np
 from cuda_lsp.dynamic.emulator import arithmetic, floats, integers, masks, memory_ops, rounding, warp_ops
 from cuda_lsp.dynamic.emulator.emitter import Emitter, stored_name
 from cuda_lsp.dynamic.emulator.program import BarrierOp, Block, Program, Wait
-from cuda_lsp.dynamic.ptx.flatten import FlatInstruction, FlatKernel, Untranslatable, flatten
+from cuda_lsp.dynamic.ptx.flatten import (
+    FlatInstruction,
+    FlatKernel,
+    UnknownInstruction,
+    Untranslatable,
+    flatten,
+)
 from cuda_lsp.dynamic.ptx.module import Instruction, PtxModule
 from cuda_lsp.dynamic.ptx.opcodes import Role, meets_lanes, results_of, row_of
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, RegisterOperand, parse_operand
@@ -56,16 +63,16 @@ def translate(module: PtxModule, entry: str) -> Program:
     program.fetches = any(flat.code.base == "tex" for flat in kernel.instructions)
     sources: list[str] = []
     shapes: list[tuple[str, tuple[int, ...], Wait | None, BarrierOp | None, int]] = []
-    unknown: dict[str, None] = {}
+    unknown: dict[str, Untranslatable] = {}
     for k, (start, piece) in enumerate(zip(starts, pieces, strict=True)):
         try:
             source, shape = _block(kernel, numbers, constants, piece, start, k, at)
             sources.append(source)
             shapes.append(shape)
         except Untranslatable as problem:
-            unknown[str(problem)] = None
+            unknown[str(problem)] = problem
     if unknown:
-        raise Untranslatable(", ".join(unknown))
+        raise Untranslatable(", ".join(unknown), chain.from_iterable(p.opcodes for p in unknown.values()))
     code = compile("\n".join(sources), f"<{entry}>", "exec")
     exec(code, constants)  # our own text, made from parsed instructions only
     program.blocks = [
@@ -172,7 +179,7 @@ def _block(
 
 def _emit(e: Emitter, code: Instruction, number: int) -> None:
     if not row_of(code).executed:
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     SEMANTICS[code.base](e, code, number)
 
 

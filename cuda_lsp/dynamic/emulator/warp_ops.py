@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from cuda_lsp.dynamic.emulator.emitter import Emitter
-from cuda_lsp.dynamic.ptx.flatten import Untranslatable
+from cuda_lsp.dynamic.ptx.flatten import UnknownInstruction
 from cuda_lsp.dynamic.ptx.module import Instruction
 from cuda_lsp.dynamic.ptx.operands import IntegerOperand, PairOperand, parse_operand
 
@@ -62,7 +62,7 @@ def _redux(e: Emitter, code: Instruction, number: int) -> None:
     kind = code.modifiers[-1]
     operation = next((w for w in code.modifiers if w in ("add", "min", "max", "and", "or", "xor")), None)
     if operation is None or kind[0] == "f":
-        raise Untranslatable(code.opcode)
+        raise UnknownInstruction(code.opcode)
     value = e.read(code.arguments[1], kind)
     named = _members(e, code.arguments[2])
     e.write(code.arguments[0], f"S.reduce({operation!r}, {value}, {e.mask}, {named})", kind)

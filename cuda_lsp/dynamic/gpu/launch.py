@@ -38,6 +38,7 @@ from cuda_lsp.dynamic.runs import (
     RunOutcome,
     SeenBanks,
     SiteKind,
+    opcodes_of,
 )
 from cuda_lsp.hardware import architecture_number
 from cuda_lsp.model import Space
@@ -266,6 +267,7 @@ class Launch:
             ),
             executed=records.executed_sites(marks, self.made.marks),
             not_covered=(*self._uncovered(), *records.notes_said(notes)),
+            unwatched=self._unwatched,
             output=output,
             results=self.memory.results() if keep_results else {},
         )
@@ -285,8 +287,10 @@ class Launch:
         yield from self.not_covered
         if self.request.banks and any(row_named(s.opcode).base == "wmma" for s in self.request.sites):
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
-        others = sorted({s.opcode for s in self.request.sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE)})
-        yield from (f"{opcode}: memory it touches is not watched" for opcode in others)
+
+    @property
+    def _unwatched(self) -> tuple[str, ...]:
+        return opcodes_of(self.request.sites, SiteKind.OTHER, SiteKind.IMAGE)
 
     def _stuck(self, output: str, where: records.Records) -> RunOutcome:
         """The kernel still runs: ``where`` is what its threads wrote about themselves."""
@@ -297,6 +301,7 @@ class Launch:
             blocks_total=blocks_of(self.request),
             stuck=records.stuck_blocks(where, self.plan.blocks),
             not_covered=tuple(self._uncovered()),
+            unwatched=self._unwatched,
             output=output,
             failure=f"the kernel did not end within {self.request.deadline:g} s",
         )
@@ -309,6 +314,7 @@ class Launch:
             blocks_checked=0,
             blocks_total=blocks_of(self.request),
             not_covered=tuple(self._uncovered()),
+            unwatched=self._unwatched,
             failure=message,
         )
 

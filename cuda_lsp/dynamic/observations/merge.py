@@ -8,49 +8,96 @@ and which was not seen, becomes ``not observed``. What was proved stays proved. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from cuda_lsp.dynamic.job import CheckResult, Shape
 from cuda_lsp.dynamic.observations.notes import notes
 from cuda_lsp.dynamic.observations.others import add_conflict, add_divergence, add_fault
 from cuda_lsp.dynamic.observations.races import confirm, judged, races_of
 from cuda_lsp.dynamic.runs import PtxSite
-from cuda_lsp.model import RACES, KernelReport, SourceRange, Status, Verdict
+from cuda_lsp.model import RACES, Finding, KernelReport, SourceRange, Status, Verdict
+
+
+@frozen
+class Seen:
+    """A result to merge with a report. ``shapes``: of the kernel's arrays, by name.
+
+    ``instance``: the name of the instance of a template that ran, where it is not the report's own: its races
+    confirm what stands at the same lines, and what it does not show says nothing of the other. ``adds``:
+    what the report lacks is added; else another report tells it.
+    """
+
+    result: CheckResult
+    shapes: Mapping[str, Shape]
+    instance: str = ""
+    adds: bool = True
 
 
 def merged(report: KernelReport, result: CheckResult, shapes: Mapping[str, Shape]) -> KernelReport:
     """``report`` with what ``result`` saw."""
-    if not result.results:
+    return with_all(report, [Seen(result, shapes)])
+
+
+def with_all(report: KernelReport, seen: Sequence[Seen], told: Sequence[str] = ()) -> KernelReport:
+    """``report`` with what several runs saw, and what else there is to tell of them."""
+    seen = [one for one in seen if one.result.results]
+    if not seen and not told:
         return report
     findings = list(report.findings)
-    executed: list[set[SourceRange]] = []  # of each run: both ends must have run in one
-    for trial in result.results:
-        if trial.races.failure is None:
-            executed.append(set(_ranges(result.sites, trial.races.executed)))
-        for race in races_of(result, trial):
-            confirm(findings, race, report.name, shapes, trial)
-        for fault in trial.races.faults:
-            add_fault(findings, fault, result, trial, report.name)
-        for stuck in trial.races.stuck:
-            add_divergence(findings, stuck, result, trial, report.name)
-        for seen in trial.banks.banks if trial.banks is not None else ():
-            add_conflict(findings, seen, result, trial, report.name)
+    for one in seen:
+        _add(findings, one, report.name)
+    own = [one for one in seen if not one.instance]
     # A run under a condition may end early because its contents were made up: the others count all the same.
-    complete = result.results[0].races.failure is None and not any(t.races.flags for t in result.results)
-    findings = [judged(f, executed, result.device) if complete else f for f in findings]
+    if own and all(_complete(one.result) for one in own):
+        executed = [ran for one in own for ran in _executed(one.result)]
+        findings = [judged(f, executed, own[0].result.device) for f in findings]
     racy = any(f.code in RACES and f.status is Status.CONFIRMED for f in findings)
-    racy = racy or any(t.races.flags for t in result.results)
+    racy = racy or any(trial.races.flags for one in seen for trial in one.result.results)
     findings.sort(key=lambda f: (f.site.range, f.code.value))
-    told = tuple(dict.fromkeys(note for note in notes(result) if note not in report.reasons))
+    said = dict.fromkeys((*told, *(note for one in seen if one.adds for note in _notes(one))))
+    new = tuple(note for note in said if note not in report.reasons)
     return evolve(
         report,
         verdict=Verdict.RACY if racy else report.verdict,
         findings=tuple(findings),
-        reasons=(*report.reasons, *told),
-        notes=(*report.notes, *told),
+        reasons=(*report.reasons, *new),
+        notes=(*report.notes, *new),
     )
+
+
+def _add(findings: list[Finding], seen: Seen, kernel: str) -> None:
+    """Confirm what a run saw, and add what is new."""
+    result, known = seen.result, len(findings)
+    name = seen.instance or kernel
+    for trial in result.results:
+        for race in races_of(result, trial, seen.instance):
+            confirm(findings, race, name, seen.shapes, trial)
+        for fault in trial.races.faults:
+            add_fault(findings, fault, result, trial, name)
+        for stuck in trial.races.stuck:
+            add_divergence(findings, stuck, result, trial, name)
+        for banks in trial.banks.banks if trial.banks is not None else ():
+            add_conflict(findings, banks, result, trial, name)
+    if not seen.adds:
+        del findings[known:]
+
+
+def _complete(result: CheckResult) -> bool:
+    return result.results[0].races.failure is None and not any(t.races.flags for t in result.results)
+
+
+def _executed(result: CheckResult) -> Iterator[set[SourceRange]]:
+    """Of each run the places that ran: both ends of a race must have run in one."""
+    for trial in result.results:
+        if trial.races.failure is None:
+            yield set(_ranges(result.sites, trial.races.executed))
+
+
+def _notes(seen: Seen) -> Iterator[str]:
+    of = f"{seen.instance}: " if seen.instance else ""
+    return (f"{of}{note}" for note in notes(seen.result))
 
 
 def _ranges(sites: Iterable[PtxSite], wanted: frozenset[int]) -> Iterator[SourceRange]:

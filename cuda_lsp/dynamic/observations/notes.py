@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from cuda_lsp.dynamic.job import CheckResult, TrialResult
 from cuda_lsp.dynamic.observations.places import (
@@ -37,7 +37,9 @@ def notes(result: CheckResult) -> Iterator[str]:
         if nowhere:
             yield f"{nowhere} pairs of instructions raced that stand in no file of yours"
         yield from _not_carried_out(result, trial)
-        yield from (with_lines(text, result.sites) for text in outcome.not_covered)
+        yield from outcome.not_covered
+        for opcode in outcome.unwatched:
+            yield with_lines(f"{opcode}: memory it touches is not watched", (opcode,), result.sites)
     yield from result.notes
 
 
@@ -66,9 +68,9 @@ def _flagged(flags: Sequence[SeenFlag]) -> str:
     )
 
 
-def with_lines(text: str, sites: Sequence[PtxSite]) -> str:
-    """What is not covered, and the lines of the instructions that it names."""
-    named = [s for s in sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE) and s.opcode in text]
+def with_lines(text: str, opcodes: Container[str], sites: Sequence[PtxSite]) -> str:
+    """A sentence about instructions of these names, with the lines where they stand."""
+    named = [s for s in sites if s.kind in (SiteKind.OTHER, SiteKind.IMAGE) and s.opcode in opcodes]
     lines = sorted({line_of(site) for site in named if site.site is not None})
     return f"{text} (line {', '.join(map(str, lines))})" if lines else text
 

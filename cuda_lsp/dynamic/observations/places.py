@@ -77,7 +77,9 @@ def made_up(fault: SeenFault, trial: TrialResult) -> bool:
     return not trial.trial.own_memory
 
 
-def observation_of(trial: TrialResult, device: str, pairs: int, words: int) -> Observation:
+def observation_of(
+    trial: TrialResult, device: str, pairs: int, words: int, instance: str = ""
+) -> Observation:
     """What a trial saw of one thing: on how many thread ``pairs``, in how many ``words`` of 4 bytes."""
     outcome = trial.races
     return Observation(
@@ -88,13 +90,15 @@ def observation_of(trial: TrialResult, device: str, pairs: int, words: int) -> O
         words,
         outcome.blocks_checked,
         outcome.blocks_total,
+        instance,
     )
 
 
 def seen_words(observation: Observation) -> str:
     """The end of a message: where it was seen, and on how many pairs."""
     pairs = f"{observation.pairs} thread pair{'s' if observation.pairs != 1 else ''}"
-    return f"seen on {observation.device} ({pairs})"
+    instance = f"in {observation.instance} " if observation.instance else ""
+    return f"seen {instance}on {observation.device} ({pairs})"
 
 
 def missed(seen: Finding) -> Finding:

@@ -49,7 +49,7 @@ class _Race:
     observation: Observation
 
 
-def races_of(result: CheckResult, trial: TrialResult) -> Iterator[_Race]:
+def races_of(result: CheckResult, trial: TrialResult, instance: str = "") -> Iterator[_Race]:
     """One per pair of source places and kind, with the numbers of all its instructions added up."""
     found: dict[tuple[object, ...], _Race] = {}
     for seen in trial.races.races:
@@ -66,7 +66,7 @@ def races_of(result: CheckResult, trial: TrialResult) -> Iterator[_Race]:
         known = found.get(key)
         pairs = seen.pairs + (known.observation.pairs if known else 0)
         words = max(seen.words, known.observation.words if known else 0)
-        observation = observation_of(trial, result.device, pairs, words)
+        observation = observation_of(trial, result.device, pairs, words, instance)
         if known is not None and (known.kind is RaceKind.WAW or kind is not RaceKind.WAW):
             found[key] = evolve(known, observation=observation)
         else:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompileError
 from cuda_lsp.dynamic.compilation.stages import Interrupted
@@ -26,6 +26,7 @@ Progress = Callable[[str], None]
 
 _NVCCS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 _LINES = 6  # of what a failed command said
+_MOST_CALLS = 16  # of programs by a run command
 _NOT_FOUND = 127
 
 
@@ -33,7 +34,8 @@ _NOT_FOUND = 127
 class BuildJob:
     """A build to follow. ``path``: a source (or header) of the program; ``folder``: where the commands run.
 
-    ``run``: the command that starts the program; "": it is started without arguments. ``deadline``: seconds.
+    ``run``: the command that starts the program; "": it is started without arguments. ``first``: of several
+    programs that it starts only the first is meant. ``deadline``: seconds.
     """
 
     path: Path
@@ -43,11 +45,15 @@ class BuildJob:
     cache: Path
     nvcc: Path | None = None
     deadline: float = 600.0
+    first: bool = False
 
 
 @frozen
 class Built:
-    """The program of a build, what it is made of and how it is called. ``problem``: why it is not known."""
+    """The program of a build, what it is made of and how it is called. ``problem``: why it is not known.
+
+    ``others``: further programs, or calls, that the run command makes.
+    """
 
     program: Path = Path()
     made_of: Linked = field(factory=lambda: Linked((), ()))
@@ -58,6 +64,12 @@ class Built:
     input: str = ""
     problem: str | None = None
     notes: tuple[str, ...] = ()
+    others: tuple[Built, ...] = ()
+
+    @property
+    def calls(self) -> tuple[Built, ...]:
+        """Each call that is to be checked."""
+        return (self, *self.others)
 
 
 class _NotClear(Exception):
@@ -123,7 +135,7 @@ def _meant(job: BuildJob, programs: Mapping[Path, Linked]) -> Built:
 def _called(
     job: BuildJob, programs: Mapping[Path, Linked], toolkit: Toolkit, deadline: float, progress: Progress
 ) -> Built:
-    """The first program that the run command starts, as it starts it."""
+    """The programs that the run command starts, as it starts them."""
     progress(f"asking `{job.run}` how it calls the program")
     done, started = record(job.run, job.folder, toolkit, job.cache, deadline, programs=tuple(programs))
     calls = [s for s in started if s.program and s.executable in programs]
@@ -132,18 +144,42 @@ def _called(
             raise _NotClear(_failure(f"the run command `{job.run}`", done.status, done.output, job.folder))
         names = _names(programs, job.folder)
         raise _NotClear(f"`{job.run}` starts no program that `{job.build}` made with CUDA: {names}")
-    first = calls[0]
-    more = f"`{job.run}` starts {len(calls)} programs: the first was checked"
-    return Built(
-        first.executable,
-        programs[first.executable],
-        first.arguments[0],
-        first.arguments[1:],
-        first.folder,
-        first.environment,
-        first.input,
-        notes=(more,) if len(calls) > 1 else (),
+    different = list(dict.fromkeys(map(_Call.of, calls)))
+    left = 1 if job.first else _MOST_CALLS
+    notes = (
+        (_left_out(job, len(calls), len(different), left),) if len(calls) > min(left, len(different)) else ()
     )
+    first, *others = (
+        Built(
+            call.executable, programs[call.executable], call.arguments[0], call.arguments[1:], call.folder,
+            dict(call.environment), call.input,
+        )
+        for call in different[:left]
+    )  # fmt: skip
+    return evolve(first, others=tuple(others), notes=notes)
+
+
+@frozen
+class _Call:
+    """What makes one start of a program differ from another."""
+
+    executable: Path
+    arguments: tuple[str, ...]
+    folder: Path
+    input: str
+    environment: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, started: Started) -> _Call:
+        environment = tuple(sorted(started.environment.items()))
+        return cls(started.executable, started.arguments, started.folder, started.input, environment)
+
+
+def _left_out(job: BuildJob, calls: int, different: int, most: int) -> str:
+    what = f"`{job.run}` starts {calls} programs with CUDA"
+    same = f", {different} different calls" if different < calls else ""
+    checked = "the first was" if most == 1 else f"{min(most, different)} were"
+    return f"{what}{same}: {checked} checked"
 
 
 def _nothing(job: BuildJob, started: Sequence[Started]) -> str:

@@ -13,12 +13,12 @@ import ctypes
 import os
 import pickle
 import sys
-from collections import defaultdict
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
@@ -31,18 +31,21 @@ from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.messages import send
 from cuda_lsp.dynamic.programs.guard import usual_memory
+from cuda_lsp.dynamic.programs.instances import Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
-from cuda_lsp.dynamic.programs.on_gpu import FAULT, Said, Task
+from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.ptx.module import PtxModule
+from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sampling import spread_blocks
 from cuda_lsp.model import LaunchConfig
 
-_RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
-_BANKS = frozenset({2})  # … and for bank conflicts
 _KERNEL_SECONDS = 30.0
+_TOLD_EVERY = 0.5  # seconds between two messages that only count launches
+_REASONS = (None, "in a graph, which is launched as a whole", "with attributes (a cluster, an early start)")
+"""Why a launch cannot be carried out here, as ``standin/hooks.cpp`` numbers it."""
 _AT_EXIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _REFUSAL = ctypes.CFUNCTYPE(None, ctypes.c_int)
 _CALLBACK = ctypes.CFUNCTYPE(
@@ -58,21 +61,17 @@ class Hosted:
     device: PycudaDevice
     library: Any
     answers: BinaryIO
-    launches: int = 0
-    counts: dict[str, int] = field(factory=lambda: defaultdict[str, int](int))
-    wanted: dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]] = field(
-        factory=dict[str, tuple[ProgramKernel, CompiledModule, CompiledModule]]
-    )
+    tally: Tally = field(init=False)
+    told: float = 0.0  # when counts were sent last
 
     def __attrs_post_init__(self) -> None:
-        for plain, optimised in self.task.modules:
-            for kernel in self.task.job.kernels:
-                for entry in kernel.entries_in(plain):
-                    self.wanted[entry] = kernel, plain, optimised
+        job = self.task.job
+        self.tally = Tally(instances(self.task.modules, job.kernels, job.wanted), SAMPLED)
 
     def say(self, message: Said) -> None:
-        """Send a message to the parent."""
-        send(self.answers, message)
+        """Send a message to the parent, and how often each kernel was launched so far."""
+        self.told = time.monotonic()
+        send(self.answers, evolve(message, counts=self.tally.counts))
 
     def limits(self) -> tuple[int, int]:
         """Bytes of the GPU, and of the host's memory that it reaches, that the program may allocate."""
@@ -90,47 +89,53 @@ class Hosted:
 
     def end(self, unused: object) -> None:
         """The program leaves."""
-        self.say(Said(launches=self.launches))
+        self.say(Said())
 
     def launch(self, name: bytes, shape: Any, arguments: Any) -> int:
         """1: the launch was carried out here. Never raises: the program goes on whatever happens."""
-        entry = name.decode()
-        self.launches += 1
-        self.counts[entry] += 1
-        number = self.counts[entry]
-        if entry not in self.wanted or number not in _RACES | _BANKS:
+        entry = stable(name.decode())
+        number = self.tally.launched(entry)
+        reason: int = shape[7]
+        if not self.tally.chosen(entry, _REASONS[reason]):
+            if time.monotonic() - self.told > _TOLD_EVERY:
+                self.say(Said())
             return 0
-        kernel, plain, optimised = self.wanted[entry]
+        kernel = self.tally.instances.kernels[entry]
+        plain, optimised = self.tally.instances.homes[entry]
+        refusal = ""
         # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
         self.device.context.push()
         try:
-            return self._checked(kernel, plain if number in _RACES else optimised, entry, shape, arguments)
+            return self._checked(kernel, plain if number in RACES else optimised, entry, shape, arguments)
         except (EngineUnavailable, AssemblyError, GridTooLarge, TooMuchMemory) as problem:
-            self.say(Said(kernel.kernel, problem=str(problem)))
+            refusal = str(problem)
         except self.device.error as problem:
-            looked = "races" if number in _RACES else "bank conflicts"
+            looked = "races" if number in RACES else "bank conflicts"
             why = f"launch {number}, watched for {looked}, failed on the GPU: {problem}"
-            self.say(Said(kernel.kernel, problem=why))
+            self.tally.refused(entry, why)
+            self.say(Said(entry, problem=why))
             os._exit(FAULT)  # the context is lost
         except OSError as problem:  # the program may have closed what we need, or taken our rights
-            self.say(Said(kernel.kernel, problem=f"not checked: {problem.strerror} ({problem.filename})"))
+            refusal = f"{problem.strerror} ({problem.filename})"
         except Exception as problem:  # noqa: BLE001 - a bug of ours must not stop the program
-            self.say(Said(kernel.kernel, problem=f"internal error {type(problem).__name__}: {problem}"))
+            refusal = f"internal error {type(problem).__name__}: {problem}"
         finally:
             self.device.context.pop()
+        self.tally.refused(entry, refusal)
+        self.say(Said(entry, problem=f"not checked: {refusal}"))
         return 0
 
     def _checked(
         self, kernel: ProgramKernel, compiled: CompiledModule, entry: str, shape: Any, arguments: Any
     ) -> int:
-        job, number = self.task.job, self.counts[entry]
+        job, number = self.task.job, self.tally.counts[entry].launches
         # Addresses of functions that the program keeps are of its own build of the module, not of ours.
         if calls_stored_pointers(compiled.module, entry):
-            raise EngineUnavailable("not checked on the GPU: it calls functions through pointers from memory")
+            raise EngineUnavailable("it calls functions through pointers from memory")
         if keeps_functions(compiled.module, entry):
-            raise EngineUnavailable("not checked on the GPU: it keeps addresses of functions")
+            raise EngineUnavailable("it keeps addresses of functions")
         sites = sites_of(compiled, entry)
-        races = number in _RACES
+        races = number in RACES
         config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])
         values = tuple(_arguments(compiled.module, entry, arguments))
         names = argument_names(kernel, [value.value for value in values])
@@ -158,7 +163,8 @@ class Hosted:
         if outcome.output:
             os.write(1, outcome.output.encode())
         checked = Checked(config, outcome if races else None, None if races else outcome, number)
-        self.say(Said(kernel.kernel, checked, sites, launches=self.launches))
+        self.tally.checked(entry)
+        self.say(Said(entry, checked, sites))
         if launch.hung:
             os._exit(FAULT)
         return 1
@@ -174,7 +180,7 @@ class Hosted:
         number = 0
         while self.library.clsp_variable(number, ctypes.byref(name), ctypes.byref(start), ctypes.byref(size)):
             if start.value and name.value is not None:
-                yield name.value.decode(), (start.value, size.value)
+                yield stable(name.value.decode()), (start.value, size.value)
             number += 1
 
 

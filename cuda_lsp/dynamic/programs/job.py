@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from attrs import evolve, field, frozen
+from attrs import define, evolve, field, frozen
 
-from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileOptions
+from cuda_lsp.dynamic.compilation.compile import CompileOptions
 from cuda_lsp.dynamic.job import CheckResult, EngineKind, Parameter, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.runs import Detail, RunOutcome
 from cuda_lsp.files import read_text
@@ -17,7 +17,11 @@ from cuda_lsp.model import LaunchConfig, SourceRange, ToolError
 
 @frozen
 class ProgramKernel:
-    """A kernel of the program that is to be checked. Fields as in ``CheckJob``; ``watch``: for races too."""
+    """A kernel of the program that is to be checked. Fields as in ``CheckJob``; ``watch``: for races too.
+
+    ``analysed``: the name of the report that the static side made of this very kernel (instance); "": there
+    is none.
+    """
 
     kernel: str
     base_name: str
@@ -27,11 +31,7 @@ class ProgramKernel:
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     watch: bool = True
     lock_step: bool = False
-
-    def entries_in(self, compiled: CompiledModule) -> tuple[str, ...]:
-        """What the kernel is called in a module; only the instantiation that was analysed."""
-        found = compiled.entries_of(self.range, self.base_name)
-        return tuple(entry for entry in found if not self.mangled or entry == self.mangled)
+    analysed: str = ""
 
 
 DEVICE_SOURCES = (".cu", ".cuh")
@@ -60,10 +60,11 @@ class Unit:
 class ProgramJob:
     """One program: a file with ``main``, further sources, what it is called with.
 
-    ``kernels``: those to check; others run unwatched. ``folder``: where it runs. ``deadline``: seconds for
-    the whole run; ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes
-    that it may use of the host with all that it starts, and of a GPU (0: the usual share of what there is);
-    ``link``: further options of the last build step.
+    ``kernels``: what is known of those in its sources. ``wanted``: names of those to check, others run
+    unwatched; none: all that the program launches, known or not. ``folder``: where it runs. ``deadline``:
+    seconds for the whole run; ``memory``: bytes of the emulator's device memory; ``host_memory``,
+    ``gpu_memory``: bytes that it may use of the host with all that it starts, and of a GPU (0: the usual
+    share of what there is); ``link``: further options of the last build step.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -88,6 +89,7 @@ class ProgramJob:
     gpu_memory: int = 0
     built: tuple[Unit, ...] = ()
     called: str = ""
+    wanted: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
     input: str = ""
 
@@ -125,23 +127,91 @@ class Checked:
     number: int
 
 
+@define
+class Counts:
+    """Launches of one kernel: all, those that were checked, and the others by the reason why not."""
+
+    launches: int = 0
+    checked: int = 0
+    reasons: dict[str, int] = field(factory=dict[str, int])
+
+
+@frozen
+class KernelRuns:
+    """What became of one kernel's launches. ``kernel``: None where it stands in no source of the program.
+
+    ``checks``: what was seen, of each run of the program.
+    """
+
+    name: str
+    kernel: ProgramKernel | None
+    counts: Counts
+    checks: tuple[CheckResult, ...] = ()
+
+    def with_more(self, other: KernelRuns) -> KernelRuns:
+        """With the launches of another run."""
+        reasons = dict(self.counts.reasons)
+        for reason, count in other.counts.reasons.items():
+            reasons[reason] = reasons.get(reason, 0) + count
+        launches, checked = (
+            getattr(self.counts, name) + getattr(other.counts, name) for name in ("launches", "checked")
+        )
+        return evolve(self, counts=Counts(launches, checked, reasons), checks=(*self.checks, *other.checks))
+
+    @property
+    def told(self) -> str:
+        """How many launches there were, how many were checked, and why others were not."""
+        all_, left = self.counts.launches, sorted(self.counts.reasons.items(), key=lambda reason: -reason[1])
+        others = "".join(f"; {count:,} {'was' if count == 1 else 'were'} not: {why}" for why, count in left)
+        times = "once" if all_ == 1 else f"{all_:,} times"
+        return f"{self.name} was launched {times} by the program, {self.counts.checked} checked{others}"
+
+
 @frozen
 class ProgramResult:
     """What a program did. ``status``: its exit status, negative: the signal that ended it; None: not run.
 
-    ``checks``: by the kernel's name, those that were launched. ``output``: what it printed (its end, if
+    ``runs``: of every kernel that it launched. ``output``: what it printed (its end, if
     long). ``problem`` and ``errors`` as in ``CheckResult``.
     """
 
     status: int | None = None
     output: str = ""
-    checks: Mapping[str, CheckResult] = field(factory=dict[str, CheckResult])
+    runs: tuple[KernelRuns, ...] = ()
     launches: int = 0
     device: str = ""
     errors: tuple[ToolError, ...] = ()
     problem: str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
+
+    @property
+    def checks(self) -> Mapping[str, CheckResult]:
+        """By the kernel's name, what was seen first of those that were checked."""
+        return {run.name: run.checks[0] for run in self.runs if run.checks}
+
+    def with_more(self, other: ProgramResult) -> ProgramResult:
+        """With another run of the program, or of one of the same project."""
+        found = {_of(run): run for run in self.runs}
+        for run in other.runs:
+            known = found.get(_of(run))
+            found[_of(run)] = run if known is None else known.with_more(run)
+        return ProgramResult(
+            status=self.status or other.status,
+            output=self.output + other.output,
+            runs=tuple(found.values()),
+            launches=self.launches + other.launches,
+            device=self.device or other.device,
+            errors=(*self.errors, *other.errors),
+            problem=self.problem or other.problem,
+            seconds=self.seconds + other.seconds,
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+        )
+
+
+def _of(run: KernelRuns) -> tuple[object, ...]:
+    """What makes kernels of two programs the same."""
+    return run.name, run.kernel and run.kernel.range
 
 
 def argument_names(kernel: ProgramKernel, arguments: Sequence[bytes]) -> dict[int, str]:

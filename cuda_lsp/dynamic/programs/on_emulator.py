@@ -7,10 +7,9 @@ group run together, groups one after the other: what spins on a later block is t
 
 from __future__ import annotations
 
-import re
 import time
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from math import prod
 
@@ -18,12 +17,15 @@ from attrs import define, evolve, field, frozen
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
-from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch, merged
+from cuda_lsp.dynamic.emulator.engine import DEVICE, EmulatorEngine, Launch, merged
 from cuda_lsp.dynamic.emulator.heap import Heap, Needs
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.services import ASSERTION
 from cuda_lsp.dynamic.emulator.translate import Program
-from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
+from cuda_lsp.dynamic.job import CheckResult
+from cuda_lsp.dynamic.programs.instances import Instances, Tally, instances
+from cuda_lsp.dynamic.programs.job import Checked, KernelRuns, ProgramKernel, argument_names, results_of
+from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks
 from cuda_lsp.model import Dim3, LaunchConfig
@@ -54,19 +56,19 @@ class Host:
     heap: Heap
     modules: Sequence[tuple[CompiledModule, CompiledModule]]
     kernels: Sequence[ProgramKernel]
+    wanted: Sequence[str] = ()
     detail: Detail = Detail.PAIRS
     all_blocks: bool = False
     deadline: float = 0.0  # monotonic
-    checked: dict[str, list[Checked]] = field(factory=lambda: defaultdict[str, list[Checked]](list))
-    problems: OrderedDict[str, str] = field(factory=OrderedDict[str, str])  # kernel → why it did not run
+    checked: dict[str, list[Checked]] = field(
+        factory=lambda: defaultdict[str, list[Checked]](list)
+    )  # by entry
+    problems: dict[str, str] = field(factory=dict[str, str])  # entry → why it did not run
     launches: int = 0
     before_launch: Callable[[], None] = lambda: None
     _engine: EmulatorEngine = field(factory=EmulatorEngine)
-    _counts: dict[str, int] = field(factory=lambda: defaultdict[str, int](int))
-    _wanted: dict[str, ProgramKernel] = field(factory=dict[str, ProgramKernel])
-    _homes: dict[str, tuple[CompiledModule, CompiledModule]] = field(
-        factory=dict[str, tuple[CompiledModule, CompiledModule]]
-    )
+    instances: Instances = field(init=False)
+    tally: Tally = field(init=False)
     _sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
         factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
     )
@@ -75,57 +77,64 @@ class Host:
         for pair in self.modules:
             for compiled in pair:
                 self.heap.declare(compiled.module)
-            for entry in pair[0].module.entries:
-                self._homes.setdefault(entry, pair)
-        for kernel in self.kernels:
-            for plain, _ in self.modules:
-                self._wanted |= dict.fromkeys(kernel.entries_in(plain), kernel)
+        self.instances = instances(self.modules, self.kernels, self.wanted)
+        self.tally = Tally(self.instances, _CHECKED)
 
     # ------------------------------------------------------------------------ what the program asks
 
     def parameters(self, entry: str) -> tuple[int, ...]:
         """Bytes of each parameter of a kernel; nothing when it is unknown."""
-        entry = self._known(entry)
-        home = self._homes.get(entry)
+        entry = stable(entry)
+        home = self.instances.homes.get(entry)
         return tuple(p.size or 8 for p in home[0].module.entries[entry].params) if home is not None else ()
 
     def variable(self, name: str) -> int:
         """Address of a variable, 0 when no module has it."""
-        region = self.heap.variable(name) or self.heap.variable(_alike(name, self._variable_names()) or "")
+        region = self.heap.variable(stable(name))
         return region.start if region else 0
-
-    def _variable_names(self) -> Iterator[str]:
-        for plain, _ in self.modules:
-            yield from plain.module.variables
-
-    def _known(self, entry: str) -> str:
-        return entry if entry in self._homes else _alike(entry, self._homes) or entry
 
     def launch(self, call: Call) -> tuple[int, str]:
         """Execute one launch. The runtime's error number, and what the kernel printed."""
         self.launches += 1
         self.before_launch()
-        entry = self._known(call.entry)
-        home = self._homes.get(entry)
+        call = evolve(call, entry=stable(call.entry))
+        entry, home = call.entry, self.instances.homes.get(stable(call.entry))
+        self.tally.launched(entry)
         if home is None:
             self.problems[entry] = f"{entry} is in no source that was given"
+            self.tally.refused(entry, self.problems[entry])
             return UNSUPPORTED, ""
-        call = evolve(call, entry=entry)
-        self._counts[entry] += 1
-        kernel = self._wanted.get(entry)
-        name = kernel.kernel if kernel else entry
+        kernel = self.instances.kernels.get(entry)
         try:
             done: tuple[int, ...] = ()
             printed, error = "", SUCCESS
-            if kernel is not None and self._counts[entry] in _CHECKED:
-                done, printed, error = self._check(call, home[0], home[1], kernel)
+            if self.tally.chosen(entry) and kernel is not None:
+                try:
+                    done, printed, error = self._check(call, home[0], home[1], kernel)
+                except EngineUnavailable as problem:
+                    self.tally.refused(entry, str(problem))
+                    raise
+                self.tally.checked(entry)
             if error == SUCCESS:
                 more, error = self._rest(call, home[1], frozenset(done), kernel)
                 printed += more
         except EngineUnavailable as problem:
-            self.problems[name] = str(problem)
+            self.problems[entry] = str(problem)
             return UNSUPPORTED, ""
         return error, printed
+
+    def runs(self) -> tuple[KernelRuns, ...]:
+        """What became of all launches."""
+        return self.tally.runs({
+            entry: KernelRuns(
+                self.instances.name_of(entry), self.instances.kernels[entry], self.tally.counts[entry],
+                (CheckResult(
+                    self.instances.name_of(entry), DEVICE, results_of(self.checked[entry]),
+                    self._sites.get((entry, True), ()), self._sites.get((entry, False), ()),
+                ),),
+            )
+            for entry in self.checked
+        })  # fmt: skip
 
     # ---------------------------------------------------------------------------------- execution
 
@@ -144,9 +153,9 @@ class Host:
             self.heap.restore(before)
             races = merged(races, self._run(call, plain, blocks, kernel, races=True, backwards=True))
         if races.failure is not None:
-            self.problems.setdefault(kernel.kernel, races.failure)
-        number = self._counts[call.entry]
-        self.checked[kernel.kernel].append(Checked(_config(call), races, banks, number))
+            self.problems.setdefault(call.entry, races.failure)
+        number = self.tally.counts[call.entry].launches
+        self.checked[call.entry].append(Checked(_config(call), races, banks, number))
         if before is not None and races.failure is None:
             self.heap.restore(before)  # results come from one build: O0 and O3 round differently
             return (), "", SUCCESS
@@ -163,7 +172,7 @@ class Host:
             outcome = self._run(call, optimised, blocks, kernel)
             printed += outcome.output
             if outcome.failure is not None:
-                self.problems.setdefault(kernel.kernel if kernel else call.entry, outcome.failure)
+                self.problems.setdefault(call.entry, outcome.failure)
                 return printed, _error(outcome)
         return printed, SUCCESS
 
@@ -184,7 +193,7 @@ class Host:
         banks: bool = False,
         backwards: bool = False,
     ) -> RunOutcome:
-        checked = banks or compiled is self._homes[call.entry][0]
+        checked = banks or compiled is self.instances.homes[call.entry][0]
         sites = self._sites_of(compiled, call.entry) if checked else ()
         request = KernelRun(
             ptx=compiled.ptx,
@@ -212,15 +221,10 @@ class Host:
         return Launch(program, request, backwards, lay, len(blocks)).outcome()
 
     def _sites_of(self, compiled: CompiledModule, entry: str) -> tuple[PtxSite, ...]:
-        key = (entry, compiled is self._homes[entry][0])
+        key = (entry, compiled is self.instances.homes[entry][0])
         if key not in self._sites:
             self._sites[key] = sites_of(compiled, entry)
         return self._sites[key]
-
-    def sites(self, kernel: str, banks: bool = False) -> tuple[PtxSite, ...]:
-        """The sites that a kernel's outcomes name."""
-        entry = next(e for e, k in self._wanted.items() if k.kernel == kernel and self._counts[e])
-        return self._sites.get((entry, not banks), ())
 
 
 def _all(call: Call) -> range:
@@ -259,16 +263,6 @@ def _split(program: Program, arguments: bytes) -> Iterator[bytes]:
     for _, size in program.kernel.params.values():
         yield arguments[given : given + size]
         given += size
-
-
-def _alike(name: str, known: Mapping[str, object] | Iterator[str]) -> str | None:
-    """A name of internal linkage differs between builds only in a hash of the file's path."""
-    plain = _without_hash(name)
-    return next((other for other in known if _without_hash(other) == plain), None)
-
-
-def _without_hash(name: str) -> str:
-    return re.sub(r"(?:_INTERNAL|_GLOBAL__N_)_?[0-9a-f]+_\w*?_[0-9a-f]{8}(?:_\d+)?", "", name)
 
 
 __all__ = ["Call", "Host"]

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,13 +26,24 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.job import CheckResult
 from cuda_lsp.dynamic.messages import complete
 from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
-from cuda_lsp.dynamic.programs.job import Checked, ProgramJob, ProgramResult, results_of
+from cuda_lsp.dynamic.programs.instances import Tally, instances
+from cuda_lsp.dynamic.programs.job import (
+    Checked,
+    Counts,
+    KernelRuns,
+    ProgramJob,
+    ProgramResult,
+    results_of,
+)
 from cuda_lsp.dynamic.programs.process import GARBLED, crash, end_of, environment_of
 from cuda_lsp.dynamic.runs import PtxSite
 
 Progress = Callable[[str], None]
 
 FAULT = 71  # exit status of a program whose GPU context is lost
+RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
+BANKS = frozenset({2})  # … and for bank conflicts
+SAMPLED = RACES | BANKS
 
 
 @frozen
@@ -47,14 +58,17 @@ class Task:
 
 @frozen
 class Said:
-    """One message to the parent: a device, a checked launch, why one was not checked, or a ``remark``."""
+    """One message to the parent: a device, a checked launch, why one failed, or a ``remark``.
 
-    kernel: str = ""
+    ``entry``: the kernel's mangled name. ``counts``: what is known of the launches of all kernels.
+    """
+
+    entry: str = ""
     checked: Checked | None = None
     sites: tuple[PtxSite, ...] = ()
     problem: str | None = None
     device: str = ""
-    launches: int = 0
+    counts: Mapping[str, Counts] = field(factory=dict[str, Counts])
     remark: str = ""
 
 
@@ -62,8 +76,8 @@ class Said:
 class _Seen:
     """Everything that was said."""
 
+    tally: Tally
     device: str = ""
-    launches: int = 0
     checked: dict[str, list[Checked]] = field(factory=lambda: defaultdict[str, list[Checked]](list))
     sites: dict[tuple[str, bool], tuple[PtxSite, ...]] = field(
         factory=dict[tuple[str, bool], tuple[PtxSite, ...]]
@@ -71,23 +85,39 @@ class _Seen:
     problems: dict[str, str] = field(factory=dict[str, str])
     remarks: dict[str, None] = field(factory=dict[str, None])
 
+    @property
+    def launches(self) -> int:
+        """Of all kernels."""
+        return sum(counts.launches for counts in self.tally.counts.values())
+
     def take(self, said: Said) -> None:
         if said.remark:
             self.remarks[said.remark] = None
         self.device = said.device or self.device
-        self.launches = max(self.launches, said.launches)
+        self.tally.counts.update(said.counts)
         if said.problem is not None:
-            self.problems.setdefault(said.kernel, said.problem)
+            self.problems.setdefault(said.entry, said.problem)
         if said.checked is not None:
-            self.checked[said.kernel].append(said.checked)
-            self.sites[said.kernel, said.checked.races is None] = said.sites
+            self.checked[said.entry].append(said.checked)
+            self.sites[said.entry, said.checked.races is None] = said.sites
             for outcome in (said.checked.races, said.checked.banks):
                 if outcome is not None and outcome.failure is not None:
-                    self.problems.setdefault(said.kernel, outcome.failure)
+                    self.problems.setdefault(said.entry, outcome.failure)
 
-    def check(self, name: str) -> CheckResult:
-        sites, banks = self.sites.get((name, False), ()), self.sites.get((name, True), ())
-        return CheckResult(name, self.device, results_of(self.checked[name]), sites, banks)
+    def runs(self) -> tuple[KernelRuns, ...]:
+        """What became of all launches."""
+        return self.tally.runs({
+            entry: KernelRuns(
+                self.tally.instances.name_of(entry), self.tally.instances.kernels.get(entry),
+                self.tally.counts.get(entry, Counts(1, 1)), (self._check(entry),),
+            )
+            for entry in self.checked
+        })  # fmt: skip
+
+    def _check(self, entry: str) -> CheckResult:
+        sites, banks = self.sites.get((entry, False), ()), self.sites.get((entry, True), ())
+        name = self.tally.instances.name_of(entry)
+        return CheckResult(name, self.device, results_of(self.checked[entry]), sites, banks)
 
 
 def run_on_gpu(
@@ -99,7 +129,7 @@ def run_on_gpu(
 ) -> ProgramResult:
     """Run a program that was built for it."""
     task = pickle.dumps(Task(job, library, tuple(modules), toolkit))
-    seen = _Seen()
+    seen = _Seen(Tally(instances(modules, job.kernels, job.wanted), SAMPLED))
     progress("running")
     reads, writes = os.pipe()
     with (
@@ -125,11 +155,11 @@ def run_on_gpu(
     return ProgramResult(
         status=child.returncode,
         output=text,
-        checks={name: seen.check(name) for name in seen.checked},
+        runs=seen.runs(),
         launches=seen.launches,
         device=seen.device,
         problem=guard.stopped or garbled or _problem(child.returncode, seen),
-        notes=(*seen.remarks, *(f"{name}: {why}" for name, why in seen.problems.items())),
+        notes=(*seen.remarks, *(f"{seen.tally.instances.name_of(e)}: {w}" for e, w in seen.problems.items())),
     )
 
 

@@ -25,11 +25,11 @@ from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_t
 from cuda_lsp.dynamic.emulator.engine import DEVICE
 from cuda_lsp.dynamic.emulator.heap import START, Heap
 from cuda_lsp.dynamic.gpu.engine import device_architecture
-from cuda_lsp.dynamic.job import CheckResult, EngineKind
+from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.programs.build import RELOCATABLE, build
 from cuda_lsp.dynamic.programs.channel import serve
 from cuda_lsp.dynamic.programs.guard import Guard, usual_memory
-from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit, results_of
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramResult, Unit
 from cuda_lsp.dynamic.programs.on_emulator import Host
 from cuda_lsp.dynamic.programs.on_gpu import run_on_gpu
 from cuda_lsp.dynamic.programs.process import crash, end_of, environment_of, input_of
@@ -76,8 +76,11 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     else:
         result = _emulated(job, program, modules, progress)
     headers = {path: digest for plain, _ in modules for path, digest in plain.headers.items()}
-    checks = {name: evolve(check, headers=headers) for name, check in result.checks.items()}
-    return evolve(result, checks=checks, notes=(*result.notes, *note))
+    runs = tuple(
+        evolve(run, checks=tuple(evolve(check, headers=headers) for check in run.checks))
+        for run in result.runs
+    )
+    return evolve(result, runs=runs, notes=(*result.notes, *note))
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
@@ -103,7 +106,7 @@ def _gpu(engine: EngineKind) -> tuple[int, tuple[str, ...]]:
 def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progress) -> ProgramResult:
     heap = Heap(job.memory)
     try:
-        host = Host(heap, modules, job.kernels, job.detail, job.all_blocks)
+        host = Host(heap, modules, job.kernels, job.wanted, job.detail, job.all_blocks)
         return _run(job, program, host, progress)
     finally:
         heap.close()
@@ -148,14 +151,9 @@ def _run(job: ProgramJob, program: Path, host: Host, progress: Progress) -> Prog
     return ProgramResult(
         status=child.returncode,
         output=text,
-        checks={name: _check(host, name) for name in host.checked},
+        runs=host.runs(),
         launches=host.launches,
         device=DEVICE,
         problem=problem,
-        notes=tuple(f"{name}: {why}" for name, why in host.problems.items()),
+        notes=tuple(f"{host.instances.name_of(entry)}: {why}" for entry, why in host.problems.items()),
     )
-
-
-def _check(host: Host, name: str) -> CheckResult:
-    results = results_of(host.checked[name])
-    return CheckResult(name, DEVICE, results, host.sites(name), host.sites(name, banks=True))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -43,7 +43,21 @@ _NAME = re.compile(r"%[\w$]+(?:\.[xyzw])?|[A-Za-z_$][\w$]*")
 
 
 class Untranslatable(Exception):
-    """The kernel holds something that the emulator does not know; the message names it."""
+    """The kernel holds something that the emulator does not know; the message names it.
+
+    ``opcodes``: of the instructions that are meant, if it is instructions.
+    """
+
+    def __init__(self, what: str, opcodes: Iterable[str] = ()) -> None:
+        super().__init__(what)
+        self.opcodes = tuple(opcodes)
+
+
+class UnknownInstruction(Untranslatable):
+    """The emulator has no code for an instruction of this name."""
+
+    def __init__(self, opcode: str) -> None:
+        super().__init__(opcode, (opcode,))
 
 
 class _TooLarge(Exception):

@@ -6,7 +6,7 @@ The text of one file, the one that is looked at, changes all the time; the other
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
@@ -60,8 +60,8 @@ class HostCode:
         self._lines: tuple[tuple[str, str], ...] | None = None
         self._walked: _Walked | None = None
 
-    def launches(self, text: str) -> tuple[LaunchSite, ...]:
-        """The launches of the file when it has this text."""
+    def launches(self, text: str, of: Set[str] | None = None) -> tuple[LaunchSite, ...]:
+        """The launches of the file when it has this text; ``of``: only of these kernels, if told."""
         if "<<<" not in text and "cudaLaunch" not in text:
             return ()
         walked, lines = self._walk(text)
@@ -70,7 +70,7 @@ class HostCode:
         def callers(name: str) -> Iterable[HostFile]:
             return (*walked.callers(name), *self._callers(name))
 
-        return find_launches(self._path, text, walked.constants, read, callers)
+        return find_launches(self._path, text, walked.constants, read, callers, of)
 
     def launches_around(self, text: str) -> tuple[LaunchSite, ...]:
         """The launches of the unit's other files, when the file has this text."""

@@ -8,7 +8,7 @@ their definition (``host_constants``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from attrs import evolve, field, frozen
@@ -37,7 +37,7 @@ from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
-from cuda_lsp.frontend.host.text import FURTHEST, split_arguments
+from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
@@ -128,46 +128,74 @@ def find_launches(
     headers: Sequence[HostConstants] = (),
     read: Regions = EVERYTHING,
     elsewhere: Callers = no_callers,
+    of: Set[str] | None = None,
 ) -> tuple[LaunchSite, ...]:
     """Every launch site of ``text``, in order, behind them those that the preprocessor leaves out.
 
     ``headers``: the constants of what it includes. ``read``: what the preprocessor reads of it.
-    ``elsewhere``: other files that may call what launches here.
+    ``elsewhere``: other files that may call what launches here. ``of``: only of these kernels, if told.
     """
     if not _LAUNCH.search(text):
         return ()
-    found = launches_of(HostFile(path, read.active(text), text, headers, read), elsewhere)
+    found = launches_of(HostFile(path, read.active(text), text, headers, read), elsewhere, of)
     if not any(_LAUNCH.search(text, begin, end) for begin, end in read.inactive):
         return found
     known = {site.site for site in found}
-    every = launches_of(HostFile(path, text, text, headers), elsewhere)
+    every = launches_of(HostFile(path, text, text, headers), elsewhere, of)
     return (*found, *(evolve(site, left_out=True) for site in every if site.site not in known))
 
 
-def launches_of(file: HostFile, elsewhere: Callers = no_callers) -> tuple[LaunchSite, ...]:
-    """Every launch site of a file."""
-    host, reader = file.host, _Reader(file, elsewhere)
-    sites: list[LaunchSite] = []
+def launches_of(
+    file: HostFile, elsewhere: Callers = no_callers, of: Set[str] | None = None
+) -> tuple[LaunchSite, ...]:
+    """Every launch site of a file; ``of``: only of these kernels, which takes a fraction of the time."""
+    host, reader, held = file.host, _Reader(file, elsewhere), _held(file.host.plain)
+    names = of and of | {variable for variable, kernels in held.items() if not of.isdisjoint(kernels)}
+    sites = [
+        site
+        for use in _written(host, reader)
+        if names is None or use.launch.kernel in names
+        for site in reader.told(use.launch, use.at, use.begin, use.end)
+    ]
+    return (*sites, *_through_pointers(sites, held))
+
+
+@frozen
+class _Use:
+    """A launch, the place ``at`` which its names are looked up, and what of the text makes it."""
+
+    launch: Written
+    at: int
+    begin: int
+    end: int
+
+
+def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
+    """Every launch, whatever way it is written."""
     launches: list[Written] = []
     for start, launch in every_launch(host):
         launches.append(launch)
-        sites += reader.told(launch, start, launch.begin, launch.end)
+        yield _Use(launch, start, launch.begin, launch.end)
     for use in (*uses_of_macros(host), *uses_of_functions(host, launches)):
-        sites += reader.told(use.launch, use.begin, use.begin, use.end)
+        yield _Use(use.launch, use.begin, use.begin, use.end)
     for launch in configured_launches(host):
-        sites += reader.told(launch, launch.begin, launch.begin, launch.end)
+        yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
-        sites += reader.api_launch(match)
-    return (*sites, *_through_pointers(sites, host.plain))
+        launch = reader.api_launch(match)
+        if launch is not None:
+            yield _Use(launch, launch.begin, launch.begin, launch.end)
 
 
-def _through_pointers(sites: Sequence[LaunchSite], plain: str) -> Iterator[LaunchSite]:
-    """Launches of ``kernel<<<…>>>`` where ``kernel`` is a variable: of each kernel that it may hold."""
-    if not sites:
-        return
+def _held(plain: str) -> dict[str, dict[str, None]]:
+    """Variables of a text → the names of functions that they may hold."""
     held: dict[str, dict[str, None]] = {}
     for match in (*_ASSIGNED.finditer(plain), *_DECLARED.finditer(plain)):
         held.setdefault(match[1], {})[match[2]] = None
+    return held
+
+
+def _through_pointers(sites: Sequence[LaunchSite], held: Mapping[str, Iterable[str]]) -> Iterator[LaunchSite]:
+    """Launches of ``kernel<<<…>>>`` where ``kernel`` is a variable: of each kernel that it may hold."""
     for site in sites:
         for kernel in held.get(site.kernel, ()):
             if kernel != site.kernel:
@@ -299,18 +327,17 @@ class _Reader:
             )
         return self._buffers[key]
 
-    def api_launch(self, match: re.Match[str]) -> Iterator[LaunchSite]:
+    def api_launch(self, match: re.Match[str]) -> Written | None:
         """``cudaLaunchKernel(function, grid, block, arguments, shared, stream)``."""
         host, start, opening = self._file.host, match.start(), match.end() - 1
         closing = host.closing(opening)
         parts = split_arguments(host.plain[opening + 1 : closing]) if closing > 0 else []
         function = _API_FUNCTION.search(parts[0]) if parts else None
         if function is None or len(parts) < 3:
-            return
+            return None
         configuration = [parts[1], parts[2], parts[4] if len(parts) > 4 else "0"]
         arguments = self._listed(parts[3], start) if len(parts) > 3 else []
-        launch = Written(function[1], function[2], configuration, arguments, start, closing + 1)
-        yield from self.told(launch, start, start, closing + 1)
+        return Written(function[1], function[2], configuration, arguments, start, closing + 1)
 
     def _listed(self, name: str, before: int) -> list[str]:
         """``void* args[] = {&a, &n};``: what the arguments are that an array points to."""

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from attrs import frozen
+from attrs import define, field
 
 from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
@@ -34,15 +34,32 @@ _MOST_FOLDERS = 200
 _MOST_BYTES = 2 << 20  # of one file
 _MOST_PARENTS = 3
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.M)
-_LAUNCH = re.compile(r"<<<|cudaLaunch")
 _KERNEL = re.compile(r"\A[^;{}]*?\b([A-Za-z_]\w*)\s?\(")
 
 
-@frozen
+@define
 class _File:
-    stamp: tuple[int, int]  # nanoseconds of the last change, bytes
-    sites: tuple[LaunchSite, ...] = ()
-    kernels: frozenset[str] = frozenset()
+    """What is known of a file's launches.
+
+    ``stamp``: nanoseconds of the last change, bytes. ``text``: "" where nothing is launched. ``sites``: by
+    the kernels that were asked for. ``kernels``: that it defines, None until that matters.
+    """
+
+    stamp: tuple[int, int]
+    text: str
+    sites: dict[str, tuple[LaunchSite, ...]] = field(factory=dict[str, tuple[LaunchSite, ...]])
+    kernels: frozenset[str] | None = None
+
+    def may_launch(self, kernel: str) -> bool:
+        """Whether the text names the kernel, or puts names together."""
+        return kernel in self.text or "##" in self.text
+
+    def defines(self, kernel: str) -> bool:
+        """Whether it has a kernel of this name."""
+        if self.kernels is None:
+            heads = map(_KERNEL.match, HostText(self.text).plain.split("__global__")[1:])
+            self.kernels = frozenset(head[1] for head in heads if head)
+        return kernel in self.kernels
 
 
 class Workspace:
@@ -69,41 +86,38 @@ class Workspace:
 
     def _sites(self, ring: _Ring, path: Path, wanted: set[str]) -> dict[str, tuple[LaunchSite, ...]]:
         found: dict[str, tuple[LaunchSite, ...]] = {}
-        mentions = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})\b")
         for file in ring.paths:
-            known = self._read(file, mentions)
-            here = [site for site in known.sites if site.kernel in wanted] if known else []
-            if known is None or not here:
+            known = self._read(file)
+            if known is None:
                 continue
+            here = _launched(file, known, wanted)
             if any(site.block is None for site in here):
                 here = self._as_called(file, ring, wanted)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
-                if file == path or site.kernel not in known.kernels:
+                if file == path or not known.defines(site.kernel):
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
 
-    def _as_called(self, file: Path, ring: _Ring, wanted: set[str]) -> list[LaunchSite]:
+    def _as_called(self, file: Path, ring: _Ring, wanted: set[str]) -> Sequence[LaunchSite]:
         """A file's launches of some kernels, where other files of the ring call what launches them."""
 
         def callers(name: str) -> Iterator[HostFile]:
             return (other for other in ring.calling(name) if other.path != file)
 
         text = text_of(file)
-        return [s for s in host_code_of(file, text, callers).launches(text) if s.kernel in wanted]
+        return [s for s in host_code_of(file, text, callers).launches(text, wanted) if s.kernel in wanted]
 
-    def _read(self, file: Path, mentions: re.Pattern[str]) -> _File | None:
-        """The launches of a file; None: it names none of the kernels, or cannot be read."""
+    def _read(self, file: Path) -> _File | None:
         try:
             status = file.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
-                if _LAUNCH.search(text) and not mentions.search(text):
-                    return None  # others may be asked for next: what it launches is left open
-                known = self._files[file] = _scan(file, text, stamp)
+                launches = "<<<" in text or "cudaLaunch" in text
+                known = self._files[file] = _File(stamp, text if launches else "")
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known
@@ -139,12 +153,13 @@ def text_of(file: Path) -> str:
         return ""
 
 
-def _scan(file: Path, text: str, stamp: tuple[int, int]) -> _File:
-    if not _LAUNCH.search(text):
-        return _File(stamp)
-    sites = host_code_of(file, text).launches(text)
-    kernels = map(_KERNEL.match, HostText(text).plain.split("__global__")[1:])
-    return _File(stamp, sites, frozenset(kernel[1] for kernel in kernels if kernel))
+def _launched(file: Path, known: _File, wanted: set[str]) -> Sequence[LaunchSite]:
+    """A file's launches of some kernels."""
+    new = {kernel for kernel in wanted - set(known.sites) if known.may_launch(kernel)}
+    sites = host_code_of(file, known.text).launches(known.text, new) if new else ()
+    for kernel in wanted - set(known.sites):
+        known.sites[kernel] = tuple(site for site in sites if site.kernel == kernel)
+    return [site for kernel in sorted(wanted) for site in known.sites[kernel]]
 
 
 def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:

@@ -101,8 +101,8 @@ class _Child(Listener):
         del number
         self._documents.refresh()
 
-    def _try(self, number: int, uri: str, of: int, text: str) -> None:
-        self._answer(number, lambda: self._documents.tried(number, uri, of, text))
+    def _try(self, number: int, uri: str, of: int, text: str, settled: bool) -> None:
+        self._answer(number, lambda: self._documents.tried(number, uri, of, text, settled))
 
     def _ask(self, number: int, work: Callable[[Analyzer], Any]) -> None:
         self._answer(number, lambda: work(self._documents.analyzer))

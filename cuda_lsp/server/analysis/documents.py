@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 _STACK = 64 << 20  # bytes, for expressions that nest deeply
 _PAUSE = 0.7  # seconds without a change after which rubbish is collected
 _TRIAL = 30.0  # seconds that somebody waits for the analysis of a text that is none of the document's
+_STEPS = 4  # of a trial: what was cut is executed, then proved, and then it is told
 _MOST_CHANGES = 300  # … or after so many changes without a pause
 
 
@@ -66,6 +67,7 @@ class _Trial:
     path: Path
     number: int
     text: str
+    settled: bool
     done: threading.Event = field(factory=threading.Event)
     answer: tuple[FileReport, tuple[str, ...]] | None = None
 
@@ -121,18 +123,18 @@ class Documents:
                 self._waiting.setdefault(uri, _Change(uri, known.path, known.text, known.number))
             self._condition.notify_all()
 
-    def tried(self, asked: int, uri: str, number: int, text: str) -> FileReport | None:
-        """What the first tier says of another text, as if the document had it.
+    def tried(self, asked: int, uri: str, number: int, text: str, settled: bool) -> FileReport | None:
+        """What the first tier says of another text, as if the document had it; ``settled``: both tiers.
 
         ``asked`` is the message with that text. Waits in a thread of the caller's; edits come first. None:
-        the document has another text now than that of message ``number``.
+        the document has another text now than that of message ``number``, or proofs of texts came first.
         """
-        for _ in range(2):
+        for _ in range(_STEPS):
             with self._condition:
                 known = self._open.get(uri)
                 if known is None or known.number != number:
                     return None
-                trial = _Trial(asked, uri, known.path, number, text)
+                trial = _Trial(asked, uri, known.path, number, text, settled)
                 self._trials.append(trial)
                 self._condition.notify_all()
             trial.done.wait(_TRIAL)
@@ -215,7 +217,7 @@ class Documents:
         if known is not None and known.number == trial.number:
             try:
                 with self._slate.at(trial.asked):
-                    trial.answer = self.analyzer.tried(trial.path, trial.text)
+                    trial.answer = self.analyzer.tried(trial.path, trial.text, settled=trial.settled)
             except Exception:
                 log.exception("analysis of a repair of %s failed", trial.path)
         trial.done.set()

@@ -2,7 +2,7 @@
 //
 // The program is a shared object in a process of ours (`gpu_process.py`). Each launch asks a callback first,
 // which runs the instrumented kernel in its place and answers 1, or answers 0: then the launch goes on as it
-// is. Allocations are remembered, so that the detector knows which memory there is, and refused beyond a limit.
+// is. Launches that cannot be ours are told, with the reason, so that they are counted. Allocations are remembered, so that the detector knows which memory there is, and refused beyond a limit.
 
 #include <cuda_runtime_api.h>
 #include <string.h>
@@ -25,6 +25,9 @@ struct Variable {
     const void* host;
     size_t size;
 };
+
+// Why a launch cannot be carried out by us; as `gpu_process.py` words it.
+enum Reason { NONE, IN_A_GRAPH, WITH_ATTRIBUTES };
 
 Callback callback = nullptr;
 std::recursive_mutex turn;
@@ -65,14 +68,18 @@ bool granted(Kind kind, size_t size) {
     return false;
 }
 
-bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+bool asked(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, Reason reason) {
     std::lock_guard<std::recursive_mutex> guard(turn);
     auto found = names().find(function);
-    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
     if (!callback || found == names().end()) return false;
-    if (cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone) return false;
-    unsigned shape[7] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared};
+    unsigned shape[8] = {grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared, reason};
     return callback(found->second.c_str(), shape, arguments);
+}
+
+bool taken(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+    cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    bool graph = cudaStreamIsCapturing(stream, &capturing) || capturing != cudaStreamCaptureStatusNone;
+    return asked(function, grid, block, arguments, shared, graph ? IN_A_GRAPH : NONE);
 }
 
 cudaError_t refused();
@@ -176,11 +183,19 @@ WRAP(cudaError_t, cudaLaunchCooperativeKernel,
 WRAP(cudaError_t, cudaLaunchKernelExC, (const cudaLaunchConfig_t* config, const void* function, void** arguments)) {
     bool plain = true;  // a cluster or an early start is not ours to give
     for (unsigned i = 0; i < config->numAttrs; ++i) plain &= config->attrs[i].id == cudaLaunchAttributeCooperative;
-    if (plain && taken(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream))
-        return cudaSuccess;
+    dim3 grid = config->gridDim, block = config->blockDim;
+    size_t shared = config->dynamicSmemBytes;
+    if (!plain) asked(function, grid, block, arguments, shared, WITH_ATTRIBUTES);
+    if (plain && taken(function, grid, block, arguments, shared, config->stream)) return cudaSuccess;
     return __real_cudaLaunchKernelExC(config, function, arguments);
 }
 #endif
+WRAP(cudaError_t, cudaGraphAddKernelNode,
+     (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t* before, size_t count,
+      const cudaKernelNodeParams* kernel)) {
+    asked(kernel->func, kernel->gridDim, kernel->blockDim, kernel->kernelParams, kernel->sharedMemBytes, IN_A_GRAPH);
+    return __real_cudaGraphAddKernelNode(node, graph, before, count, kernel);
+}
 WRAP(cudaError_t, cudaMalloc, (void** p, size_t size)) {
     return within(DEVICE, size, p, [=] { return __real_cudaMalloc(p, size); });
 }

@@ -1,0 +1,47 @@
+"""A repair as data: what editors, the command line and SARIF are told; ``repairs`` looks for them."""
+
+from __future__ import annotations
+
+import enum
+
+from attrs import frozen
+
+from cuda_lsp.model import Finding, SourceRange
+
+
+class RepairKind(enum.Enum):
+    """What a repair does to the source."""
+
+    BARRIER = "insert a barrier"
+    LOCK_STEP = "order the lanes of a warp"
+    ATOMIC = "make an update atomic"
+    PADDING = "pad a shared array"
+    SWIZZLE = "permute the columns of a shared array"
+    LIFTED_BARRIER = "lift a barrier out of a branch"
+    REMOVED_BARRIER = "remove a barrier"
+    GUARD = "guard an access"
+
+
+@frozen
+class SourceEdit:
+    """``text`` in the place of what stands in ``range``."""
+
+    range: SourceRange
+    text: str
+
+
+@frozen
+class Repair:
+    """A change of one file that mends ``findings``.
+
+    ``verified``: the finished analysis of the edited text has none of them, nothing new, and no verdict that
+    is weaker; else only the first tier says so. ``keeps_meaning`` False: the program may do something else
+    afterwards also where nothing was wrong.
+    """
+
+    kind: RepairKind
+    title: str
+    edits: tuple[SourceEdit, ...]
+    findings: tuple[Finding, ...]
+    verified: bool = False
+    keeps_meaning: bool = True

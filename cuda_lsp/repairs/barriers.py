@@ -1,0 +1,139 @@
+"""The missing barrier of a race within a block: where it may stand, best place first.
+
+Between the two accesses, in the innermost block that holds both, when no barrier is there yet; else once per
+round of a loop around both, at its end: what follows is the next round's access. Then both, for races that
+take two barriers, and then farther out, where more threads come. A statement that reads what another thread
+writes in it is taken apart. Of the places within functions called, those of the innermost that holds both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from attrs import frozen
+
+from cuda_lsp.model import Code, FileReport, Finding, Site, SourceRange
+from cuda_lsp.repair import RepairKind
+from cuda_lsp.repairs.candidate import Candidate, Edit
+from cuda_lsp.repairs.insertion import at_beginning, at_end, before, behind
+from cuda_lsp.repairs.source import Source
+from cuda_lsp.repairs.statements import Form, Statement
+from cuda_lsp.repairs.updates import taken_apart
+from cuda_lsp.repairs.whole_warps import BARRIER, come_to_barriers
+
+_BLOCK = "__syncthreads();"
+BARRIERS = {
+    Code.SHARED_RACE: (_BLOCK,),
+    Code.GLOBAL_RACE: (_BLOCK,),
+    Code.WARP_RACE: (BARRIER, _BLOCK),
+    Code.WARP_SYNCHRONOUS: (BARRIER, _BLOCK),
+}
+_SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
+_MOST_LOOPS = 3
+
+
+@frozen
+class _Place:
+    """``said``: behind "Insert …;", for people."""
+
+    edits: tuple[Edit, ...]
+    said: str
+
+
+def barriers(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
+    """Barriers that may order the two accesses of a race."""
+    del report
+    if _between_blocks(finding):
+        return
+    for barrier in BARRIERS.get(finding.code, ()):
+        for first, second in _anchors(source, finding):
+            for place in _places(source, barrier, first, second):
+                if barrier == _BLOCK or come_to_barriers(source, place.edits):
+                    yield Candidate(RepairKind.BARRIER, f"Insert {barrier} {place.said}", place.edits)
+
+
+def _between_blocks(finding: Finding) -> bool:
+    """No barrier of a block orders these."""
+    blocks = finding.witness.blocks if finding.witness else None
+    return finding.code is Code.GLOBAL_RACE and blocks is not None and blocks[0] != blocks[1]
+
+
+def _anchors(source: Source, finding: Finding) -> Iterator[tuple[SourceRange, SourceRange]]:
+    """Both accesses, or the calls through which they are reached, function by function, innermost first."""
+    here = finding.site
+    there = finding.related[0].site if finding.related else here
+    one, other = (_chain(here), _chain(there))
+    shared = 0
+    while shared < min(len(one), len(other)) - 1 and one[shared] == other[shared]:
+        shared += 1
+    for level in range(shared, -1, -1):
+        if source.has(one[level]) and source.has(other[level]):
+            yield one[level], other[level]
+
+
+def _chain(site: Site) -> tuple[SourceRange, ...]:
+    return (*site.calls, site.range)
+
+
+def _places(source: Source, barrier: str, one: SourceRange, other: SourceRange) -> Iterator[_Place]:
+    first, second = sorted((one, other), key=lambda extent: extent.start)
+    paths = [source.statements.path(source.offset(extent.start)) for extent in (first, second)]
+    shared = 0
+    while shared < min(map(len, paths)) and paths[0][shared] is paths[1][shared]:
+        shared += 1
+    if shared == 0:
+        return
+    around = paths[0][:shared]
+    between = None
+    if around[-1].form is Form.BLOCK and all(len(path) > shared for path in paths):
+        earlier, later = paths[0][shared], paths[1][shared]
+        between = _Place(before(source, later, barrier), f"before line {source.position(later.start).line}")
+        if not _SYNCHRONISES.search(source.plain, earlier.end, later.start):
+            yield between
+    loops = [s for s in reversed(around) if s.form is Form.LOOP and s.parts][:_MOST_LOOPS]
+    ends = [_end_of(source, loop, barrier) for loop in loops]
+    yield from ends
+    yield from _apart(source, barrier, around[-1], first, [end.edits for end in ends])
+    if between:
+        yield between
+        for end in ends:
+            yield _Place((*between.edits, *end.edits), f"{between.said} and {end.said}")
+    yield from _farther(source, barrier, around, loops)
+
+
+def _end_of(source: Source, loop: Statement, barrier: str) -> _Place:
+    line = source.position(loop.start).line
+    return _Place(at_end(source, loop.parts[0], barrier), f"at the end of the loop on line {line}")
+
+
+def _farther(
+    source: Source, barrier: str, around: Sequence[Statement], loops: Sequence[Statement]
+) -> Iterator[_Place]:
+    """Before and behind the statements around both, and at the beginnings of their loops."""
+    for loop in loops:
+        said = f"at the beginning of the loop on line {source.position(loop.start).line}"
+        yield _Place(at_beginning(source, loop.parts[0], barrier), said)
+    for block, statement in reversed(list(pairwise(around))):
+        if block.form is Form.BLOCK and statement.form is not Form.BLOCK:
+            line = source.position(statement.start).line
+            yield _Place(before(source, statement, barrier), f"before line {line}")
+            last = source.position(statement.end - 1).line
+            yield _Place(behind(source, statement, barrier), f"behind line {last}")
+
+
+def _apart(
+    source: Source, barrier: str, statement: Statement, target: SourceRange, ends: Sequence[tuple[Edit, ...]]
+) -> Iterator[_Place]:
+    """A barrier within the one statement that has both accesses; then at the end of the round as well."""
+    if statement.form is not Form.SIMPLE:
+        return
+    said = f"between the reads and the write of line {target.start.line}"
+    for followed in (False, True):
+        extent = source.extent(target)
+        edit = taken_apart(source.text, extent, statement.end, barrier, followed=followed)
+        if edit is not None:
+            yield _Place((edit,), said)
+            if ends and not followed and all(e.end <= edit.start or edit.end <= e.start for e in ends[0]):
+                yield _Place((edit, *ends[0]), f"{said}, and at the end of the round")

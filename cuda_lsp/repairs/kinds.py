@@ -1,0 +1,41 @@
+"""The kinds of repairs, in the order in which they are tried for a finding; each knows its own codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cuda_lsp.model import Code, FileReport, Finding
+from cuda_lsp.repairs.atomics import RACES, atomics
+from cuda_lsp.repairs.barriers import BARRIERS, barriers
+from cuda_lsp.repairs.candidate import Candidate
+from cuda_lsp.repairs.guards import guards
+from cuda_lsp.repairs.lifting import lifting
+from cuda_lsp.repairs.lock_step import lock_step
+from cuda_lsp.repairs.padding import padding
+from cuda_lsp.repairs.redundant import redundant
+from cuda_lsp.repairs.source import Source
+
+Kind = Callable[[Source, FileReport, Finding], Iterator[Candidate]]
+"""What may mend a finding of a report, best first; nothing for findings that are not its affair."""
+
+KINDS: tuple[Kind, ...] = (lock_step, atomics, barriers, lifting, padding, guards, redundant)
+
+
+def repairable() -> frozenset[Code]:
+    """The codes of findings that some kind may mend."""
+    return frozenset(
+        {
+            *BARRIERS, *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
+            Code.SHARED_OUT_OF_BOUNDS, Code.REDUNDANT_BARRIER,
+        }
+    )  # fmt: skip
+
+
+def candidates(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
+    """What may mend a finding, each change once, best first."""
+    told: set[object] = set()
+    for kind in KINDS:
+        for candidate in kind(source, report, finding):
+            if candidate.edits not in told:
+                told.add(candidate.edits)
+                yield candidate

@@ -1,0 +1,130 @@
+"""From findings to repairs that are borne out: candidates tried, best first, until one verifies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+from attrs import evolve, frozen
+
+from cuda_lsp.model import FileReport, Finding, SourceRange
+from cuda_lsp.repair import Repair, SourceEdit
+from cuda_lsp.repairs.candidate import Candidate, edited
+from cuda_lsp.repairs.kinds import candidates
+from cuda_lsp.repairs.source import Source
+from cuda_lsp.repairs.verify import Comparison
+from cuda_lsp.report.identity import identified
+
+_MOST_CANDIDATES = 16
+"""Of one finding: the right place is among the first few, and each costs an analysis."""
+
+
+def every_one(_: object) -> bool:
+    """What it is asked of, whatever that is."""
+    return True
+
+
+class Trials(Protocol):
+    """Analyses texts as if each were the file's. None: nobody waits for it any more, or not so long."""
+
+    def first(self, text: str) -> FileReport | None:
+        """What the first tier says, soon."""
+        ...
+
+    def finished(self, text: str) -> FileReport | None:
+        """What both tiers say, when the solver has finished."""
+        ...
+
+
+@frozen
+class Mended:
+    """A repair, and the text and report that it leads to; of an unverified one what is known so far."""
+
+    repair: Repair
+    candidate: Candidate
+    text: str
+    report: FileReport
+
+
+def mended(
+    source: Source,
+    report: FileReport,
+    finding: Finding,
+    trials: Trials,
+    wanted: Callable[[Candidate], bool] = every_one,
+) -> Mended | None:
+    """The best repair of a finding that verifies; else one that the first tier finds no fault with, or None.
+
+    ``report``: the finished one of the text.
+    """
+    unverified: Mended | None = None
+    for candidate in islice(filter(wanted, candidates(source, report, finding)), _MOST_CANDIDATES):
+        text = edited(source.text, candidate.edits)
+        first = trials.first(text)
+        if first is None or not _comparison(source, report, candidate, text, first).promises(finding):
+            continue
+        last = trials.finished(text)
+        if last is None:
+            unverified = unverified or _mended(source, candidate, text, first, (finding,))
+            continue
+        compared = _comparison(source, report, candidate, text, last)
+        if compared.mends(finding):
+            found = _mended(source, candidate, text, last, compared.gone())
+            return evolve(found, repair=evolve(found.repair, verified=True))
+    return unverified
+
+
+def _comparison(
+    source: Source, report: FileReport, candidate: Candidate, text: str, after: FileReport
+) -> Comparison:
+    return Comparison(report, after, source, Source(source.path, text), candidate.edits)
+
+
+def _mended(
+    source: Source, candidate: Candidate, text: str, report: FileReport, gone: tuple[Finding, ...]
+) -> Mended:
+    edits = tuple(
+        SourceEdit(SourceRange(source.path, source.position(e.start), source.position(e.end)), e.text)
+        for e in candidate.edits
+    )
+    keeps = candidate.keeps_meaning
+    return Mended(
+        Repair(candidate.kind, candidate.title, edits, gone, keeps_meaning=keeps), candidate, text, report
+    )
+
+
+@frozen
+class Composition:
+    """Repairs of one file, one after the other, each verified on the text that those before it left.
+
+    ``text`` and ``report``: what they have made of it, and the finished analysis of the whole of that.
+    """
+
+    text: str
+    report: FileReport
+    repairs: tuple[Repair, ...] = ()
+
+
+def composed(
+    path: Path,
+    text: str,
+    report: FileReport,
+    trials: Trials,
+    wanted: Callable[[Candidate], bool] = every_one,
+    of: Callable[[Finding], bool] = every_one,
+) -> Composition:
+    """All findings (``of`` which it is asked) mended that can be, the worst first. ``report``: finished."""
+    found = Composition(text, report)
+    given_up: set[str] = set()
+    while True:
+        left = [(f, name) for f, name in identified(found.report.findings) if of(f) and name not in given_up]
+        if not left:
+            return found
+        finding, name = min(left, key=lambda known: known[0].effective_severity)
+        step = mended(Source(path, found.text), found.report, finding, trials, wanted)
+        if step is None or not step.repair.verified:
+            given_up.add(name)
+        else:
+            found = Composition(step.text, step.report, (*found.repairs, step.repair))
