@@ -24,14 +24,16 @@ PATIENCE = 10.0
 """Times the budget: when ordinary time does; others may need the processor as well."""
 
 
+patience = PATIENCE
+
 UNHURRIED = 400.0
 """The same where nobody waits, and the process has a limit of its own."""
 
 
 def take_time() -> None:
     """For the rest of this process ordinary time ends nothing: what others do costs no answer."""
-    global PATIENCE
-    PATIENCE = UNHURRIED
+    global patience
+    patience = UNHURRIED
 
 
 class Work:
