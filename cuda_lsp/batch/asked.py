@@ -42,7 +42,7 @@ class Asked:
             if self.settings_file
             else load(path.absolute().parent, PATIENT)
         )
-        settings, more = merge(loaded, self.overrides, "command line")
+        settings, more = merge(loaded.of_file(path), self.overrides, "command line")
         return settings, (*problems, *more)
 
 
