@@ -61,6 +61,7 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
+from cuda_lsp.frontend.surroundings.named_elsewhere import undeclared
 from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
@@ -134,6 +135,7 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
+            undeclared=undeclared(error.message for error in sorted(errors, key=lambda e: e.range.start)),
         )
 
     def texts(self) -> Iterable[str]:
@@ -282,7 +284,7 @@ class Translation:
         text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
         leader, replaced = self.guessed.unit, dict(self._readable.headers)
         leading = text if leader is None else replaced.pop(str(leader.path), leader.text)
-        buffers = [(str(self._around.main), leading + self._guesses.text)]
+        buffers = [(str(self._around.main), leading + self.guessed.behind + self._guesses.text)]
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)

@@ -177,6 +177,10 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
+ROUNDS_OF_A_FILE = ((300.0, 8.0), (600.0, 14.0))
+"""Milliseconds that each kernel has at least, seconds that all of a file share: of the solver, on the command
+line. Most kernels take less than a tenth of a second, and files of real code have up to a hundred kernels."""
+
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""
 

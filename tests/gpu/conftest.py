@@ -1,6 +1,6 @@
 """The GPU of this machine, through the library that ``CUDA_LSP_GPU_LIBRARY`` names: run the tests with each.
 
-    CUDA_LSP_GPU_LIBRARY=pycuda pytest tests/gpu && CUDA_LSP_GPU_LIBRARY=cuda-bindings pytest tests/gpu
+CUDA_LSP_GPU_LIBRARY=pycuda pytest tests/gpu && CUDA_LSP_GPU_LIBRARY=cuda-bindings pytest tests/gpu
 """
 
 from __future__ import annotations
