@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 TOOLKIT := $(VENV)/.toolkit
 
-.PHONY: demo test unit lint types imports format extension bench fuzz clean install
+.PHONY: demo test unit lint types imports format extension docs bench fuzz clean install
 
 install: $(STAMP)
 
@@ -48,6 +48,11 @@ format: $(STAMP)
 
 extension:
 	cd vscode-extension && npm ci --no-audit --no-fund && npm run package
+
+## the documentation as a site, in site/
+docs: $(STAMP)
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install --editable '.[docs]'
+	$(BIN)/mkdocs build --strict --quiet
 
 ## texts and conversations that nobody should have; tests/unit/test_fuzz.py runs a short part of it
 fuzz: $(STAMP)

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "benchmarks"
 _PACKAGES = (
     "attrs", "platformdirs", "pytest", "hypothesis", "setuptools", "wheel", "pytools", "mako", "MarkupSafe",
+    "cuda-bindings", "cuda-pathfinder",
     "iniconfig", "pluggy", "packaging", "pygments", "sortedcontainers", "siphash24", "typing_extensions",
 )  # fmt: skip
 _STATIC = ("numpy", "libclang", "z3-solver", "lsprotocol", "pygls", "cattrs")  # 70 MiB

@@ -165,13 +165,17 @@ def _at_its_place(folder: Path) -> None:
 
 
 def install(folder: Path) -> None:
-    """What is missing of PyCUDA and of what this repository needs, from the prepared wheels or by pip."""
+    """What is missing of the libraries for the GPU, and of what this repository needs, by pip.
+
+    Where wheels were prepared, only from those: PyCUDA's sources, which take 95 s to build, may be left out.
+    """
     wheels = folder / "wheels"
     source = ("--no-index", "--find-links", str(wheels)) if wheels.exists() else ()
     wanted = {
         "setuptools": "setuptools", "wheel": "wheel", "attr": "attrs", "numpy": "numpy",
         "platformdirs": "platformdirs", "pytest": "pytest",
-        "hypothesis": "hypothesis", "pycuda": "pycuda", "clang": "libclang", "z3": "z3-solver",
+        "hypothesis": "hypothesis", "cuda.bindings": "cuda-bindings", "pycuda": "pycuda",
+        "clang": "libclang", "z3": "z3-solver",
         "lsprotocol": "lsprotocol", "pygls": "pygls",
     }  # fmt: skip
     missing: list[str] = []
@@ -179,13 +183,18 @@ def install(folder: Path) -> None:
         test = (sys.executable, "-c", f"import {module}")
         if subprocess.run(test, capture_output=True).returncode:
             missing.append(package)
+    if wheels.exists():
+        missing = [
+            m for m in missing if any(wheels.glob(f"{m.replace('-', '_')}-*")) or any(wheels.glob(f"{m}-*"))
+        ]
     alone = ("--no-build-isolation",) if wheels.exists() else ()  # PyCUDA is built with the machine's NumPy
     pip = (sys.executable, "-m", "pip", "install", "-q", *source, *alone)
     for package in () if EMULATED else missing:
         failed = subprocess.run((*pip, package)).returncode
         print(package, "failed" if failed else "installed", flush=True)
     if not EMULATED:
-        subprocess.run((sys.executable, "-c", "import pycuda.driver"), check=True)
+        test = "from cuda_lsp.dynamic.gpu.engine import device_architecture as a; print('sm', a())"
+        subprocess.run((sys.executable, "-c", test), check=True, env=_environment(False))
 
 
 def build(engine: str) -> None:

@@ -149,7 +149,17 @@ def cluster(folder: Path) -> Generator[tuple[str, list[subprocess.Popen[bytes]]]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", *words], **quiet
+            [
+                sys.executable,
+                "-m",
+                "distributed.cli.dask_scheduler",
+                "--port",
+                "0",
+                "--host",
+                "127.0.0.1",
+                *words,
+            ],
+            **quiet,
         )
     ]
     environment = os.environ | {"CUDA_LSP_CACHE": str(folder / "cache")}

@@ -90,7 +90,8 @@ def _row(
     """What came of a program; None: the time for all was over before."""
     runner, begun, cache = Runner(), time.monotonic(), folder / "cache"
     due = min(end, begun + (1 + _BUILD) * options.seconds + 5)
-    job = evolve(job, engine=EngineKind(options.engine), cache=cache, deadline=options.seconds)
+    whole, engine = (1 + _BUILD) * options.seconds, EngineKind(options.engine)
+    job = evolve(job, engine=engine, cache=cache, deadline=whole, running=options.seconds)
     try:
         result = runner.run_program(job, cancelled=lambda: time.monotonic() > due)
     except CheckCancelled:

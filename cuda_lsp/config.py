@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from attrs import evolve, field, fields, frozen
 
+from cuda_lsp.file_patterns import matches
 from cuda_lsp.hardware import DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Dim3, Severity
 
@@ -68,6 +69,13 @@ def _text(value: Any) -> str:
     text = str(_checked(value, (str, Path), "a string"))  # type: ignore[arg-type]
     if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("expected text that a file system can take, without NUL and lone surrogates")
+    return text
+
+
+def _address(value: Any) -> str:
+    text = _text(value)
+    if text and not re.fullmatch(r"https?://[^\s/]+\S*", text):
+        raise ValueError("expected an address that begins with https:// or http://")
     return text
 
 
@@ -167,6 +175,51 @@ _SEVERITY = _Kind(
     },
 )
 _MEBIBYTES = _whole(1 << 30)
+_IGNORE = "ignore"
+_BY_FILE = ("arch", "banks", "default_block", "block_dim", "grid_dim", "severity", "min_bank_ways", "solver")
+"""Settings that files may have of their own."""
+
+
+def _tables_by_file(value: Any) -> dict[str, dict[str, Any]]:
+    """Patterns with the settings of files that match them, checked, by their names here."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"expected a table of pattern = settings, got {_shown(value)}")
+    found: dict[str, dict[str, Any]] = {}
+    for pattern, table in cast("Mapping[Any, Any]", value).items():
+        if not isinstance(table, Mapping):
+            raise TypeError(f"{_shown(pattern)}: expected a table of settings, got {_shown(table)}")
+        found[_text(pattern)] = _of_files(str(pattern), cast("Mapping[Any, Any]", table))
+    return found
+
+
+def _of_files(pattern: str, table: Mapping[Any, Any]) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    ignored: list[Any] = []
+    for key, value in table.items():
+        name = _name(key)
+        try:
+            if name == _IGNORE:
+                ignored = _items(value, "a list of codes")
+            elif name not in _BY_FILE:
+                raise ValueError("no setting that files may have of their own")
+            else:
+                changes[name] = _ROWS[name].metadata["kind"].convert(value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{_shown(pattern)}: {_shortened(str(key))}: {error}") from None
+    if ignored:
+        off = _severities(dict.fromkeys(_texts(ignored), OFF))
+        changes["severity"] = {**changes.get("severity", {}), **off}
+    return changes
+
+
+def _schema_by_file() -> _Json:
+    own = {_camel(name): shape for name, shape, _ in _shapes() if name in _BY_FILE}
+    codes: _Json = {"type": "array", "items": {"enum": [code.value for code in Code]}}
+    ignore = {**codes, "description": "Codes that are not told of these files."}
+    table: _Json = {"type": "object", "additionalProperties": False, "properties": {_IGNORE: ignore, **own}}
+    return {"type": "object", "additionalProperties": table}
+
+
 _CORES = os.cpu_count() or 1
 
 
@@ -255,6 +308,19 @@ class Settings:
         None, _nullable(_TEXT), "The CUDA compiler of dynamic checks; by default the one found.",
         Reach.TRUSTED,
     )  # fmt: skip
+    documentation: str = _setting(
+        "", _Kind(_address, {"type": "string"}),
+        "Address (https://…) of the documentation to which codes lead; empty: the pages that are installed.",
+        Reach.TRUSTED,
+    )  # fmt: skip
+    per_file: Mapping[str, Mapping[str, Any]] = field(
+        factory=dict[str, "Mapping[str, Any]"],
+        metadata={
+            "help": "Settings of files that match a pattern: codes to ignore, launches, architecture.",
+            "kind": _Kind(_tables_by_file, {"type": "object"}),
+            "reach": Reach.ANYBODY,
+        },
+    )
     inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
     code_lens: bool = _setting(True, _TRUTH, "Show each kernel's verdict above it.")
 
@@ -262,6 +328,17 @@ class Settings:
     def gpu(self) -> GpuModel:
         """The hardware model; settings are validated, so this does not fail."""
         return gpu_model(self.arch, self.banks)
+
+    def of_file(self, path: Path) -> Settings:
+        """Those of one file: all tables of ``per_file`` that match it, in their order, before the others."""
+        if not self.per_file:
+            return self
+        found = self
+        for pattern, changes in self.per_file.items():
+            if matches(pattern, path):
+                severity = {**found.severity, **changes.get("severity", {})}
+                found = evolve(found, **{**changes, "severity": severity})
+        return evolve(found, per_file={})
 
     @property
     def solver_processes(self) -> int:
@@ -295,6 +372,11 @@ class SettingsProblem:
         return f"{_shortened(self.key)}: {self.expected}"
 
 
+def _name(key: Any) -> str:
+    """A setting's name as we write it, of kebab, camel or snake case."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key).replace("-", "_")).lower()
+
+
 def merge(
     settings: Settings,
     values: Mapping[Any, Any],
@@ -308,7 +390,7 @@ def merge(
     problems: list[SettingsProblem] = []
     changes: dict[str, Any] = {}
     for key, value in values.items():
-        name = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", str(key).replace("-", "_")).lower()
+        name = _name(key)
         row = _ROWS.get(name)
         if row is None:
             problems.append(SettingsProblem(source, str(key), "no such setting"))
@@ -335,6 +417,7 @@ PATIENT = Settings(solver_budget=2_600)
 def settings_schema() -> dict[str, Any]:
     """JSON schema of the settings, keys in camelCase as editors write them."""
     properties = {_camel(name): {**shape, "default": default} for name, shape, default in _shapes()}
+    properties["perFile"] |= _schema_by_file()
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
@@ -346,7 +429,7 @@ def names_of(reach: Reach) -> tuple[str, ...]:
 def _shapes() -> Iterator[tuple[str, _Json, Any]]:
     """Each setting's name, schema with its description, and default as JSON."""
     for name, row in _ROWS.items():
-        default: Any = {} if name == "severity" else row.default
+        default: Any = {} if name in ("severity", "per_file") else row.default
         default = list(cast("tuple[Any, ...]", default)) if isinstance(default, tuple) else default
         yield name, {**row.metadata["kind"].schema, "description": row.metadata["help"]}, default
 

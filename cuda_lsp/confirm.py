@@ -37,12 +37,14 @@ from cuda_lsp.hardware import architecture_number
 from cuda_lsp.ir.program import Array, Kernel, Member
 from cuda_lsp.ir.types import Float, Int, Opaque, Pointer
 from cuda_lsp.model import (
+    RACES,
     Dim3,
     FileReport,
     Finding,
     KernelReport,
     LaunchConfig,
     LaunchSource,
+    SourceRange,
     Status,
     ToolError,
     Verdict,
@@ -54,7 +56,8 @@ from cuda_lsp.static.run_needs import Elements
 Progress = Callable[[str], None]
 Cancelled = Callable[[], bool]
 
-_MAX_TRIALS = 6
+_MAX_TRIALS = 8
+_MAX_LAUNCHES = 4  # of the source
 _MOST_BLOCKS = 1 << 16  # of a grid that only a witness tells
 _LONGEST_OUTPUT = 1 << 16
 _LARGEST_SCALAR = 1024
@@ -72,7 +75,7 @@ class CheckOptions:
     all_blocks: bool = False
     watch_all: bool = False
     seed: int = 0
-    deadline: float = 10.0
+    deadline: float = 20.0
     nvcc: Path | None = None
 
 
@@ -97,6 +100,7 @@ def job_for(
         detail=options.detail,
         all_blocks=options.all_blocks,
         watch=options.watch_all or not proved_free(report),
+        suspects=tuple(map(_places, filter(_is_suspected, report.findings))),
         proved=frozenset() if options.watch_all else run_needs.proved_sites(kernel, report),
         shapes=kernel_shapes(kernel),
         seed=options.seed,
@@ -111,7 +115,7 @@ def kernel_job(
 ) -> CheckJob | None:
     """What to run for a kernel as the analyzer knows it; None: it does not."""
     kernel = analyzer.kernel(path, report.name)
-    return kernel and job_for(path, text, kernel, report, analyzer.settings, options)
+    return kernel and job_for(path, text, kernel, report, analyzer.settings_of(path), options)
 
 
 def chosen(options: CheckOptions, settings: Settings) -> CheckOptions:
@@ -218,18 +222,44 @@ def failure_of(result: CheckResult) -> str | None:
 
 def _trials(kernel: Kernel, report: KernelReport, settings: Settings) -> tuple[Trial, ...]:
     """The launches of the source, then one run for each condition that findings need."""
-    launches = report.launches[:1] or (LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT),)
+    launches = _different(report.launches) or [LaunchConfig((256, 1, 1), source=LaunchSource.DEFAULT)]
     trials = [Trial(launch, _scalars(kernel, launch), "the launch") for launch in launches]
-    races = [f for f in report.findings if f.kind is not None and f.status in _TRIED]
-    for finding in sorted(races, key=lambda f: _TRIED.index(f.status)):
+    for finding in sorted(filter(_is_sought, report.findings), key=lambda f: _TRIED.index(f.status)):
         trial = _under_condition(kernel, finding, finding.launch or launches[0])
-        if trial is not None and len(trials) < _MAX_TRIALS and not any(_same(trial, t) for t in trials):
+        known = next((k for k, other in enumerate(trials) if _same(trial, other)), None)
+        if known is not None:
+            blocks = tuple(sorted({*trials[known].blocks, *trial.blocks}))
+            trials[known] = evolve(trials[known], blocks=blocks)
+        elif len(trials) < _MAX_TRIALS:
             trials.append(trial)
     return tuple(_sized(kernel, trial, settings) for trial in trials)
 
 
-def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> Trial | None:
-    """A run in which the finding's condition holds; None: the plain run is as good."""
+def _is_suspected(finding: Finding) -> bool:
+    return finding.code in RACES and finding.status in (Status.CONDITIONAL, Status.POSSIBLE)
+
+
+def _places(finding: Finding) -> tuple[SourceRange, SourceRange]:
+    """The two of a race."""
+    other = finding.related[0].site if finding.related else finding.site
+    return other.range, finding.site.range
+
+
+def _is_sought(finding: Finding) -> bool:
+    return finding.kind is not None and finding.status in _TRIED
+
+
+def _different(launches: Sequence[LaunchConfig]) -> list[LaunchConfig]:
+    """Those of the source that differ in what a run can show, the first ones."""
+    found: dict[object, LaunchConfig] = {}
+    for launch in launches:
+        known = with_grid(launch)
+        found.setdefault((known.block, known.grid, known.dynamic_shared, str(launch.arguments)), launch)
+    return list(found.values())[:_MAX_LAUNCHES]
+
+
+def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> Trial:
+    """A run in which the finding's condition holds."""
     names = {p.name for p in kernel.params if isinstance(p.type, Int)}
     witness = finding.witness if finding.status is not Status.PROVED else None
     values = {**witness.arguments, **witness.values} if witness is not None else {}
@@ -241,10 +271,9 @@ def _under_condition(kernel: Kernel, finding: Finding, launch: LaunchConfig) -> 
     known = {**scalars, **launch.arguments}
     contents = run_needs.contents_for(kernel, finding, launch, known) if conditioned else {}
     blocks = finding.witness.blocks if finding.witness is not None else None
-    if not (values or contents or cells or blocks):
-        return None
     launch, numbers = _reaching(launch, blocks or ())
-    why = finding.condition or f"the data that line {finding.site.range.start.line} depends on"
+    needs = "data" if contents or cells else "blocks" if numbers else "launch"
+    why = finding.condition or f"the {needs} that line {finding.site.range.start.line} depends on"
     return Trial(launch, scalars, why, contents, cells, blocks=numbers)
 
 

@@ -5,6 +5,7 @@ The counterpart of ``confirm`` (one kernel on its own) for files with ``main``.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
@@ -36,6 +37,7 @@ from cuda_lsp.model import FileReport, KernelReport, ToolError, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
 _MOST_HEADERS = 200
+_LEAST = 1.0  # seconds for which a program is worth starting
 
 
 @frozen
@@ -210,8 +212,16 @@ def run_all(
     progress: Progress = lambda stage: None,
     cancelled: Cancelled = lambda: False,
 ) -> ProgramResult:
-    """What all of them did, one after the other. Raises CheckCancelled."""
-    results = [runner.run_program(job, progress, cancelled) for job in jobs]
+    """What all of them did, one after the other, within the deadline of one. Raises CheckCancelled."""
+    end = time.monotonic() + jobs[0].deadline
+    results: list[ProgramResult] = []
+    for number, job in enumerate(jobs):
+        left = end - time.monotonic()
+        if number and left < _LEAST:
+            late = f"{len(jobs) - number} calls were not run in time: raise --deadline"
+            results.append(ProgramResult(problem=late))
+            break
+        results.append(runner.run_program(evolve(job, deadline=left), progress, cancelled))
     return reduce(ProgramResult.with_more, results)
 
 

@@ -4,7 +4,8 @@ A project may hold a link to ``/dev/zero``, a pipe that nobody writes to, or a h
 no regular file is refused before it is opened; of a regular one no more is read than it says it has, so that
 the kernel's own files (``/proc``), which say that they are empty, are.
 
-A text that is not on disk (of an index, of standard input) can stand in for a file (``instead``).
+A text that is not on disk (of an index, of standard input) can stand in for a file (``instead``). Where the
+files of another machine are analysed, copies lie below a folder, and all paths lead there (``below``).
 What the analysis of a file is told here can be noted (``noting``): its result holds for as long as each
 question gets the same answer.
 """
@@ -82,6 +83,29 @@ def answer(question: Question) -> str:
     return _digest_of_names(path, suffixes) if asked == "names" else _ANSWERS[asked](path)
 
 
+_copies = ""
+_overlay: tuple[str, ...] = ()
+
+
+def below(folder: str, overlay: str) -> None:
+    """For the rest of this process all paths that are asked for lead to copies below ``folder``.
+
+    ``overlay``: the file that tells clang the same. Paths are absolute, or mean nothing.
+    """
+    global _copies, _overlay
+    _copies, _overlay = os.path.realpath(folder), ("-ivfsoverlay", overlay)
+
+
+def clang_flags() -> tuple[str, ...]:
+    """What makes clang read what is read here."""
+    return _overlay
+
+
+def _at(path: Path | str) -> str:
+    """Where a path leads to."""
+    return f"{_copies}{os.sep}{path}" if _copies else str(path)
+
+
 _instead: dict[str, bytes] = {}
 
 
@@ -109,7 +133,7 @@ def _kind(path: Path | str) -> str:
     if _stand_in(path) is not None:
         return REGULAR
     try:
-        mode = os.stat(path).st_mode
+        mode = os.stat(_at(path)).st_mode
     except (OSError, ValueError):  # the latter: a NUL in the name
         return ABSENT
     return REGULAR if stat.S_ISREG(mode) else FOLDER if stat.S_ISDIR(mode) else OTHER
@@ -131,7 +155,7 @@ def is_there(path: Path | str) -> bool:
 
 
 def _presence(path: Path | str) -> str:
-    return "present" if _stand_in(path) is not None or os.path.lexists(path) else ABSENT
+    return "present" if _stand_in(path) is not None or os.path.lexists(_at(path)) else ABSENT
 
 
 def target(path: Path | str) -> str:
@@ -141,7 +165,8 @@ def target(path: Path | str) -> str:
 
 def _target(path: Path | str) -> str:
     try:
-        return os.path.realpath(path)
+        found = os.path.realpath(_at(path))
+        return found.removeprefix(_copies) or os.sep
     except ValueError:  # a NUL in the name
         return str(path)
 
@@ -158,9 +183,15 @@ def _size(path: Path | str) -> str:
     if (data := _stand_in(path)) is not None:
         return str(len(data))
     try:
-        return str(os.stat(path).st_size)
+        return str(os.stat(_at(path)).st_size)
     except (OSError, ValueError):
         return ABSENT
+
+
+def stamp(path: Path | str) -> tuple[int, int]:
+    """Changes with a file, for what a process remembers of it; not noted. Raises OSError."""
+    status = os.stat(_at(path))
+    return status.st_mtime_ns, status.st_size
 
 
 def names(folder: Path | str, suffixes: Collection[str]) -> list[tuple[str, bool]]:
@@ -179,7 +210,7 @@ def names(folder: Path | str, suffixes: Collection[str]) -> list[tuple[str, bool
 
 
 def _names(folder: Path | str, suffixes: Collection[str]) -> list[tuple[str, bool]]:
-    with os.scandir(folder) as entries:
+    with os.scandir(_at(folder)) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     return sorted((n, is_folder) for n, is_folder in found if is_folder or os.path.splitext(n)[1] in suffixes)
 
@@ -222,8 +253,8 @@ def _read(path: Path | str, limit: int) -> bytes:
         _bounded(len(data), path, limit)
         return data
     try:
-        _checked(os.stat(path), path, limit)
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        _checked(os.stat(_at(path)), path, limit)
+        descriptor = os.open(_at(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except ValueError as error:
         raise OSError(errno.EINVAL, f"not a file name ({error})", str(path)) from None
     with os.fdopen(descriptor, "rb") as file:

@@ -118,6 +118,7 @@ Dim3 = tuple[int, int, int]
 class LaunchSource(enum.Enum):
     """Where a launch configuration was learnt, best first."""
 
+    PROGRAM = "launch that the program made"
     COMMAND_LINE = "command line"
     DIRECTIVE = "directive"
     FILE = "launch in this file"
@@ -329,7 +330,9 @@ class Related:
 class Observation:
     """What a dynamic run saw of a finding. ``pairs`` distinct thread pairs, ``words`` distinct words.
 
-    ``instance``: the instance of the template that ran, where the static side analysed others.
+    ``instance``: the instance of the template that ran, where the static side analysed others. ``launches``:
+    numbers of the program's launches in which it was seen; ``blocks``: in how many blocks (0: not counted).
+    ``values``: what the two threads of the example did, ``("wrote 7", "read 5")``; None: not known.
     """
 
     device: str
@@ -340,6 +343,26 @@ class Observation:
     blocks_checked: int
     blocks_total: int
     instance: str = ""
+    launches: tuple[int, ...] = ()
+    blocks: int = 0
+    values: tuple[str, str] | None = None
+
+    @property
+    def told(self) -> str:
+        """Where it was seen, how often, what was read and written, and what of the launch was made up.
+
+        Messages, hovers and JSON say it in these words.
+        """
+        counts = [f"{self.pairs} thread pair{'s' if self.pairs != 1 else ''}"] if self.pairs else []
+        counts += [f"in {self.blocks} blocks"] if self.blocks > 1 else []
+        counts += [f"one {self.values[0]}, the other {self.values[1]}"] if self.values else []
+        instance = f"in {self.instance} " if self.instance else ""
+        *first, last = [str(number) for number in self.launches] or [""]
+        several = f"launches {', '.join(first)} and {last}" if first else f"launch {last}"
+        launches = f" in {several} of the program" if self.launches else ""
+        often = f" ({'; '.join(counts)})" if counts else ""
+        guess = ", with a launch that the source does not tell" if self.launch.assumed else ""
+        return f"seen {instance}on {self.device}{launches}{often}{guess}"
 
 
 @frozen

@@ -14,6 +14,7 @@ class RepairKind(enum.Enum):
 
     BARRIER = "insert a barrier"
     LOCK_STEP = "order the lanes of a warp"
+    WAIT = "wait for a copy"
     ATOMIC = "make an update atomic"
     PADDING = "pad a shared array"
     SWIZZLE = "permute the columns of a shared array"

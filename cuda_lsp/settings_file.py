@@ -15,6 +15,7 @@ from attrs import evolve
 
 from cuda_lsp import files
 from cuda_lsp.config import Reach, Settings, SettingsProblem, merge
+from cuda_lsp.file_patterns import placed as placed_pattern
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -61,6 +62,7 @@ def load_file(
             program_sources=tuple(str(here / source) for source in settings.program_sources),
             program_folder=str(here / (settings.program_folder or ".")),
             compile_commands=str(here / database) if database else None,
+            per_file={placed_pattern(of, here): table for of, table in settings.per_file.items()},
         ),
         [evolve(problem, path=path, line=_line_of(problem.key, text)) for problem in problems],
     )
@@ -111,8 +113,9 @@ def _line_of(key: str, text: str) -> int:
 
 
 def placed(settings: Settings, root: Path) -> Settings:
-    """The settings of an editor whose workspace is ``root``: the program's folder is found from there."""
-    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")))
+    """The settings of an editor whose workspace is ``root``: folders and patterns are those from there."""
+    per_file = {placed_pattern(of, root): table for of, table in settings.per_file.items()}
+    return evolve(settings, program_folder=str(root / (settings.program_folder or ".")), per_file=per_file)
 
 
 def find_settings_file(folder: Path) -> Path | None:

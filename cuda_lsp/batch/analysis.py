@@ -12,6 +12,7 @@ from cuda_lsp import files
 from cuda_lsp.batch.asked import Analysed, Asked
 from cuda_lsp.model import FileReport, Severity, ToolError
 from cuda_lsp.readings import Reading
+from cuda_lsp.static import work
 from cuda_lsp.static.analyze import Analyzer
 
 
@@ -20,6 +21,7 @@ def analysed(reading: Reading, asked: Asked, say: Callable[[FileReport], None]) 
 
     ``say`` is told what is known before the solver begins, and before the plan is made.
     """
+    work.take_time()
     if not asked.noting:
         return _analysed(reading, asked, say)
     with files.noting() as notes:

@@ -17,6 +17,10 @@ Plan = Callable[..., Any]
 """Makes plain data of the analyzer, which still knows the kernels, the file's text and its report."""
 
 
+class NoCluster(ValueError):
+    """Why the workers of a cluster do not do what is asked; the message is for people."""
+
+
 @frozen
 class Asked:
     """``overrides``: settings that come before those of ``settings_file``, or else of the file's folder.
@@ -38,7 +42,7 @@ class Asked:
             if self.settings_file
             else load(path.absolute().parent, PATIENT)
         )
-        settings, more = merge(loaded, self.overrides, "command line")
+        settings, more = merge(loaded.of_file(path), self.overrides, "command line")
         return settings, (*problems, *more)
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from attrs import evolve
 
@@ -15,6 +16,9 @@ from cuda_lsp.batch.pool import Pool, Say, Work
 from cuda_lsp.batch.results import Results
 from cuda_lsp.model import FileReport
 from cuda_lsp.readings import Reading, Readings
+
+if TYPE_CHECKING:
+    from cuda_lsp.batch.cluster.executor import Cluster
 
 Heard = Callable[[Reading, Analysed], None]
 
@@ -34,6 +38,7 @@ def checking(
     heard: Heard = lambda reading, found: None,
     *,
     cache: bool = True,
+    executor: str | None = None,
     tick: Callable[[], None] = lambda: None,
 ) -> Generator[Iterator[FileReport]]:
     """While files are analysed: their reports, each told as soon as those before it are.
@@ -42,14 +47,32 @@ def checking(
     ``jobs`` files at once; None: as many as there are processors. ``cache``: what earlier runs have found
     is believed where nothing has changed, but for plans, which are made anew. ``heard`` is told each reading
     that is done, ``tick`` is called several times a second. All processes end with the context.
+    ``executor``: the address of a cluster whose workers analyse in place of this machine (raises NoCluster).
     """
     limits = limits or FileLimits()
+    if executor is not None:
+        paths = [path.absolute() for path in paths]  # they mean the same everywhere
     results = Results.of(asked, limits) if cache and asked.plan is None else None
     asked = evolve(asked, noting=results is not None)
     readings = Readings(paths, _parts(paths) if len(paths) > 1 else ())
     first = _unknown(readings, results, heard)
-    with Pool(first, _work(lambda path: asked), jobs or cores(), limits, tick) as pool:
+    with _workers(first, asked, jobs or cores(), limits, tick, executor) as pool:
         yield _in_order(readings, pool, results, heard)
+
+
+def _workers(
+    first: Sequence[Reading],
+    asked: Asked,
+    jobs: int,
+    limits: FileLimits,
+    tick: Callable[[], None],
+    executor: str | None,
+) -> Pool | Cluster:
+    if executor is None:
+        return Pool(first, _work(lambda path: asked), jobs, limits, tick)
+    from cuda_lsp.batch.cluster.executor import Cluster
+
+    return Cluster(first, asked, executor, limits, tick)
 
 
 def each(asked: Mapping[Path, Asked], jobs: int | None = None) -> list[Analysed]:
@@ -93,7 +116,9 @@ def _unknown(readings: Readings, results: Results | None, heard: Heard) -> list[
     return []
 
 
-def _in_order(readings: Readings, pool: Pool, results: Results | None, heard: Heard) -> Iterator[FileReport]:
+def _in_order(
+    readings: Readings, pool: Pool | Cluster, results: Results | None, heard: Heard
+) -> Iterator[FileReport]:
     """Reports in the order of ``readings``; those that are found are kept."""
     told = 0
     more = True

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import click
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.batch.asked import Asked
+from cuda_lsp.batch.asked import Asked, NoCluster
 from cuda_lsp.batch.history import NoHistory, changed_since, concerned, staged
 from cuda_lsp.batch.limits import FILE_MEMORY_MB, FILE_S, LEAST_MEMORY_MB, FileLimits
 from cuda_lsp.batch.pool import prepare
@@ -87,6 +89,10 @@ _HOW_DONE = (
         "--cache/--no-cache", default=True, help="Take what earlier runs found where nothing changed."
     ),
     click.option(
+        "--executor", metavar="dask://HOST:PORT",
+        help="Analyse on the workers of a dask cluster (pip install 'cuda-lsp[dask]').",
+    ),
+    click.option(
         "--dynamic", type=click.Choice(["off", "emulator", "gpu"]), default="off",
         help="Then run every kernel instrumented, to confirm what was found.",
     ),
@@ -126,6 +132,7 @@ class _Work:
     limits: FileLimits
     cache: bool
     dynamic: str
+    executor: str | None
 
 
 @click.command()
@@ -158,6 +165,7 @@ def check(
     deadline: float,
     memory: int,
     cache: bool,
+    executor: str | None,
     dynamic: str,
     **given: Any,
 ) -> None:
@@ -177,14 +185,24 @@ def check(
         if len(listed) > 1:
             raise Failure("one compilation database at a time, please")
         told.setdefault("compile_commands", str(listed[0].absolute()))
-    work = _Work(Asked(told, config, solver), jobs, FileLimits(deadline, memory << 20), cache, dynamic)
-    output = Output(style, verbose=verbose, quiet=quiet, statistics=statistics, explain=explain)
+    if executor is not None:
+        _cluster_is_possible(executor, dynamic, of_index or _STDIN in paths)
+    limits = FileLimits(deadline, memory << 20)
+    work = _Work(Asked(told, config, solver), jobs, limits, cache, dynamic, executor)
+    output = Output(
+        style,
+        verbose=verbose,
+        quiet=quiet,
+        statistics=statistics,
+        explain=explain,
+        documentation=work.asked.settings(Path("all"))[0].documentation if style == "sarif" else "",
+    )
     chosen = _Chosen(select, ignore, known, write_baseline)
     try:
         if fix or diff or repairs:
             from cuda_lsp.cli.mend import Mending, mend
 
-            _refuse_beside_mending(watch, of_index and (fix or diff), chosen, dynamic)
+            _refuse_beside_mending(watch, of_index and (fix or diff), chosen, work)
             which = _which(paths, since, of_index, stdin_filename)
             how = Mending(fix and not diff, diff, unsafe_fixes, select, ignore, _STDIN in paths)
             sys.exit(mend(which, work.asked, work.jobs, work.limits, how, output, fail_on))
@@ -196,14 +214,25 @@ def check(
         sys.exit(INTERRUPTED)
 
 
-def _refuse_beside_mending(watch: bool, of_index: bool, chosen: _Chosen, dynamic: str) -> None:
+def _cluster_is_possible(address: str, dynamic: str, is_not_on_disk: bool) -> None:
+    """Raises Failure."""
+    if not re.fullmatch(r"dask://[^/:]+:\d+", address):
+        raise Failure(f"--executor wants dask://HOST:PORT, not {address!r}")
+    if dynamic != "off" or is_not_on_disk:
+        raise Failure("--executor analyses files as they are on disk: not with --dynamic, --staged or -")
+    if find_spec("distributed") is None:
+        raise Failure("--executor needs dask: pip install 'cuda-lsp[dask]'")
+
+
+def _refuse_beside_mending(watch: bool, of_index: bool, chosen: _Chosen, work: _Work) -> None:
     """Raises Failure."""
     others = {
         "--watch": watch,
         "--staged": of_index,  # what is staged is not what lies on disk
         "--baseline": chosen.known is not None,
         "--write-baseline": chosen.write is not None,
-        "--dynamic": dynamic != "off",
+        "--dynamic": work.dynamic != "off",
+        "--executor": work.executor is not None,
     }
     if named := [option for option, given in others.items() if given]:
         raise Failure(f"repairs are not made beside {' and '.join(named)}")
@@ -235,9 +264,13 @@ def _checked(which: Sequence[Path], work: _Work, chosen: _Chosen, output: Output
     from cuda_lsp.batch.check import checking
 
     bar = _bar(len(which))
-    seen = {"heard": bar.heard, "tick": bar.tick} if bar else {}
-    with checking(which, work.asked, work.jobs, work.limits, cache=work.cache, **seen) as reports:
-        return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)
+    seen: dict[str, Any] = {"heard": bar.heard, "tick": bar.tick} if bar else {}
+    how: dict[str, Any] = {"cache": work.cache, "executor": work.executor}
+    try:
+        with checking(which, work.asked, work.jobs, work.limits, **how, **seen) as reports:
+            return _printed(bar.beside(reports) if bar else reports, True, chosen, output, fail_on)
+    except NoCluster as error:
+        raise Failure(str(error)) from None
 
 
 def _bar(files: int) -> Progress | None:

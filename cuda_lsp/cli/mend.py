@@ -31,6 +31,9 @@ from cuda_lsp.report.output import Output, print_reports
 from cuda_lsp.report.progress import Progress
 from cuda_lsp.report.selection import selected
 
+_SHARE = 0.7
+"""Of a file's processor time, for its analysis and for looking for repairs: what is found is then kept."""
+
 
 @frozen
 class Mending:
@@ -79,13 +82,16 @@ def mend(
 def _found(which: Sequence[Path], asked: Asked, jobs: int | None, limits: FileLimits, how: Mending) -> _Found:
     real = frozenset(map(os.path.realpath, which))
     codes = (how.select or frozenset(Code)) - how.ignore
-    wish = Wish(real, codes, how.unsafe, together=how.fix or how.diff)
+    until = _SHARE * limits.seconds
+    wish = Wish(real, codes, how.unsafe, together=how.fix or how.diff, until=until)
     asked = evolve(asked, plan=partial(planned_repairs, wish))
     plans: dict[Path, list[tuple[Path, PlannedRepairs]]] = {}
 
     def take(reading: Reading, found: Analysed) -> None:
         progress.heard(reading, found)
         if found.planned is not None:
+            if not found.planned.whole:
+                _say(f"{reading.path}: repairs were looked for only as long as {until:.0f} s of --deadline")
             plans.setdefault(reading.path, []).append((reading.unit or reading.path, found.planned))
 
     progress = Progress(len(which))

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 @click.option("--watch-all", is_flag=True, help="Watch accesses that are proved race-free too.")
 @click.option("--seed", type=int, default=0, help="Seed of the buffers' contents.")
 @click.option(
-    "--deadline", type=float, help="Seconds a kernel (default 10) or the program (default 120) may run."
+    "--deadline",
+    type=float,
+    help="Seconds for each kernel (default 20) or the program (default 120), compilation included.",
 )
 @click.option("--nvcc", type=click.Path(path_type=Path), help="The CUDA compiler to use.")
 def run(
@@ -81,7 +83,7 @@ def run(
 
     asked, output = Asked(overrides(**given), config), Output(style, verbose=True)
     options = CheckOptions(
-        EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 10.0, nvcc
+        EngineKind(engine), Detail(detail), all_blocks, watch_all, seed, deadline or 20.0, nvcc
     )
     if program or build or start:
         from cuda_lsp.confirm_program import ProgramOptions

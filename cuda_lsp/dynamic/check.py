@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from importlib.util import find_spec
+from contextlib import suppress
 from pathlib import Path
 
-from attrs import evolve
+from attrs import define, evolve, field
 
 from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, Interrupted, compile_module
 from cuda_lsp.dynamic.compilation.sites import sites_of
@@ -27,12 +27,14 @@ from cuda_lsp.dynamic.ptx.names import comparable
 from cuda_lsp.dynamic.runs import Engine, EngineUnavailable, KernelRun, Level, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks, spread_blocks
 from cuda_lsp.hardware import architecture_number
-from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
 
 Progress = Callable[[str], None]
 
 PRUNED = "not watched for races, being proved to have none (--watch-all watches everything)"
 _GROWTHS = 4
+_MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
+_LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some
 
 
 class Engines:
@@ -74,11 +76,13 @@ def check(
     engines: Engines,
     progress: Progress,
     chosen: Callable[[Engine], None] = lambda engine: None,
+    seen: Callable[[CheckResult], None] = lambda result: None,
 ) -> CheckResult:
-    """Check one kernel. ``chosen`` is told the engine before anything runs on it."""
+    """Check one kernel, within its deadline. ``chosen`` is told the engine before anything runs on it,
+    ``seen`` what is known after each run."""
     started = time.perf_counter()
     try:
-        result = _check(job, engines, progress, chosen)
+        result = _Check(job, engines, progress, chosen, seen).result()
     except CompileError as error:
         result = CheckResult(job.kernel, errors=error.errors, problem=f"{job.kernel} does not compile")
     except (ToolkitMissing, EngineUnavailable, Interrupted) as error:
@@ -89,61 +93,176 @@ def check(
     return evolve(result, seconds=time.perf_counter() - started)
 
 
-def _check(
-    job: CheckJob, engines: Engines, progress: Progress, chosen: Callable[[Engine], None]
-) -> CheckResult:
-    toolkit = find_toolkit(job.nvcc)
-    progress("compiling")
-    with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
-        plain, later = [aside.submit(_compiled, job, level, toolkit) for level in (Level.O0, Level.O3)]
-        _begin_detector(job, toolkit)
-        engine, notes = engines.choose(job.engine, job.nvcc)
-        chosen(engine)
-        return _run_both(job, engine, notes, plain.result(), later, progress)
+@define
+class _Check:
+    """One check. ``end``: monotonic, when it has to be over; compiling counts."""
+
+    job: CheckJob
+    engines: Engines
+    progress: Progress
+    chosen: Callable[[Engine], None]
+    seen: Callable[[CheckResult], None]
+    end: float = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.end = min(self.job.until, time.monotonic() + self.job.deadline)
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
+
+    def result(self) -> CheckResult:
+        """What was seen. Raises what ``check`` tells."""
+        job = self.job
+        toolkit = find_toolkit(job.nvcc)
+        self.progress("compiling")
+        with ThreadPoolExecutor(2) as aside:  # while a GPU's context is made, and the first build runs
+            plain, later = [aside.submit(self._compiled, level, toolkit) for level in (Level.O0, Level.O3)]
+            _begin_detector(job, toolkit)
+            engine, notes = self.engines.choose(job.engine, job.nvcc)
+            self.chosen(engine)
+            try:
+                return self._run_both(engine, notes, plain.result(), later)
+            except Interrupted as interrupted:
+                late = f"was not compiled within its deadline of {job.deadline:g} s: raise --deadline"
+                raise Interrupted(f"{job.kernel} {late}") from interrupted
+
+    def _compiled(self, level: Level, toolkit: Toolkit) -> CompiledModule:
+        job, seconds = self.job, max(0.1, self.left)
+        return compile_module(job.path, job.text, job.options, level, toolkit, job.cache, seconds=seconds)
+
+    def _run_both(
+        self, engine: Engine, notes: tuple[str, ...], plain: CompiledModule, later: Future[CompiledModule]
+    ) -> CheckResult:
+        job, entry = self.job, _entry(self.job, plain)
+        sites = sites_of(plain, entry)
+        if not job.watch:
+            notes = (*notes, PRUNED)
+        elif (watch := watched(job, sites)) is not None:
+            notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
+        result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
+        for number, trial in enumerate(job.trials):
+            if number and (self.left <= 0 or not getattr(engine, "usable", True)):
+                return evolve(result, left=len(job.trials) - number)
+            last = number == len(job.trials) - 1
+            outcome = self._run(engine, plain, entry, sites, trial, share=_SHARE if last else _SHARE / 2)
+            result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
+            self.seen(result)
+        if not job.trials or not job.banks or not getattr(engine, "usable", True):
+            return result
+        self.progress("counting bank conflicts")
+        try:
+            result = self._with_banks(result, engine, later.result())
+        except (EngineUnavailable, Interrupted) as problem:
+            told = f"bank conflicts were not counted: {problem}"
+            result = evolve(result, notes=(*result.notes, told))
+        self.seen(result)
+        return self._sought(result, engine, plain, entry)
+
+    def _sought(
+        self, result: CheckResult, engine: Engine, compiled: CompiledModule, entry: str
+    ) -> CheckResult:
+        """What is suspected and was not seen is looked for with other contents and schedules."""
+        job, begun, made = self.job, time.monotonic(), 0
+        while (
+            made < _MOST_SOUGHT
+            and self.left > 0
+            and time.monotonic() - begun < _SOUGHT * job.deadline
+            and getattr(engine, "usable", True)
+            and unseen(job.suspects, result)
+        ):
+            trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)
+            outcome = self._run(
+                engine,
+                compiled,
+                entry,
+                result.sites,
+                trial,
+                share=_SOUGHT,
+                seed=seed,
+                backwards=made % 2 == 1,
+            )
+            made += 1
+            known = {race.sites for other in result.results for race in other.races.races}
+            if outcome.failure is None and {race.sites for race in outcome.races} - known:
+                why = f"{trial.why}, with contents of seed {seed}"
+                found = TrialResult(evolve(trial, why=why), outcome)
+                result = evolve(result, results=(*result.results, found))
+        if made:
+            seeds = 1 + (made - 1) // len(job.trials)
+            often = f"{made} further runs, with {seeds} further seed{'s' if seeds > 1 else ''}"
+            told = f"what was suspected and not seen was sought in {often}"
+            result = evolve(result, notes=(*result.notes, told))
+        return result
+
+    def _with_banks(self, result: CheckResult, engine: Engine, optimised: CompiledModule) -> CheckResult:
+        entry = _entry(self.job, optimised)
+        sites = sites_of(optimised, entry)
+        if self.left <= 0:
+            raise Interrupted("the deadline came first")
+        banks = self._run(engine, optimised, entry, sites, self.job.trials[0], banks=True)
+        first, *others = result.results
+        return evolve(result, results=(evolve(first, banks=banks), *others), bank_sites=sites)
+
+    def _run(
+        self,
+        engine: Engine,
+        compiled: CompiledModule,
+        entry: str,
+        sites: tuple[PtxSite, ...],
+        trial: Trial,
+        banks: bool = False,
+        share: float = _SHARE,
+        seed: int | None = None,
+        backwards: bool = False,
+    ) -> RunOutcome:
+        job = self.job if seed is None else evolve(self.job, seed=seed)
+        launch = with_grid(trial.launch)
+        if trial.spare_shared:
+            launch = evolve(launch, dynamic_shared=trial.spare_shared)
+        sizes = first_sizes(job.parameters, trial)
+        request = KernelRun(
+            ptx=compiled.ptx,
+            entry=entry,
+            launch=launch,
+            arguments=(),
+            sites=sites,
+            watch=watched(job, sites),
+            blocks=None if job.all_blocks else _blocks(launch, trial, engine),
+            detail=job.detail,
+            races=not banks,
+            banks=banks,
+            seed=job.seed,
+            lock_step=job.lock_step,
+            backwards=backwards,
+        )
+        outcome: RunOutcome | None = None
+        for _ in range(_GROWTHS):
+            made = arguments(job.parameters, trial, sizes, job.seed)
+            seconds = max(_LEAST, self.left * share)
+            try:
+                outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
+            except EngineUnavailable as problem:
+                raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
+            larger = grown(sizes, outcome)
+            if larger is None or self.left <= 0:
+                break
+            sizes = larger
+        assert outcome is not None
+        return evolve(outcome, results={})
 
 
 def _begin_detector(job: CheckJob, toolkit: Toolkit) -> None:
     """A GPU will need it: on most machines for the architecture that the code is compiled for."""
     architecture = architecture_number(job.options.arch)
-    if job.engine is not EngineKind.EMULATOR and architecture and find_spec("pycuda") is not None:
+    if job.engine is EngineKind.EMULATOR or not architecture:
+        return
+    from cuda_lsp.dynamic.gpu.engine import library
+
+    with suppress(EngineUnavailable):  # told when the engine is opened
+        library()
         made_meanwhile(toolkit, architecture)
-
-
-def _run_both(
-    job: CheckJob,
-    engine: Engine,
-    notes: tuple[str, ...],
-    plain: CompiledModule,
-    later: Future[CompiledModule],
-    progress: Progress,
-) -> CheckResult:
-    entry = _entry(job, plain)
-    sites = sites_of(plain, entry)
-    results = [
-        TrialResult(trial, _run(job, engine, plain, entry, sites, trial, progress)) for trial in job.trials
-    ]
-    if not job.watch:
-        notes = (*notes, PRUNED)
-    elif (chosen := watched(job, sites)) is not None:
-        notes = (*notes, f"{len(sites) - len(chosen)} accesses are {PRUNED}")
-    bank_sites: tuple[PtxSite, ...] = ()
-    if results:
-        progress("counting bank conflicts")
-        optimised = later.result()
-        bank_entry = _entry(job, optimised)
-        bank_sites = sites_of(optimised, bank_entry)
-        try:
-            banks = _run(job, engine, optimised, bank_entry, bank_sites, job.trials[0], progress, banks=True)
-            results[0] = evolve(results[0], banks=banks)
-        except EngineUnavailable as problem:
-            notes = (*notes, f"bank conflicts were not counted: {problem}")
-    return CheckResult(
-        job.kernel, engine.device, tuple(results), sites, bank_sites, notes=notes, headers=plain.headers
-    )
-
-
-def _compiled(job: CheckJob, level: Level, toolkit: Toolkit) -> CompiledModule:
-    return compile_module(job.path, job.text, job.options, level, toolkit, job.cache)
 
 
 def _entry(job: CheckJob, compiled: CompiledModule) -> str:
@@ -160,50 +279,6 @@ def _entry(job: CheckJob, compiled: CompiledModule) -> str:
     return entries[0]
 
 
-def _run(
-    job: CheckJob,
-    engine: Engine,
-    compiled: CompiledModule,
-    entry: str,
-    sites: tuple[PtxSite, ...],
-    trial: Trial,
-    progress: Progress,
-    banks: bool = False,
-) -> RunOutcome:
-    launch = with_grid(trial.launch)
-    if trial.spare_shared:
-        launch = evolve(launch, dynamic_shared=trial.spare_shared)
-    sizes = first_sizes(job.parameters, trial)
-    request = KernelRun(
-        ptx=compiled.ptx,
-        entry=entry,
-        launch=launch,
-        arguments=(),
-        sites=sites,
-        watch=watched(job, sites),
-        blocks=None if job.all_blocks else _blocks(launch, trial, engine),
-        detail=job.detail,
-        races=not banks,
-        banks=banks,
-        deadline=job.deadline,
-        seed=job.seed,
-        lock_step=job.lock_step,
-    )
-    outcome: RunOutcome | None = None
-    for _ in range(_GROWTHS):
-        made = arguments(job.parameters, trial, sizes, job.seed)
-        try:
-            outcome = engine.run(evolve(request, arguments=made), progress)
-        except EngineUnavailable as problem:
-            raise EngineUnavailable(with_lines(str(problem), problem.opcodes, sites)) from problem
-        larger = grown(sizes, outcome)
-        if larger is None:
-            break
-        sizes = larger
-    assert outcome is not None
-    return evolve(outcome, results={})
-
-
 def _blocks(launch: LaunchConfig, trial: Trial, engine: Engine) -> tuple[int, ...] | None:
     sampled = sampled_blocks(launch.grid or (1, 1, 1), launch.threads, engine)
     return tuple(sorted({*sampled, *trial.blocks})) if sampled is not None else None
@@ -215,6 +290,16 @@ def watched(job: CheckJob, sites: tuple[PtxSite, ...]) -> frozenset[int] | None:
         return frozenset()
     proved = {n for n, s in enumerate(sites) if s.site is not None and s.site.range in job.proved}
     return frozenset(range(len(sites))) - proved if proved else None
+
+
+def unseen(suspects: Sequence[tuple[SourceRange, SourceRange]], result: CheckResult) -> bool:
+    """Whether some pair of places was not seen to race."""
+    raced = {
+        frozenset(site.range.start.line for k in race.sites if (site := result.sites[k].site) is not None)
+        for trial in result.results
+        for race in trial.races.races
+    }
+    return any(frozenset(place.start.line for place in pair) not in raced for pair in suspects)
 
 
 def sampled_blocks(grid: Dim3, threads: int, engine: Engine) -> tuple[int, ...] | None:

@@ -7,6 +7,7 @@ kernel's parameters, launches and witnesses, so that neither analysis imports th
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -80,7 +81,7 @@ class Trial:
     (buffer, byte offset, value). ``needs``: bytes that buffers are
     known to need. ``blocks``: linear numbers of blocks to check beside the usual ones. ``own_memory``: the
     program's, not ours: what lies outside it is out of bounds. ``spare_shared``: bytes of dynamic shared
-    memory for a launch that does not tell.
+    memory for a launch that does not tell. ``number``: of the launch among the program's, from 1.
     """
 
     launch: LaunchConfig
@@ -92,6 +93,7 @@ class Trial:
     blocks: tuple[int, ...] = ()
     own_memory: bool = False
     spare_shared: int = 0
+    number: int = 0
 
 
 @frozen
@@ -99,9 +101,11 @@ class CheckJob:
     """One kernel to check. ``watch``: for races; not when the static side proved that it has none.
     ``proved``: places that it proved to race with nothing, in a kernel that races elsewhere.
 
-    ``shapes``: arrays by the name in the source.
-    ``deadline``: seconds for each run of the kernel; ``memory``: bytes the emulator may use; ``gpu_memory``:
-    bytes of a GPU (0: the usual share of what is free).
+    ``suspects``: pairs of places that may race, which are sought with further data and schedules.
+    ``shapes``: arrays by the name in the source. ``banks``: bank conflicts are counted in the first trial.
+    ``deadline``: seconds for all of it, compilation included; ``until``: when they are over (monotonic),
+    where they began before; ``memory``: bytes the emulator may use; ``gpu_memory``: bytes of a GPU (0: the
+    usual share of what is free).
     """
 
     path: Path
@@ -120,12 +124,15 @@ class CheckJob:
     all_blocks: bool = False
     watch: bool = True
     proved: frozenset[SourceRange] = frozenset()
+    suspects: tuple[tuple[SourceRange, SourceRange], ...] = ()
     shapes: Mapping[str, Shape] = field(factory=dict[str, Shape])
     seed: int = 0
-    deadline: float = 10.0
+    deadline: float = 20.0
+    until: float = math.inf
     memory: int = 4 << 30
     gpu_memory: int = 0
     lock_step: bool = False
+    banks: bool = True
 
 
 @frozen
@@ -142,7 +149,7 @@ class CheckResult:
     """Everything the check of one kernel saw. ``sites``: of the race runs, ``bank_sites``: of the bank runs.
 
     ``problem``: why nothing (or not all) was run, with the next step; ``errors``: compile errors.
-    ``headers``: digests of the user's headers that were read.
+    ``headers``: digests of the user's headers that were read. ``left``: how many trials were not made.
     """
 
     kernel: str
@@ -155,6 +162,7 @@ class CheckResult:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(factory=dict[str, str])
+    left: int = 0
 
 
 def is_wanted(kernel: str, names: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator
 from typing import Any
 from uuid import uuid4
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
 from cuda_lsp.children.sweep import MARK, end, end_marked, is_stopped
@@ -33,7 +33,10 @@ Cancelled = Callable[[], bool]
 
 _POLL = 0.02
 _STOPPED = 1.0  # seconds for which the child may be stopped, as a debugger does it
-_GRACE = 150.0  # seconds for compiling, beyond what the kernels themselves may take
+_GRACE = 150.0  # seconds for what follows a build, beyond the build's own
+_LATE = 2.0  # seconds beyond its deadline after which a check is ended, whatever it does
+_AFTERWARDS = 10.0  # … and a program, which has to be taken apart
+_WORTH = 1.0  # seconds: for less no process is started again
 
 
 class CheckCancelled(Exception):
@@ -59,26 +62,46 @@ class Runner:
         self._child: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
         self._mark = uuid4().hex
+        self._seen: CheckResult | None = None  # of a check that goes on
 
     def run(
         self, job: CheckJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
     ) -> CheckResult:
-        """Check one kernel. Raises CheckCancelled; everything else is in the result."""
-        seconds = _GRACE + job.deadline * 2 * (len(job.trials) + 1)
+        """Check one kernel. Raises CheckCancelled; everything else is in the result.
+
+        A trial that hangs or faults on a GPU ends the process; the others are made in a new one.
+        """
+        end = time.monotonic() + job.deadline
         with self._turn_of(cancelled):
-            result = self._attempt(job, seconds, progress, cancelled)
-            if isinstance(result, _Death):
-                return CheckResult(job.kernel, problem=_death(job.kernel, result))
-            if any(r.races.failure or (r.banks and r.banks.failure) for r in result.results):
-                self._stop()
+            result = self._checked(job, progress, cancelled)
+            while result.left and (seconds := end - time.monotonic()) > _WORTH:
+                done = len(job.trials) - result.left
+                rest = evolve(job, trials=job.trials[done:], deadline=seconds, banks=False)
+                more = self._checked(rest, progress, cancelled)
+                result = _joined(result, more)
+                if not more.results:
+                    break
             return result
+
+    def _checked(self, job: CheckJob, progress: Progress, cancelled: Cancelled) -> CheckResult:
+        self._seen = None
+        job = evolve(job, until=time.monotonic() + job.deadline)
+        result = self._attempt(job, job.deadline + _LATE, progress, cancelled)
+        if isinstance(result, _Death):
+            problem = _death(job.kernel, result)
+            known: CheckResult = self._seen or CheckResult(job.kernel)
+            return evolve(known, problem=problem)
+        if any(r.races.failure or (r.banks and r.banks.failure) for r in result.results):
+            self._stop()
+        return result
 
     def run_program(
         self, job: ProgramJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
     ) -> ProgramResult:
         """Build and check a program. Raises CheckCancelled; everything else is in the result."""
         with self._turn_of(cancelled):
-            result = self._attempt(job, 2 * _GRACE + job.deadline, progress, cancelled)
+            job = evolve(job, until=time.monotonic() + job.deadline)
+            result = self._attempt(job, job.deadline + _AFTERWARDS, progress, cancelled)
             self._stop()  # its memory is large, and nothing of it is of use to the next check
             if isinstance(result, _Death):
                 return ProgramResult(problem=_death(job.path.name, result))
@@ -140,6 +163,8 @@ class Runner:
             if kind == "progress":
                 due = due if content == "running" else math.inf
                 progress(content)
+            elif kind == "seen":
+                self._seen = content
             elif kind == "due":
                 due = time.monotonic() + content
 
@@ -186,6 +211,17 @@ class Runner:
                 with contextlib.suppress(OSError):
                     stream.close()
         return status
+
+
+def _joined(first: CheckResult, more: CheckResult) -> CheckResult:
+    """With the trials that were made afterwards; both have the same sites."""
+    return evolve(
+        first,
+        results=(*first.results, *more.results),
+        problem=first.problem or more.problem,
+        left=more.left if more.results else first.left,
+        seconds=first.seconds + more.seconds,
+    )
 
 
 def _death(kernel: str, death: _Death) -> str:

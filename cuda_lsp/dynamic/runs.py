@@ -109,7 +109,8 @@ class KernelRun:
     ``sites``) whose accesses are checked for races; None: all. ``blocks``: linear block numbers to
     check; None: all (an engine that only emulates executes just these). ``races`` and ``banks`` say what
     is wanted. ``deadline``: seconds for the kernel itself. ``lock_step``: different instructions of one warp
-    are ordered, as before Volta or where the source says so.
+    are ordered, as before Volta or where the source says so. ``backwards``: the opposite order of warps,
+    where the engine chooses it.
     """
 
     ptx: str
@@ -125,6 +126,7 @@ class KernelRun:
     deadline: float = 10.0
     seed: int = 0
     lock_step: bool = False
+    backwards: bool = False
 
 
 # ---------------------------------------------------------------------------------- what was seen
@@ -151,7 +153,8 @@ class SeenRace:
     pairs and ``words`` distinct 4-byte words that were counted (lower bounds on the GPU).
     ``same_value``: every write seen stored what was there already. ``warp_only``: only lanes of one warp
     raced, at different instructions, and no warps raced with each other between the same barriers; None:
-    the engine does not tell.
+    the engine does not tell. ``values``: what the two threads of the example read or wrote, as C writes it;
+    None: unknown. ``in_blocks``: in how many blocks it was seen, 0: not counted.
     """
 
     sites: tuple[int, int]
@@ -163,6 +166,8 @@ class SeenRace:
     words: int = 1
     same_value: bool = False
     warp_only: bool | None = None
+    values: tuple[str | None, str | None] = (None, None)
+    in_blocks: int = 0
 
 
 @frozen

@@ -62,7 +62,7 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
 
     def told(stage: str) -> None:
         if stage == "running" and on_gpu:  # the driver may keep a call for ever
-            send(answers, ("due", job.deadline + max(_SPARE, job.deadline / 2)))
+            send(answers, ("due", job.deadline + _SPARE))
         send(answers, ("progress", stage))
 
     def chosen(engine: object) -> None:
@@ -73,7 +73,7 @@ def _served(job: CheckJob, engines: Any, answers: BinaryIO) -> CheckResult:
             engine.limit_memory(job.gpu_memory)
 
     try:
-        return check(job, engines, told, chosen)
+        return check(job, engines, told, chosen, lambda result: send(answers, ("seen", result)))
     except MemoryError:
         return CheckResult(
             job.kernel,

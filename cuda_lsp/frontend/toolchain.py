@@ -20,6 +20,7 @@ from typing import Any, cast
 import clang.cindex as cindex  # pyright: ignore[reportMissingTypeStubs]
 from attrs import frozen
 
+from cuda_lsp import files
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.config import Settings
 from cuda_lsp.hardware import architecture_number
@@ -97,6 +98,7 @@ class FrontendOptions:
             *(f"-I{folder}" for folder in folders),
             *(f"-D{define}" for define in self.defines),
             *self.arguments,
+            *files.clang_flags(),
         )
 
 

@@ -6,6 +6,7 @@ import re
 
 from attrs import frozen
 
+from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.repairs.source import Source
 
 _SUBSCRIPT = re.compile(r"\s*\[")
@@ -32,7 +33,8 @@ Extent = tuple[int, int]
 class SharedArray:
     """``extents``: what stands in each bracket of the declaration; ``uses``: in the subscripts of each use.
 
-    ``subscripted``: nothing is done with the array but reading and writing one element, by all subscripts.
+    ``subscripted``: nothing is done with the array but naming one element, by all subscripts, and no
+    macro names it. Nor is a row a way into others: rows are named by numbers everywhere, or nowhere.
     ``element``: its bytes, where the type is a plain one.
     """
 
@@ -56,17 +58,28 @@ def shared_array(source: Source, access: Extent) -> SharedArray | None:
         return None
     extents = _brackets(source.plain, found.end())
     uses: list[tuple[Extent, ...]] = []
-    subscripted = bool(extents)
+    subscripted = bool(extents) and not _in_directives(source, name)
     for use in re.compile(rf"(?<![\w.])(?<!->){name}\b").finditer(source.plain, body.start, body.end):
         if found.start() <= use.start() < found.end():
             continue
         uses.append(_brackets(source.plain, use.end()))
         subscripted &= len(uses[-1]) == len(extents)
         subscripted &= _ADDRESS.search(source.plain, max(0, use.start() - 40), use.start()) is None
+    subscripted &= len({_is_number(source, use) for use in uses if use}) < 2
     words = re.findall(r"\w+", found[2])
     sizes = [_SIZES[word] for word in words if word in _SIZES]
     element = sizes[0] if len(sizes) == 1 and "long" not in words else None
     return SharedArray(name, element, extents, tuple(uses), subscripted)
+
+
+def _in_directives(source: Source, name: str) -> bool:
+    """Whether what the preprocessor reads has the name."""
+    return any(source.plain[m.start()].isspace() for m in re.finditer(rf"\b{name}\b", blanked(source.text)))
+
+
+def _is_number(source: Source, subscripts: tuple[Extent, ...]) -> bool:
+    """Whether the row of a use is: its columns may then be those of all rows."""
+    return all(re.fullmatch(r"\s*\d+\s*", source.plain[slice(*part)]) for part in subscripts[:-1])
 
 
 def _brackets(plain: str, at: int) -> tuple[Extent, ...]:

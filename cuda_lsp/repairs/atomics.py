@@ -1,109 +1,132 @@
-"""Updates that several threads make of one place (``count += 1``), made atomic."""
+"""What several threads do to one place (``count += 1``), made atomic, and for all who do it.
+
+Statements that are an update, whole; conditional maxima and minima; ``slot = count++`` in an expression;
+stores of one and the same value (flags); atomics of a block's scope where other blocks come, too.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from cuda_lsp.model import Code, FileReport, Finding
 from cuda_lsp.repair import RepairKind
+from cuda_lsp.repairs.atomic_calls import atomic_call, atomic_extreme, call, exists
 from cuda_lsp.repairs.candidate import Candidate, Edit
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.repairs.statements import Form
-from cuda_lsp.repairs.updates import Update, step_at, update_at
+from cuda_lsp.repairs.statements import Form, Statement
+from cuda_lsp.repairs.updates import Update, step_at, written_at
 
 RACES = (Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE)
-_BY_OPERATOR = {"+": "atomicAdd", "-": "atomicSub", "&": "atomicAnd", "|": "atomicOr", "^": "atomicXor"}
-_WORDS = frozenset({"int", "unsigned", "unsigned int", "unsigned long long", "uint", "int32_t", "uint32_t"})
-_TYPES = {
-    "Add": _WORDS | {"float", "double"},
-    "Min": _WORDS | {"long long"},
-    "Max": _WORDS | {"long long"},
-}
-"""What CUDA has each of these for, and the others for words."""
-_EXTREME = re.compile(r"f?(min|max)f?\s*\((.*)\)\Z", re.DOTALL)
+_LONGEST = 1000  # characters of a statement
+_STEP_BEHIND = re.compile(r"\s*\)*\s*(\+\+|--)")
+_OF_BLOCK = re.compile(r"(atomic[A-Z]\w*)_block\s*\(")
+_CONSTANT = re.compile(r"-?(?:\d[\w.]*|true|false)")
 
 
 def atomics(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
-    """All updates of the place that take part in a race, as atomic operations."""
+    """All accesses that take part in a race, as atomic operations."""
     del report
     if finding.code not in RACES or not source.here(finding):
         return
     sites = (finding.site, *(related.site for related in finding.related[:1]))
-    edits: dict[int, Edit] = {}
-    for extent in dict.fromkeys(site.range for site in sites):
-        statement = source.statement_at(extent)
-        if statement is None or statement.form is not Form.SIMPLE:
-            return
-        update = _update(source, statement.start, statement.end)
-        atomic = _atomic(update) if update else None
-        if update is None or atomic is None or not _exists(source, statement.start, update, atomic):
-            return
-        edits[statement.start] = Edit(statement.start, statement.end, f"{atomic};")
-    lines = ", ".join(str(source.position(at).line) for at in edits)
-    yield Candidate(RepairKind.ATOMIC, f"Make the update of line {lines} atomic", tuple(edits.values()))
+    ways: tuple[Callable[[Source, Statement, int], Edit | None], ...] = (_whole, _maximum, _step, _wider)
+    for way in (*ways, _flag) if finding.same_value else ways:
+        keeps = way is not _flag  # so much for something harmless need not be meant
+        edits: dict[int, Edit] = {}
+        for extent in dict.fromkeys(site.range for site in sites):
+            statement = source.statement_at(extent)
+            edit = way(source, statement, source.offset(extent.start)) if statement is not None else None
+            if edit is None:
+                break
+            edits[edit.start] = edit
+        else:
+            lines = ", ".join(dict.fromkeys(str(source.position(at).line) for at in sorted(edits)))
+            title = f"Make the update of line {lines} atomic"
+            yield Candidate(RepairKind.ATOMIC, title, tuple(edits.values()), keeps_meaning=keeps)
+
+
+def _whole(source: Source, statement: Statement, at: int) -> Edit | None:
+    """``x += v;``, ``x++;``, ``x = x + v;``, ``x = max(x, v);``."""
+    del at
+    if statement.form is not Form.SIMPLE:
+        return None
+    update = _update(source, statement.start, statement.end)
+    atomic = atomic_call(update) if update else None
+    if update is None or atomic is None or not exists(source, statement.start, update.target, atomic):
+        return None
+    return Edit(statement.start, statement.end, f"{atomic};")
 
 
 def _update(source: Source, start: int, end: int) -> Update | None:
     """The update that a whole statement is."""
-    text = source.text
-    step = re.compile(r"(?:\+\+|--)?\s*([^=;]*?)\s*(?:\+\+|--)?\s*;").fullmatch(text, start, end)
-    if step and (found := step_at(text, step.span(1), start, end)):
+    if end - start > _LONGEST:
+        return None
+    step = re.compile(r"(?:\+\+|--)?\s*([^=;+-]*?)\s*(?:\+\+|--)?\s*;").fullmatch(source.text, start, end)
+    if step and (found := step_at(source.text, step.span(1), start, end)):
         return found
-    target = re.compile(r"[^=;]*?(?=\s*(?:<<|>>|[-+*/%&|^])?=(?!=))").match(text, start, end)
-    return update_at(text, (start, target.end()), end) if target else None
+    return written_at(source.text, start, end)
 
 
-def _atomic(update: Update) -> str | None:
-    """``atomicAdd(&x, v)`` for ``x += v``, ``x = x + v`` and the like; None: it is something else."""
-    target = update.target.strip()
-    if not target or not re.match(r"[*(]*[A-Za-z_]", target) or re.search(r"[\w\]]\s+\w", target):
-        return None
-    place = target[1:].strip() if target.startswith("*") else f"&{target}"
-    if update.operator:
-        return _call(update.operator, place, update.value)
-    written = re.escape(target)
-    left = re.match(rf"{written}\s*([-+&|^])\s*", update.value)
-    if left and (left[1] not in "&|" or update.value[left.end() : left.end() + 1] != left[1]):
-        value = update.value[left.end() :]
-        return _call(left[1], place, value) if _binds(left[1], value) else None
-    extreme = _EXTREME.match(update.value)
-    if extreme:
-        other = re.sub(rf"^\s*{written}\s*,|,\s*{written}\s*$", "", extreme[2], count=1)
-        if other != extreme[2]:
-            return f"atomic{extreme[1].capitalize()}({place}, {other.strip()})"
-    return None
-
-
-def _exists(source: Source, at: int, update: Update, atomic: str) -> bool:
-    """Whether CUDA has the operation for the type that the target is declared with, as this text has it."""
-    name = re.match(r"[*(\s]*([A-Za-z_]\w*)\s*(?:\[|\)|\Z)", update.target)
+def _maximum(source: Source, statement: Statement, at: int) -> Edit | None:
+    """``if (… && v > x) x = v;``, seen from either of its accesses."""
     path = source.statements.path(at)
-    if name is None or not path:
-        return False
-    begin = max(source.plain.rfind(mark, 0, path[0].start) for mark in ";}{") + 1
-    declared = re.compile(rf"([A-Za-z_][\w\s]*?)[\s*&]+(?:__restrict__\s+)?{name[1]}\s*[\[;,)=]")
-    for found in declared.finditer(source.plain, begin, at):
-        words = [word for word in found[1].split() if word not in ("__shared__", "extern", "static")]
-        if words not in (["return"], ["else"]):
-            of = atomic.removeprefix("atomic").partition("(")[0]
-            return " ".join(words) in _TYPES.get(of, _WORDS)
-    return False
-
-
-def _binds(operator: str, value: str) -> bool:
-    """Whether ``x operator value`` is ``x`` with all of the value: nothing in it binds less."""
-    bare = value
-    inner = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
-    while (shorter := inner.sub("", bare)) != bare:
-        bare = shorter
-    return re.search(r"[-+&|^?<>=!]" if operator != "+" else r"[&|^?<>=!]", bare) is None
-
-
-def _call(operator: str, place: str, value: str) -> str | None:
-    function = _BY_OPERATOR.get(operator)
-    if function is None:
+    branch = next((s for s in reversed(path) if s.form is Form.IF), None)
+    if branch is None or branch.head is None or len(branch.parts) != 1:
         return None
-    if operator == "-":  # there is none for floats
-        return f"atomicAdd({place}, -({value}))"
-    return f"{function}({place}, {value})"
+    body = branch.parts[0]
+    body = body.parts[0] if body.form is Form.BLOCK and len(body.parts) == 1 else body
+    update = written_at(source.text, body.start, body.end) if body.form is Form.SIMPLE else None
+    if update is None or update.operator:
+        return None
+    condition = source.text[branch.head[0] + 1 : branch.head[1] - 1]
+    first, joint, last = condition.rpartition("&&")
+    atomic = atomic_extreme(update, last)
+    if atomic is None or not exists(source, body.start, update.target, atomic):
+        return None
+    if not joint:
+        return Edit(branch.start, branch.end, f"{atomic};")
+    return Edit(branch.start, branch.end, f"if ({first.strip()}) {atomic};")
+
+
+def _step(source: Source, statement: Statement, at: int) -> Edit | None:
+    """``x++`` or ``(*x)++`` in an expression, whose value is the one before."""
+    opened = re.compile(r"[(\s]*").match(source.plain, at, statement.end)
+    at = opened.end() if opened else at
+    access = re.compile(r"(?:\*\s*)?[A-Za-z_]\w*(?:\s*\[[^\[\]]*\])*").match(source.plain, at, statement.end)
+    behind = _STEP_BEHIND.match(source.plain, access.end(), statement.end) if access else None
+    if access is None or behind is None:
+        return None
+    closed = source.plain[access.end() : behind.start(1)].count(")")
+    start = at
+    for _ in range(closed):
+        start = source.plain.rfind("(", statement.start, start)
+        if start < 0 or source.plain[start + 1 : at].strip(" ("):
+            return None
+    target = source.text[at : access.end()]
+    atomic = call(behind[1][0], target, "1")
+    if atomic is None or not exists(source, statement.start, target, atomic):
+        return None
+    return Edit(start, behind.end(), atomic)
+
+
+def _wider(source: Source, statement: Statement, at: int) -> Edit | None:
+    """``atomicAdd_block(…)`` for the whole device."""
+    found = _OF_BLOCK.search(source.plain, statement.start, statement.end)
+    if found is None or not statement.start <= at < statement.end:
+        return None
+    return Edit(found.end(1), found.end(1) + len("_block"), "")
+
+
+def _flag(source: Source, statement: Statement, at: int) -> Edit | None:
+    """``*found = 1;`` of many threads."""
+    del at
+    update = (
+        written_at(source.text, statement.start, statement.end) if statement.form is Form.SIMPLE else None
+    )
+    if update is None or update.operator or not _CONSTANT.fullmatch(update.value):
+        return None
+    atomic = call("=", update.target, update.value)
+    if atomic is None or not exists(source, statement.start, update.target, atomic):
+        return None
+    return Edit(statement.start, statement.end, f"{atomic};")

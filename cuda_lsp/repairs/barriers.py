@@ -16,11 +16,13 @@ from attrs import frozen
 
 from cuda_lsp.model import Code, FileReport, Finding, Site, SourceRange
 from cuda_lsp.repair import RepairKind
-from cuda_lsp.repairs.candidate import Candidate, Edit
+from cuda_lsp.repairs.branches import lifted
+from cuda_lsp.repairs.candidate import Candidate, Edit, edited
+from cuda_lsp.repairs.difference import difference
 from cuda_lsp.repairs.insertion import at_beginning, at_end, before, behind
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import taken_apart
+from cuda_lsp.repairs.updates import taken_apart, unused, value_of, written_at
 from cuda_lsp.repairs.whole_warps import BARRIER, come_to_barriers
 
 _BLOCK = "__syncthreads();"
@@ -32,6 +34,7 @@ BARRIERS = {
 }
 _SYNCHRONISES = re.compile(r"\b__sync\w*\s*\(|[.>]\s*sync\s*\(|\b(?:arrive_and_)?wait\s*\(|\bbar\.sync\b")
 _MOST_LOOPS = 3
+_MOST_BRANCHES = 2
 
 
 @frozen
@@ -92,15 +95,33 @@ def _places(source: Source, barrier: str, one: SourceRange, other: SourceRange) 
         between = _Place(before(source, later, barrier), f"before line {source.position(later.start).line}")
         if not _SYNCHRONISES.search(source.plain, earlier.end, later.start):
             yield between
+            yield from _lifted(source, between)
     loops = [s for s in reversed(around) if s.form is Form.LOOP and s.parts][:_MOST_LOOPS]
     ends = [_end_of(source, loop, barrier) for loop in loops]
     yield from ends
     yield from _apart(source, barrier, around[-1], first, [end.edits for end in ends])
+    yield from _apart_in_branch(source, barrier, around, first, [end.edits for end in ends])
     if between:
         yield between
         for end in ends:
             yield _Place((*between.edits, *end.edits), f"{between.said} and {end.said}")
     yield from _farther(source, barrier, around, loops)
+
+
+def _lifted(source: Source, between: _Place) -> Iterator[_Place]:
+    """The barrier out of the branches that it came to stand in, one after the other."""
+    (edit,) = between.edits
+    at = Source(source.path, edited(source.text, between.edits))
+    start = edit.start + len(edit.text) - len(edit.text.lstrip())
+    barrier = edit.text.strip()
+    for _ in range(_MOST_BRANCHES):
+        edits = lifted(at, start)
+        if edits is None:
+            return
+        text = edited(at.text, edits)
+        said = f"{between.said}, out of the branch around it"
+        yield _Place(difference(source.text, text), said)
+        at, start = Source(source.path, text), text.find(barrier, min(e.start for e in edits))
 
 
 def _end_of(source: Source, loop: Statement, barrier: str) -> _Place:
@@ -137,3 +158,39 @@ def _apart(
             yield _Place((edit,), said)
             if ends and not followed and all(e.end <= edit.start or edit.end <= e.start for e in ends[0]):
                 yield _Place((edit, *ends[0]), f"{said}, and at the end of the round")
+
+
+def _apart_in_branch(
+    source: Source,
+    barrier: str,
+    around: Sequence[Statement],
+    target: SourceRange,
+    ends: Sequence[tuple[Edit, ...]],
+) -> Iterator[_Place]:
+    """The same of a branch's only statement, with the barrier outside of it, where all threads come."""
+    statement = around[-1]
+    branch = next((s for s in around[-2:-4:-1] if s.form is not Form.BLOCK), None)
+    alone = branch is not None and (branch.parts == [statement] or branch.parts[0].parts == [statement])
+    if (
+        branch is None
+        or branch.form is not Form.IF
+        or branch.head is None
+        or not alone
+        or len(branch.parts) > 1
+    ):
+        return
+    update = written_at(source.text, statement.start, statement.end)
+    if update is None:
+        return
+    body = source.text[branch.start : branch.end]
+    taken, value = unused("taken", source.plain), unused("value", body)
+    condition = source.text[branch.head[0] + 1 : branch.head[1] - 1].strip()
+    pieces = (
+        f"{{ const bool {taken} = {condition}; const auto {value} = {taken} ? {value_of(update)} : 0;"
+        f" {barrier} if ({taken}) {update.target} = {value}; }}"
+    )
+    edit = Edit(branch.start, branch.end, pieces)
+    said = f"between the reads and the write of line {target.start.line}"
+    yield _Place((edit,), said)
+    if ends and all(e.end <= edit.start or edit.end <= e.start for e in ends[0]):
+        yield _Place((edit, *ends[0]), f"{said}, and at the end of the round")

@@ -38,6 +38,9 @@ def guards(source: Source, report: FileReport, finding: Finding) -> Iterator[Can
 def _guarded(
     source: Source, statement: Statement, access: tuple[int, int], condition: str
 ) -> tuple[Edit, ...]:
-    if declared_name(source.plain[statement.start : statement.end]) is None:
-        return (Edit(statement.start, statement.start, f"if ({condition}) "),)
-    return (Edit(access[0], access[0], f"({condition} ? "), Edit(access[1], access[1], " : 0)"))
+    start, end = statement.start, statement.end
+    if declared_name(source.plain[start:end]) is not None:
+        return (Edit(access[0], access[0], f"({condition} ? "), Edit(access[1], access[1], " : 0)"))
+    if source.statements.path(start)[-2].form is Form.BLOCK:
+        return (Edit(start, start, f"if ({condition}) "),)
+    return (Edit(start, start, f"{{ if ({condition}) "), Edit(end, end, " }"))  # an ``else`` may follow

@@ -14,11 +14,12 @@ from cuda_lsp.repairs.lock_step import lock_step
 from cuda_lsp.repairs.padding import padding
 from cuda_lsp.repairs.redundant import redundant
 from cuda_lsp.repairs.source import Source
+from cuda_lsp.repairs.waits import waits
 
 Kind = Callable[[Source, FileReport, Finding], Iterator[Candidate]]
 """What may mend a finding of a report, best first; nothing for findings that are not its affair."""
 
-KINDS: tuple[Kind, ...] = (lock_step, atomics, barriers, lifting, padding, guards, redundant)
+KINDS: tuple[Kind, ...] = (lock_step, waits, atomics, barriers, lifting, padding, guards, redundant)
 
 
 def repairable() -> frozenset[Code]:

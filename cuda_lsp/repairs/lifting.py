@@ -1,28 +1,17 @@
-"""A barrier that not all threads reach, lifted out of the branches that it stands in.
-
-``if (c) { A; barrier; B }`` becomes ``if (c) { A } barrier; if (c) { B }``. What the condition hangs on may
-change in ``A`` or be memory: then its value is kept in a variable.
-"""
+"""A barrier that not all threads reach, lifted out of the branches that it stands in."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from itertools import count
 
 from cuda_lsp.model import Code, FileReport, Finding
 from cuda_lsp.repair import RepairKind
-from cuda_lsp.repairs.candidate import Candidate, Edit, edited
+from cuda_lsp.repairs.branches import lifted
+from cuda_lsp.repairs.candidate import Candidate, edited
 from cuda_lsp.repairs.difference import difference
-from cuda_lsp.repairs.insertion import before, behind, removed
 from cuda_lsp.repairs.source import Source
-from cuda_lsp.repairs.statements import Form, Statement
-from cuda_lsp.repairs.updates import declared_name
 
 _DEEPEST = 3
-_PURE = re.compile(r"[\w\s.+\-%<>=!&|()/]*\Z")
-_CALL = re.compile(r"[A-Za-z_]\w*\s*\(")
-_CHANGED = r"(?:\+\+|--)\s*{name}\b|\b{name}\s*(?:\+\+|--|(?:<<|>>|[-+*/%&|^])?=(?!=))"
 
 
 def lifting(source: Source, report: FileReport, finding: Finding) -> Iterator[Candidate]:
@@ -32,7 +21,7 @@ def lifting(source: Source, report: FileReport, finding: Finding) -> Iterator[Ca
         return
     start, text, at = source.offset(finding.site.range.start), source.text, source
     for _ in range(_DEEPEST):
-        edits = _lifted(at, start)
+        edits = lifted(at, start)
         if edits is None:
             return
         barrier = at.plain[slice(*_statement(at, start))]
@@ -47,63 +36,3 @@ def lifting(source: Source, report: FileReport, finding: Finding) -> Iterator[Ca
 def _statement(source: Source, start: int) -> tuple[int, int]:
     statement = source.statements.path(start)[-1]
     return statement.start, statement.end
-
-
-def _lifted(source: Source, start: int) -> tuple[Edit, ...] | None:
-    """Edits that bring the statement at ``start`` out of the innermost branch around it."""
-    path = source.statements.path(start)
-    if len(path) < 3 or path[-1].form is not Form.SIMPLE:
-        return None
-    statement, block = path[-1], path[-2]
-    branch = block if block.form is Form.IF else path[-3]
-    if branch.form is not Form.IF or branch.head is None or len(branch.parts) != 1:
-        return None
-    barrier = source.text[statement.start : statement.end]
-    if block is branch:  # without braces
-        return (Edit(branch.start, branch.end, barrier),)
-    number = block.parts.index(statement)
-    first, rest = block.parts[:number], block.parts[number + 1 :]
-    if not rest:
-        return (*removed(source, statement), *behind(source, branch, barrier))
-    if not first:
-        return (*removed(source, statement), *before(source, branch, barrier))
-    return _split(source, branch, statement, (first[0].start, statement.start), (statement.end, rest[-1].end))
-
-
-def _split(
-    source: Source, branch: Statement, barrier: Statement, first: tuple[int, int], rest: tuple[int, int]
-) -> tuple[Edit, ...] | None:
-    """The branch twice, with the barrier between."""
-    assert branch.head is not None
-    one, other = source.plain[slice(*first)], source.plain[slice(*rest)]
-    declared = {name for name in map(declared_name, re.split(r"(?<=[;{}])", one)) if name}
-    if any(re.search(rf"\b{name}\b", other) for name in declared):
-        return None
-    condition = source.text[branch.head[0] + 1 : branch.head[1] - 1]
-    edits: tuple[Edit, ...] = ()
-    if not _stays(condition, one):
-        name = _unused(source.plain)
-        edits = (
-            *before(source, branch, f"const bool {name} = {condition.strip()};"),
-            Edit(branch.head[0] + 1, branch.head[1] - 1, name),
-        )
-        condition = name
-    text = source.text[barrier.start : barrier.end]
-    if not (source.begins_line(barrier.start) and source.ends_line(barrier.end)):
-        return (*edits, Edit(barrier.start, barrier.end, f"}} {text} if ({condition}) {{"))
-    indent, newline = source.indent(branch.start), source.newline
-    lines = f"{indent}}}{newline}{indent}{text}{newline}{indent}if ({condition}) {{"
-    return (*edits, Edit(source.line_start(barrier.start), barrier.end, lines))
-
-
-def _stays(condition: str, statements: str) -> bool:
-    """Whether a condition is the same after these statements, as far as it is plain to see."""
-    if _PURE.match(condition) is None or _CALL.search(condition):
-        return False
-    names = set(re.findall(r"[A-Za-z_]\w*", condition))
-    return not any(re.search(_CHANGED.format(name=re.escape(name)), statements) for name in names)
-
-
-def _unused(plain: str) -> str:
-    names = (f"taken{n or ''}" for n in count())
-    return next(name for name in names if not re.search(rf"\b{name}\b", plain))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,13 +26,15 @@ class Wish:
     """Which repairs are looked for. ``files``: real paths of those that may change. ``codes``: of findings.
 
     ``unsafe``: also repairs after which the program may do something else where nothing was wrong.
-    ``together``: one on top of the other, for writing; else each by itself, for telling.
+    ``together``: one on top of the other, for writing; else each by itself, for telling. ``until``: seconds
+    of the process's processor time behind which nothing more is tried.
     """
 
     files: frozenset[str]
     codes: frozenset[Code]
     unsafe: bool = False
     together: bool = True
+    until: float = math.inf
 
     def of(self, finding: Finding) -> bool:
         """Whether a finding is to be mended."""
@@ -45,13 +49,14 @@ class Wish:
 class PlannedRepairs:
     """Verified repairs of a file's ``original`` text, which together make ``text`` with its finished report.
 
-    Where each is by itself, ``text`` is the original.
+    Where each is by itself, ``text`` is the original. ``whole``: there was time for all that might be one.
     """
 
     original: str
     text: str
     report: FileReport
     repairs: tuple[Repair, ...]
+    whole: bool = True
 
 
 def planned_repairs(wish: Wish, analyzer: Analyzer, text: str, report: FileReport) -> PlannedRepairs | None:
@@ -61,11 +66,11 @@ def planned_repairs(wish: Wish, analyzer: Analyzer, text: str, report: FileRepor
     """
     if os.path.realpath(report.path) not in wish.files:
         return None
-    trials = InProcess(analyzer, report.path)
+    trials = InProcess(analyzer, report.path, wish.until)
     if not wish.together:
-        return PlannedRepairs(text, text, report, tuple(_each(wish, text, report, trials)))
+        return PlannedRepairs(text, text, report, tuple(_each(wish, text, report, trials)), not trials.late)
     found = composed(report.path, text, report, trials, wish.wants, wish.of)
-    return PlannedRepairs(text, found.text, found.report, found.repairs)
+    return PlannedRepairs(text, found.text, found.report, found.repairs, not trials.late)
 
 
 def _each(wish: Wish, text: str, report: FileReport, trials: InProcess) -> Iterator[Repair]:
@@ -88,23 +93,33 @@ class InProcess:
 
     _analyzer: Analyzer
     _path: Path
-    _shown: str | None = None  # the text that the analyzer has
-    _first: dict[str, FileReport] = field(factory=dict[str, FileReport])
-    _finished: dict[str, FileReport] = field(factory=dict[str, FileReport])
+    _until: float = math.inf  # of ``time.process_time``
+    late: bool = field(default=False, init=False)  # something was not tried, because time was up
+    _shown: str | None = field(default=None, init=False)  # the text that the analyzer has
+    _first: dict[str, FileReport] = field(factory=dict[str, FileReport], init=False)
+    _finished: dict[str, FileReport] = field(factory=dict[str, FileReport], init=False)
 
-    def first(self, text: str) -> FileReport:
+    def first(self, text: str) -> FileReport | None:
         """What the first tier says."""
         if text not in self._first:
+            if self._is_late():
+                return None
             self._first[text] = self._analyzer.update(self._path, text)
             self._shown = text
         return self._first[text]
 
-    def finished(self, text: str) -> FileReport:
+    def finished(self, text: str) -> FileReport | None:
         """What both tiers say."""
         if text not in self._finished:
+            if self._is_late():
+                return None
             if self._shown != text:
-                self._analyzer.update(self._path, text)
+                self._first[text] = self._analyzer.update(self._path, text)
                 self._shown = text
-            settle = self._analyzer.settings.solver
-            self._finished[text] = self._analyzer.settle(self._path) if settle else self.first(text)
+            has_solver = self._analyzer.settings_of(self._path).solver
+            self._finished[text] = self._analyzer.settle(self._path) if has_solver else self._first[text]
         return self._finished[text]
+
+    def _is_late(self) -> bool:
+        self.late |= time.process_time() > self._until
+        return self.late

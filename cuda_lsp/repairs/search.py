@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from cuda_lsp.model import FileReport, Finding, SourceRange
 from cuda_lsp.repair import Repair, SourceEdit
@@ -18,7 +18,11 @@ from cuda_lsp.repairs.verify import Comparison
 from cuda_lsp.report.identity import identified
 
 _MOST_CANDIDATES = 16
-"""Of one finding: the right place is among the first few, and each costs an analysis."""
+"""Of one finding: the right place is among the first few, and each costs an execution."""
+_MOST_PROOFS = 8
+"""Of one finding, of candidates that do not verify then: each may cost seconds of the solver's."""
+_MOST_PROOFS_OF_FILE = 80
+"""The same of a file whose repairs are composed."""
 
 
 def every_one(_: object) -> bool:
@@ -60,12 +64,16 @@ def mended(
     ``report``: the finished one of the text.
     """
     unverified: Mended | None = None
+    proofs = 0
     for candidate in islice(filter(wanted, candidates(source, report, finding)), _MOST_CANDIDATES):
         text = edited(source.text, candidate.edits)
         first = trials.first(text)
         if first is None or not _comparison(source, report, candidate, text, first).promises(finding):
             continue
+        if proofs == _MOST_PROOFS:
+            break
         last = trials.finished(text)
+        proofs += 1
         if last is None:
             unverified = unverified or _mended(source, candidate, text, first, (finding,))
             continue
@@ -95,6 +103,21 @@ def _mended(
     )
 
 
+@define
+class _Counted:
+    """Trials, and how many texts were analysed to the end."""
+
+    _trials: Trials
+    proofs: int = 0
+
+    def first(self, text: str) -> FileReport | None:
+        return self._trials.first(text)
+
+    def finished(self, text: str) -> FileReport | None:
+        self.proofs += 1
+        return self._trials.finished(text)
+
+
 @frozen
 class Composition:
     """Repairs of one file, one after the other, each verified on the text that those before it left.
@@ -118,12 +141,13 @@ def composed(
     """All findings (``of`` which it is asked) mended that can be, the worst first. ``report``: finished."""
     found = Composition(text, report)
     given_up: set[str] = set()
+    counted = _Counted(trials)
     while True:
         left = [(f, name) for f, name in identified(found.report.findings) if of(f) and name not in given_up]
-        if not left:
+        if not left or counted.proofs - len(found.repairs) > _MOST_PROOFS_OF_FILE:
             return found
         finding, name = min(left, key=lambda known: known[0].effective_severity)
-        step = mended(Source(path, found.text), found.report, finding, trials, wanted)
+        step = mended(Source(path, found.text), found.report, finding, counted, wanted)
         if step is None or not step.repair.verified:
             given_up.add(name)
         else:

@@ -14,7 +14,7 @@ from cuda_lsp.repairs.statements import Statement, Statements
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _END = re.compile(r"\r\n|\r|\n")
-_DIRECTIVE = re.compile(r"^[ \t]*#[^\r\n]*(?:\\\r?\n[^\r\n]*)*", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\(?:\r\n|[\s\S])|[^\\\r\n])*", re.MULTILINE)
 
 
 class Source:

@@ -10,6 +10,8 @@ from attrs import frozen
 from cuda_lsp.repairs.candidate import Edit
 
 _ASSIGNMENT = re.compile(r"\s*(<<|>>|[-+*/%&|^])?=(?!=)\s*")
+_CHANGES = re.compile(r"\+\+|--|\w\s*\(|(?<![=!<>])=(?!=)")
+_LONGEST = 1000  # characters of a statement
 _NOT_PLAIN = ("//", "/*", '"', "\n#")
 
 
@@ -28,6 +30,8 @@ def update_at(text: str, target: tuple[int, int], end: int) -> Update | None:
     operator = _ASSIGNMENT.match(text, target[1])
     if operator is None or any(mark in text[target[0] : end] for mark in _NOT_PLAIN):
         return None
+    if operator[1] and _CHANGES.search(text[slice(*target)]):
+        return None  # who writes the target twice changes something twice
     value = text[operator.end() : end - 1].strip()
     if not value or has_comma(value) or re.search(r"(?<![=!<>])=(?!=)", value):
         return None
@@ -48,14 +52,28 @@ def taken_apart(text: str, target: tuple[int, int], end: int, barrier: str, *, f
     update = update_at(text, target, end)
     if update is None:
         return None
-    value = f"{update.target} {update.operator} ({update.value})" if update.operator else update.value
-    name = _unused("sum" if update.operator == "+" else "value", text[target[0] : end])
+    value = value_of(update)
+    name = unused("sum" if update.operator == "+" else "value", text[target[0] : end])
     last = f" {barrier}" if followed else ""
     pieces = f"{{ const auto {name} = {value}; {barrier} {update.target} = {name};{last} }}"
     return Edit(target[0], end, pieces)
 
 
-def _unused(name: str, statement: str) -> str:
+def written_at(text: str, start: int, end: int) -> Update | None:
+    """The assignment that a whole statement is."""
+    if end - start > _LONGEST:
+        return None
+    target = re.compile(r"[^=;]*?(?=\s*(?:<<|>>|[-+*/%&|^])?=(?!=))").match(text, start, end)
+    return update_at(text, (start, target.end()), end) if target else None
+
+
+def value_of(update: Update) -> str:
+    """What is written."""
+    return f"{update.target} {update.operator} ({update.value})" if update.operator else update.value
+
+
+def unused(name: str, statement: str) -> str:
+    """A name like this one that a text does not have."""
     names = (f"{name}{n or ''}" for n in count())
     return next(n for n in names if not re.search(rf"\b{n}\b", statement))
 
@@ -69,12 +87,12 @@ def has_comma(expression: str) -> bool:
 
 
 _DECLARATION = re.compile(
-    r"\s*(?:[A-Za-z_][\w:]*(?:<[^;=]*>)?[\s*&]+)+([A-Za-z_]\w*)\s*(?:=(?!=)|;|\[|,|\{|\()"
+    r"\s*(?:[A-Za-z_][\w:]*(?:<[^;=<>]*>)?[\s*&]+)+([A-Za-z_]\w*)\s*(?:=(?!=)|;|\[|,|\{|\()"
 )
 _NO_TYPE = re.compile(r"\s*(?:return|delete|throw|goto|else)\b")
 
 
 def declared_name(statement: str) -> str | None:
     """The name that a statement declares first; None: it is no declaration, which begins with two names."""
-    found = _DECLARATION.match(statement)
+    found = _DECLARATION.match(statement[:_LONGEST])
     return found[1] if found and not _NO_TYPE.match(statement) else None

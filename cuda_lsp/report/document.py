@@ -109,6 +109,10 @@ def _observation(seen: Observation) -> Json:
         "words": seen.words,
         "blocks": {"checked": seen.blocks_checked, "total": seen.blocks_total},
         "instance": seen.instance or None,
+        "told": seen.told,
+        "launches": list(seen.launches),
+        "in_blocks": seen.blocks,
+        "values": list(seen.values) if seen.values else None,
     }
 
 

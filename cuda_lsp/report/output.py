@@ -19,10 +19,11 @@ STYLES = ("text", "concise", "json", "sarif", "github", "gitlab", "junit")
 
 @frozen
 class Output:
-    """How reports are printed; the rest is for ``text``.
+    """How reports are printed; the rest is for ``text``, but the last.
 
     ``verbose``: list race-free kernels with findings too. ``quiet``: no verdicts, no totals. ``statistics``:
     count findings at the end. ``explain``: say at the end what the codes mean that were found.
+    ``documentation``: the address of that, for SARIF; empty: the pages go with it.
     """
 
     style: str = STYLES[0]
@@ -30,6 +31,7 @@ class Output:
     quiet: bool = False
     statistics: bool = False
     explain: bool = False
+    documentation: str = ""
 
 
 Repairs = Mapping[Path, Sequence[Repair]]
@@ -47,7 +49,7 @@ def print_reports(
         _tell(repairs or {})
         return reports
     reports = list(coming)
-    click.echo(_document(reports, output.style, repairs or {}))
+    click.echo(_document(reports, output, repairs or {}))
     return reports
 
 
@@ -84,8 +86,9 @@ def _concise(coming: Iterable[FileReport]) -> Iterator[FileReport]:
         yield report
 
 
-def _document(reports: Sequence[FileReport], style: str, repairs: Repairs) -> str:
+def _document(reports: Sequence[FileReport], output: Output, repairs: Repairs) -> str:
     """All reports in one."""
+    style = output.style
     if style == "json":
         from cuda_lsp.report.document import document
 
@@ -93,7 +96,7 @@ def _document(reports: Sequence[FileReport], style: str, repairs: Repairs) -> st
     if style == "sarif":
         from cuda_lsp.report.sarif import sarif
 
-        return json.dumps(sarif(reports, Path.cwd(), repairs), indent=2)
+        return json.dumps(sarif(reports, Path.cwd(), repairs, output.documentation), indent=2)
     if style == "gitlab":
         from cuda_lsp.report.gitlab import code_quality
 

@@ -13,7 +13,7 @@ from cuda_lsp import __version__
 from cuda_lsp.model import CODES, FileReport, Finding, Severity, Site, SourceRange, ToolError
 from cuda_lsp.repair import Repair
 from cuda_lsp.report.defects import defects
-from cuda_lsp.report.explain import page_url
+from cuda_lsp.report.explain import page, page_url
 from cuda_lsp.report.identity import identified
 
 Json = dict[str, Any]
@@ -30,10 +30,12 @@ def sarif(
     files: Iterable[FileReport],
     root: Path | None = None,
     repairs: Mapping[Path, Sequence[Repair]] | None = None,
+    base: str = "",
 ) -> Json:
     """One SARIF log with one run. Paths become relative to ``root`` where they lie under it.
 
-    ``repairs``: of files; each is a fix of all results that it mends.
+    ``repairs``: of files; each is a fix of all results that it mends. ``base``: the address of the
+    documentation; without it rules have their pages in them.
     """
     reports, known = list(files), repairs or {}
     errors = [(file.path, error) for file in reports for error in file.errors]
@@ -42,7 +44,7 @@ def sarif(
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver()},
+                "tool": {"driver": _driver(base)},
                 "columnKind": "unicodeCodePoints",
                 "invocations": [
                     {
@@ -60,7 +62,7 @@ def sarif(
     }
 
 
-def _driver() -> Json:
+def _driver(base: str) -> Json:
     return {
         "name": "cuda-lsp",
         "version": __version__,
@@ -68,7 +70,8 @@ def _driver() -> Json:
             {
                 "id": info.code.value,
                 "shortDescription": {"text": info.title},
-                "helpUri": page_url(info.code),
+                "help": {"text": f"cuda-lsp explain {info.code.value}", "markdown": page(info.code)},
+                **({"helpUri": page_url(info.code, base)} if base else {}),
             }
             for info in CODES.values()
         ],

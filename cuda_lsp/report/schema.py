@@ -88,6 +88,10 @@ def report_schema() -> Json:
                 words=_COUNT,
                 blocks=_object(checked=_COUNT, total=_COUNT),
                 instance=_or_null(_TEXT),
+                told=_TEXT,
+                launches=_list({"type": "integer", "minimum": 1}),
+                in_blocks=_COUNT,
+                values=_or_null(_pair(_TEXT)),
             ),
             "range": _object(start=_ref("position"), end=_ref("position")),
             "position": _object(

@@ -18,9 +18,9 @@ from cuda_lsp.server.positions import path_of, to_client, uri_of
 SOURCE = "cuda-lsp"
 
 
-def diagnostics(report: FileReport, document: TextDocument) -> list[lsp.Diagnostic]:
-    """Every finding and error of a report in the client's units."""
-    found = [_diagnostic(finding, document) for finding in defects(report.findings)]
+def diagnostics(report: FileReport, document: TextDocument, base: str) -> list[lsp.Diagnostic]:
+    """Every finding and error of a report in the client's units; ``base``: where codes are documented."""
+    found = [_diagnostic(finding, document, base) for finding in defects(report.findings)]
     return found + [_problem(error, document) for error in report.errors]
 
 
@@ -31,8 +31,9 @@ class DiagnosticsJson:
     anew would cost more than analysing it.
     """
 
-    def __init__(self, encode: Callable[[lsp.Diagnostic], str]) -> None:
+    def __init__(self, encode: Callable[[lsp.Diagnostic], str], base: str = "") -> None:
         self._encode = encode
+        self._base = base
         self._made: dict[Path, dict[int, tuple[KernelReport, list[str]]]] = {}  # by identity of a report
 
     def of(self, report: FileReport, document: TextDocument) -> str:
@@ -40,7 +41,7 @@ class DiagnosticsJson:
         before = self._made.get(report.path, {})
         made = {
             id(kernel): before.get(id(kernel))
-            or (kernel, self._json(_diagnostic(finding, document) for finding in defects(kernel.findings)))
+            or (kernel, self._json(_diagnostic(f, document, self._base) for f in defects(kernel.findings)))
             for kernel in report.kernels
         }
         self._made[report.path] = made
@@ -56,14 +57,15 @@ class DiagnosticsJson:
         return [self._encode(item) for item in found]
 
 
-def _diagnostic(finding: Finding, document: TextDocument) -> lsp.Diagnostic:
+def _diagnostic(finding: Finding, document: TextDocument, base: str) -> lsp.Diagnostic:
+    page = page_url(finding.code, base)
     tags = [lsp.DiagnosticTag.Unnecessary] if finding.code is Code.REDUNDANT_BARRIER else None
     return lsp.Diagnostic(
         range=to_client(finding.site.range, document),
         message=finding.message,
         severity=lsp.DiagnosticSeverity(int(finding.effective_severity)),
         code=finding.code.value,
-        code_description=lsp.CodeDescription(href=page_url(finding.code)),
+        code_description=lsp.CodeDescription(href=page) if page else None,
         source=SOURCE,
         tags=tags,
         related_information=_related(finding, document) or None,

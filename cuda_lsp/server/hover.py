@@ -71,9 +71,8 @@ def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
 
 
 def _observation(seen: Observation) -> str:
-    counts = f"{seen.pairs} thread pairs on {seen.words} words, " if seen.pairs else ""
     share = f"{seen.blocks_checked} of {seen.blocks_total} blocks checked"
-    return f"Seen on {seen.device}: {counts}{share}, {1e3 * seen.seconds:.1f} ms."
+    return f"{seen.told[0].upper()}{seen.told[1:]}; {share}, {1e3 * seen.seconds:.1f} ms."
 
 
 def _bank(bank: BankReport) -> Iterator[str]:

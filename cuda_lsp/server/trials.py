@@ -9,7 +9,7 @@ from attrs import define, field
 from cuda_lsp.model import FileReport
 from cuda_lsp.server.session import Session
 
-_FIRST_S = 10.0  # that a first tier may take at least, also when there is no time for proofs any more
+_LATE_S = 2.0  # behind ``until``, for first tiers: a repair may be told without its proof
 
 
 @define
@@ -29,8 +29,9 @@ class Trials:
     def first(self, text: str) -> FileReport | None:
         """What the first tier says."""
         known = self._finished.get(text) or self._first.get(text)
-        if known is None:
-            known = self._session.tried(self._uri, self._version, text, seconds=max(_FIRST_S, self._left))
+        left = self._left + _LATE_S
+        if known is None and left > 0:
+            known = self._session.tried(self._uri, self._version, text, seconds=left)
             if known is not None:
                 self._first[text] = known
         return known

@@ -57,6 +57,7 @@ class CudaServer(Server):
         if self.session:
             self.session.stop()
         self.settings = settings
+        self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode, settings.documentation)
         self.session, self._process = Session(settings, self._publish_later, self._process), None
         for document in self.workspace.text_documents.values():
             self.changed(document)
@@ -405,7 +406,7 @@ def _wire_reading(server: CudaServer) -> None:
             report = report or session.report(document.uri)
         if report:
             report = ls.with_checks(report, document.source)
-        items = diagnostics(report, document) if report else []
+        items = diagnostics(report, document, ls.settings.documentation) if report else []
         result = f"{document.version}:{hash(str(items))}"
         if params.previous_result_id == result:
             return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=result)

@@ -85,9 +85,18 @@ class Analyzer:
         self._searches: queue.Queue[tuple[Path, frozenset[str]] | None] = queue.Queue()
         self._searcher: threading.Thread | None = None
         self._documents: dict[Path, _Document] = {}
+        self._settings_of: dict[Path, Settings] = {}
         self._reports: OrderedDict[str, KeptReport] = OrderedDict()
         self._lock = threading.RLock()
-        self._background = Background(self.settings, self._answered)
+        self._background = Background(self.settings.solver_processes, self.settings_of, self._answered)
+
+    def settings_of(self, path: Path) -> Settings:
+        """Those of one file."""
+        if not self.settings.per_file:
+            return self.settings
+        if path not in self._settings_of:
+            self._settings_of[path] = self.settings.of_file(path)
+        return self._settings_of[path]
 
     def update(
         self, path: Path, text: str, version: int | None = None, *, unit: Path | None = None
@@ -152,7 +161,7 @@ class Analyzer:
             answer = self._background.once(known.kernel, first)
             with self._lock:
                 if answer is not None and known.first is first and self._is_open(known):
-                    known.take_in(answer, self.settings)
+                    known.take_in(answer, self.settings_of(known.kernel.range.path))
 
     def refresh(self, path: Path) -> None:
         """A header changed on disk: the next ``update`` sees it."""
@@ -179,7 +188,7 @@ class Analyzer:
         First all kernels with little of the solver's time, then what that did not decide with what is left
         of the file's. ``timed`` is told each refined kernel's number in the report, and its seconds.
         """
-        document = self._documents[path]
+        document, whole = self._documents[path], self.settings_of(path)
         numbered = enumerate(document.keys, len(document.unknown))
         left = {n: known for n, (key, _) in numbered if not (known := self._reports[key]).report.refined}
         seconds = dict.fromkeys(left, 0.0)
@@ -187,10 +196,10 @@ class Analyzer:
             if not left:
                 break
             part = min(1.0, max(least, share / len(left)))
-            settings = evolve(self.settings, solver_budget=round(part * self.settings.solver_budget))
+            settings = evolve(whole, solver_budget=round(part * whole.solver_budget))
             for number, known in list(left.items()):
                 started = time.perf_counter()
-                if not known.settle(settings) or settings.solver_budget == self.settings.solver_budget:
+                if not known.settle(settings) or settings.solver_budget == whole.solver_budget:
                     del left[number]
                 seconds[number] += time.perf_counter() - started
         if timed is not None:
@@ -202,7 +211,7 @@ class Analyzer:
         """Both tiers on one text, blocking; ``solver`` False: the first only. ``unit``: as in ``update``."""
         started = time.perf_counter()
         report = self.update(path, text, unit=unit)
-        if solver and self.settings.solver:
+        if solver and self.settings_of(path).solver:
             report = self.settle(path)
         return evolve(report, seconds=time.perf_counter() - started)
 
@@ -263,7 +272,7 @@ class Analyzer:
     def _open(self, path: Path, text: str, unit: Path | None) -> _Document:
         document = self._documents.get(path)
         if document is None:
-            translation = Translation(path, text, FrontendOptions.of(self.settings), unit)
+            translation = Translation(path, text, FrontendOptions.of(self.settings_of(path)), unit)
             document = self._documents[path] = _Document(translation, translation.directives)
         else:
             document.translation.reparse(text, focused=self._quick)
@@ -350,7 +359,7 @@ class Analyzer:
     ) -> ToolError | None:
         try:
             kernel = with_critical_sections(with_grid_barriers(translation.lower(source)))
-            first = enumerate_kernel(kernel, self.settings, until=until)
+            first = enumerate_kernel(kernel, self.settings_of(translation.path), until=until)
         except (RecursionError, ctypes.ArgumentError):  # the latter: within a call of libclang
             return ToolError(f"{source.name} was not analysed: its code nests too deeply", source.name_range)
         except Exception as error:  # noqa: BLE001 - a bug of ours in one kernel must not silence the others
@@ -367,7 +376,7 @@ class Analyzer:
             known = self._reports.get(key)
             if known is None:
                 return None
-            known.take_in(answer, self.settings)
+            known.take_in(answer, self.settings_of(path))
             document = self._documents.get(path)
             if document is None or all(key != wanted for wanted, _ in document.keys):
                 return None  # the answer is kept for when the text comes back

@@ -42,8 +42,9 @@ def budget_of(settings: Settings) -> Budget:
 class Background:
     """The kernels that are on their way. ``answered`` is called from a thread of the pool."""
 
-    def __init__(self, settings: Settings, answered: Answered) -> None:
-        self._settings = settings
+    def __init__(self, processes: int, settings_of: Callable[[Path], Settings], answered: Answered) -> None:
+        self._processes = processes
+        self._settings_of = settings_of
         self._answered = answered
         self._pool: SolverPool | None = None
         self._under_way: dict[Path, set[str]] = {}
@@ -53,7 +54,7 @@ class Background:
     def start(self) -> None:
         """Start the processes before they are needed."""
         if self._pool is None and not self._closed:
-            self._pool = SolverPool(self._settings.solver_processes)
+            self._pool = SolverPool(self._processes)
 
     def want(self, path: Path, kernels: Mapping[str, tuple[Kernel, FirstTier]]) -> int:
         """Settle these kernels of a file, by key, and no others any more; how many there is work for."""
@@ -91,10 +92,11 @@ class Background:
 
     def _work(self, kernel: Kernel, first: FirstTier) -> tuple[Callable[[], Answer], float]:
         """What is to be done next of a kernel, and the seconds that it may take."""
+        settings = self._settings_of(kernel.range.path)
         if first.cut:
-            return partial(enumerate_kernel, kernel, self._settings), budgets.HANGING_S
-        budget = budget_of(self._settings)
-        launches, gpu = first.report.launches, self._settings.gpu
+            return partial(enumerate_kernel, kernel, settings), budgets.HANGING_S
+        budget = budget_of(settings)
+        launches, gpu = first.report.launches, settings.gpu
         proof = partial(refine_with_second_opinion, kernel, launches, gpu, budget)
         return proof, PATIENCE * budget.kernel
 
@@ -107,7 +109,7 @@ class Background:
 
     def has_work(self, first: FirstTier) -> bool:
         """Whether there is more to find of a kernel than this."""
-        return first.cut or (self._settings.solver and not first.report.refined)
+        return first.cut or (not first.report.refined and self._settings_of(first.report.range.path).solver)
 
     def _submit(self, path: Path, key: str, kernel: Kernel, first: FirstTier) -> None:
         self.start()

@@ -94,3 +94,55 @@ def run_with_deadline(runner: Runner, folder: Path, text: str, seconds: float) -
     options = CompileOptions(arch="sm_75")
     job = ProgramJob(path, text, (kernel,), options, folder / "cache", folder)
     return runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=seconds))
+
+
+def test_a_kernel_that_faults_is_run_unwatched_in_a_new_process_and_those_before_stay_checked(
+    runner: Runner, tmp_path: Path
+) -> None:
+    text = """__global__ void shift(int* bins, const int* data) {
+    __shared__ int s[65];
+    s[threadIdx.x] = data[threadIdx.x];
+    bins[threadIdx.x] = s[threadIdx.x + 1];
+}
+__global__ void crash(int* p) { p[1ll << 40] = 1; }
+int main() {
+    int* p;
+    cudaMalloc(&p, 4096);
+    shift<<<1, 64>>>(p, p + 512);
+    crash<<<1, 32>>>(p);
+    return cudaDeviceSynchronize() != cudaSuccess ? 5 : 0;
+}
+"""
+    path = tmp_path / "program.cu"
+    path.write_text(text)
+    job = ProgramJob(path, text, (), CompileOptions(arch="sm_75"), tmp_path / "cache", tmp_path)
+    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    told = {run.name: run for run in result.runs}
+    assert any(note.startswith("crash: ") for note in result.notes), result
+    assert told["shift"].checks[0].results[0].races.races
+    assert result.status == 5  # the program's own word for it, in the second run
+
+
+def test_instances_that_nobody_analysed_are_checked_and_counted(runner: Runner, tmp_path: Path) -> None:
+    text = """namespace { template <int N> __global__ void shift(int* p) {
+    __shared__ int s[N + 1];
+    s[threadIdx.x] = p[threadIdx.x];
+    p[threadIdx.x] = s[threadIdx.x + 1];
+} }
+template <int N> void each(int* p) {
+    for (int k = 0; k < 40; ++k) shift<N><<<1, N>>>(p);
+    if constexpr (N < 256) each<2 * N>(p);
+}
+int main() { int* p; cudaMalloc(&p, 4096); each<64>(p); return cudaDeviceSynchronize(); }
+"""
+    path = tmp_path / "program.cu"
+    path.write_text(text)
+    job = ProgramJob(path, text, (), CompileOptions(arch="sm_75"), tmp_path / "cache", tmp_path)
+    result = runner.run_program(evolve(job, engine=EngineKind.GPU, deadline=120.0))
+    assert result.status == 0, result
+    told = {run.name: run for run in result.runs}
+    assert set(told) == {"shift<64>", "shift<128>", "shift<256>"}
+    for run in told.values():
+        assert (run.counts.launches, run.counts.checked) == (40, 5)
+        assert run.counts.reasons == {"only launches 1, 2, 3, 8 and 32 of each kernel are": 35}
+        assert run.checks[0].results[0].races.races

@@ -18,10 +18,19 @@ PATIENCE = 60.0
 
 
 class Client:
-    """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing."""
+    """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
+
+    ``resolves``: it asks for the edits of a code action when it is chosen.
+    """
 
     def __init__(
-        self, root: Path, encoding: str | None = None, options: Json | None = None, **environment: str
+        self,
+        root: Path,
+        encoding: str | None = None,
+        options: Json | None = None,
+        *,
+        resolves: bool = False,
+        **environment: str,
     ):
         import os
 
@@ -41,13 +50,15 @@ class Client:
         self.number = 0
         for target in (self._read, self._read_errors):
             threading.Thread(target=target, daemon=True).start()
-        general = {"general": {"positionEncodings": [encoding]}} if encoding else {}
+        offered: Json = {"general": {"positionEncodings": [encoding]}} if encoding else {}
+        if resolves:
+            offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
         self.capabilities = self.request(
             "initialize",
             {
                 "processId": None,
                 "rootUri": root.as_uri(),
-                "capabilities": general,
+                "capabilities": offered,
                 "initializationOptions": options or {},
             },
         )["capabilities"]
@@ -84,6 +95,14 @@ class Client:
             "context": {"diagnostics": []},
         }
         self.ask("textDocument/codeAction", params)
+
+    def actions(self, name: str, line: int, *only: str) -> list[Json]:
+        """The code actions of a line (0-based)."""
+        extent = {"start": {"line": line, "character": 0}, "end": {"line": line, "character": 1}}
+        context: Json = {"diagnostics": [], **({"only": only} if only else {})}
+        document = {"uri": self.uri(name)}
+        params = {"textDocument": document, "range": extent, "context": context}
+        return self.request("textDocument/codeAction", params)
 
     def diagnostics(self, name: str, version: int, timeout: float = PATIENCE) -> list[Json]:
         """The first diagnostics published for this version."""

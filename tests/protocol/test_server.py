@@ -6,6 +6,8 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -89,8 +91,19 @@ def test_race_is_underlined_at_the_exact_expression_in_every_encoding(client: Cl
     }
     (other,) = race["relatedInformation"]
     assert other["location"]["range"]["start"] == {"line": 3, "character": 2}
-    assert race["codeDescription"]["href"].endswith("/shared-race")
+    page = Path(url2pathname(urlsplit(race["codeDescription"]["href"]).path))
+    assert page.read_text().startswith("# shared-race\n")  # shipped with the server
     assert race["severity"] == 1
+
+
+def test_codes_lead_to_the_documentation_that_is_set(plain: Client) -> None:
+    plain.open("a.cu", FIGURE_1)
+    assert plain.diagnostics("a.cu", 1)
+    settings = {"cuda-lsp": {"documentation": "https://example.org/docs/"}}
+    plain.notify("workspace/didChangeConfiguration", {"settings": settings})
+    version = plain.edit("a.cu", (0, 0), (0, 0), "\n")
+    (race,) = plain.diagnostics("a.cu", version)
+    assert race["codeDescription"]["href"] == "https://example.org/docs/codes/shared-race/"
 
 
 def test_typing_a_barrier_clears_the_race_and_deleting_it_brings_it_back(client: Client) -> None:

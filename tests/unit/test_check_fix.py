@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cuda_lsp import files
-from cuda_lsp.cli import main
+from cuda_lsp.cli import main, mend
 from cuda_lsp.model import FileReport
 from cuda_lsp.repairs import plan
 from cuda_lsp.repairs.search import Composition
@@ -110,6 +110,14 @@ def test_several_repairs_of_a_file_are_made_together() -> None:
     Path("a.cu").write_text(both)
     assert check("--fix", "a.cu").exit_code == 0
     assert Path("a.cu").read_text() == mended("one") + mended("two").replace("launch", "other")
+
+
+def test_what_there_is_no_time_for_is_told_and_the_findings_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("a.cu").write_text(racy())
+    monkeypatch.setattr(mend, "_SHARE", 1e-6)
+    result = check("--fix", "a.cu")
+    assert result.exit_code == 1 and Path("a.cu").read_text() == racy()
+    assert "a.cu: repairs were looked for only as long as 0 s of --deadline" in result.stderr
 
 
 def test_only_chosen_codes_are_mended() -> None:

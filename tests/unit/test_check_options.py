@@ -7,6 +7,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as Xml
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -262,6 +263,20 @@ def test_sarif_keeps_its_fingerprints_when_lines_move_and_shows_both_threads():
     assert json.dumps(before[0]["partialFingerprints"]) in known and len(known) == len(after) == 2
     flows = before[0]["codeFlows"]
     assert isinstance(flows, list) and len(flows[0]["threadFlows"]) == 2
+
+
+def test_sarif_has_the_pages_of_its_rules_or_leads_to_them():
+    Path("k.cu").write_text(racy("k"))
+
+    def rules() -> list[dict[str, Any]]:
+        return json.loads(check("k.cu", "--format", "sarif").stdout)["runs"][0]["tool"]["driver"]["rules"]
+
+    assert all(rule["help"]["markdown"].startswith(f"# {rule['id']}\n") for rule in rules())
+    assert not any("helpUri" in rule for rule in rules())
+    Path("cuda-lsp.toml").write_text('documentation = "https://example.org/docs"\n')
+    assert {f"https://example.org/docs/codes/{rule['id']}/" for rule in rules()} == {
+        rule["helpUri"] for rule in rules()
+    }
 
 
 def test_one_line_a_finding():

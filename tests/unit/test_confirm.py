@@ -156,3 +156,57 @@ def test_dynamic_shared_memory_of_a_size_that_nothing_tells_is_large_enough(tmp_
     _, after = checked(source)
     (kernel,) = after.kernels
     assert {f.code for f in kernel.findings if f.status is Status.CONFIRMED} == {Code.WARP_SYNCHRONOUS}
+
+
+NEEDS = """__global__ void late(int* p) {
+    __shared__ int s[64];
+    s[threadIdx.x] = p[blockIdx.x * 64 + threadIdx.x];
+    if (blockIdx.x != 1777) __syncthreads();
+    p[blockIdx.x * 64 + threadIdx.x] = s[(threadIdx.x + 1) % 64];
+}
+__global__ void three(int* p) {
+    __shared__ int s[256];
+    s[threadIdx.x] = p[threadIdx.x];
+    if (blockDim.x < 100) __syncthreads();
+    p[threadIdx.x] = s[(threadIdx.x + 1) % blockDim.x];
+}
+void run(int* p) {
+    late<<<3000, 64>>>(p);
+    three<<<1, 64>>>(p);
+    three<<<1, 96>>>(p);
+    three<<<1, 128>>>(p);
+}
+"""
+
+
+def test_the_block_of_a_witness_and_each_launch_of_the_source_are_run(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(NEEDS)
+    _, after = checked(source)
+    races = {f.kernel: f for f in after.findings if f.kind}
+    assert {name: f.status for name, f in races.items()} == dict.fromkeys(("late", "three"), Status.CONFIRMED)
+    assert races["three"].observation is not None
+    assert races["three"].observation.launch.block == (128, 1, 1)
+
+
+LUCK = """__global__ void luck(int* p, const float* a) {
+    __shared__ int s[64];
+    s[threadIdx.x] = threadIdx.x;
+    if (a[0] - a[1] > BOUND) { } else __syncthreads();
+    p[threadIdx.x] = s[(threadIdx.x + 1) % 64];
+}
+void run(int* p, const float* a) { luck<<<1, 64>>>(p, a); }
+"""
+
+
+@pytest.mark.parametrize(("bound", "found"), [("0.2f", True), ("5.0f", False)])
+def test_what_needs_luck_is_sought_and_the_report_says_how_hard(tmp_path, bound, found):
+    source = tmp_path / "k.cu"
+    source.write_text(LUCK.replace("BOUND", bound))
+    before, after = checked(source)
+    assert any(f.kind and f.status is not Status.PROVED for f in before.findings)
+    (kernel,) = after.kernels
+    statuses = {f.status for f in kernel.findings if f.kind}
+    assert (Status.CONFIRMED in statuses) == found, kernel
+    sought = [r for r in kernel.reasons if "suspected and not seen was sought in" in r]
+    assert len(sought) == 1 and "further seed" in sought[0], kernel.reasons

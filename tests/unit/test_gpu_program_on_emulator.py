@@ -21,8 +21,9 @@ from toolkit import needs_nvcc
 from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.job import Parameter, Piece
+from cuda_lsp.dynamic.programs import on_gpu
 from cuda_lsp.dynamic.programs.gpu_process import Hosted
-from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel
+from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.programs.on_gpu import Said, Task
 from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Position, SourceRange
@@ -152,6 +153,34 @@ def test_launches_are_counted_and_each_that_is_not_checked_has_its_reason(tmp_pa
         "in a graph, which is launched as a whole": 1,
         "only launches 1, 2, 3, 8 and 32 of each kernel are": 1,
     }
+
+
+def test_after_a_kernel_that_ends_the_program_it_runs_again_and_the_others_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host, _, entry = hosted(tmp_path, "")
+    tasks: list[Task] = []
+
+    def once(task: Task, progress: object, end: float, earlier=None):
+        tasks.append(task)
+        seen = on_gpu._Seen(host.tally)
+        seen.take(Said(device="card"))
+        if not task.skipped:
+            seen.take(Said(entry, problem="launch 1, watched for races, failed on the GPU"))
+            return ProgramResult(status=on_gpu.FAULT), seen
+        seen.keep(earlier)
+        return ProgramResult(status=0, notes=tuple(seen.problems.values())), seen
+
+    monkeypatch.setattr(on_gpu, "_run", once)
+    task = host.task
+    result = on_gpu.run_on_gpu(task.job, task.library, task.modules, task.toolkit, lambda stage: None)
+    assert [task.skipped for task in tasks] == [frozenset(), {entry}]
+    assert result.status == 0
+    assert result.notes == ("launch 1, watched for races, failed on the GPU",)
+    again = Hosted(tasks[1], host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
+    shape = (ctypes.c_uint * 8)(1, 1, 1, 64, 1, 1, 0, 0)
+    assert again.launch(entry.encode(), shape, None) == 0
+    assert again.tally.counts[entry].reasons == {on_gpu.SKIPPED: 1}
 
 
 def test_an_instance_that_nobody_analysed_is_checked_under_any_hash(tmp_path: Path) -> None:

@@ -327,8 +327,6 @@ _OF_OUR_OWN = {
     "frontend/tree.py": {"resolve"},  # its headers
     "frontend/host/preprocessor.py": {"read_text"},  # our own headers
     "frontend/surroundings/conventions.py": {"read_text"},  # our own headers
-    "frontend/surroundings/compile_commands.py": {"stat"},  # the key of what this process remembers
-    "frontend/host/workspace.py": {"stat"},  # the same
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attrs import evolve
 
+from cuda_lsp.dynamic.emulator.engine import merged as both_orders
 from cuda_lsp.dynamic.job import CheckResult, Shape, Trial, TrialResult
 from cuda_lsp.dynamic.observations.merge import Seen, merged, with_all
 from cuda_lsp.dynamic.observations.notes import with_lines
@@ -25,6 +26,7 @@ from cuda_lsp.model import (
     Finding,
     KernelReport,
     LaunchConfig,
+    LaunchSource,
     Mode,
     Position,
     RaceKind,
@@ -313,3 +315,34 @@ def test_a_race_of_another_instance_is_told_once():
     assert not with_all(REPORT, [seen]).findings
     (finding,) = with_all(REPORT, [evolve(seen, adds=True)]).findings
     assert finding.kernel == "k<256>"
+
+
+def test_a_confirmation_tells_values_blocks_launches_and_a_guessed_launch_in_the_same_words_everywhere():
+    race = evolve(RACE, values=("7", "5"), in_blocks=3)
+    programs = tuple(
+        TrialResult(
+            Trial(LaunchConfig((64, 1, 1), (4, 1, 1), 0, LaunchSource.PROGRAM), own_memory=True, number=n),
+            result(races=(race,)).results[0].races,
+        )
+        for n in (1, 4)
+    )
+    report = merged(REPORT, evolve(result(), results=programs), {})
+    (finding,) = report.findings
+    seen = finding.observation
+    assert seen is not None
+    often = "(126 thread pairs; in 3 blocks; one read 5, the other wrote 7)"
+    assert seen.told == f"seen on {seen.device} in launches 1 and 4 of the program {often}"
+    assert seen.told in finding.message
+    guessed = merged(REPORT, result(races=(race,)), {}).findings[0]
+    assert guessed.observation is not None
+    assert guessed.observation.told.endswith("with a launch that the source does not tell")
+
+
+def test_accesses_that_leave_their_buffer_for_another_race_with_nothing():
+    here, there = (evolve(RACE, place=Place(Space.GLOBAL, name, 8)) for name in ("a", "b"))
+    first, second = (result(races=(race,)).results[0].races for race in (here, there))
+    both = both_orders(first, second)
+    assert not both.races
+    assert any("leave their buffer" in text for text in both.not_covered)
+    assert both_orders(first, first).races == (here,)
+    assert both_orders(first, evolve(second, races=())).races == (here,)

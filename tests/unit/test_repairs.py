@@ -103,6 +103,55 @@ def test_lanes_are_not_ordered_where_only_some_of_them_come() -> None:
     assert found.report.kernels[0].verdict is Verdict.RACE_FREE
 
 
+def test_a_scan_in_place_is_taken_apart_outside_of_its_branch() -> None:
+    body = """
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    s[t] = in[t];
+    __syncthreads();
+    for (int k = 1; k < 64; k *= 2) {
+        if (t >= k) s[t] += s[t - k];
+        __syncthreads();
+    }
+    out[blockIdx.x * 64 + t] = s[t];"""
+    found = mended(kernel(body))
+    update = "const auto value = taken ? s[t] + (s[t - k]) : 0; __syncthreads(); if (taken) s[t] = value; }"
+    assert f"{{ const bool taken = t >= k; {update}" in found.text
+    assert found.report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+@pytest.mark.parametrize(
+    ("copy", "committed"),
+    [("__pipeline_commit();", ""), ("", "__pipeline_commit(); ")],
+    ids=["wait", "commit"],
+)
+def test_a_copy_that_nobody_waited_for_is_waited_for_before_the_barrier(copy: str, committed: str) -> None:
+    body = f"""
+    __shared__ int s[64];
+    int t = threadIdx.x;
+    __pipeline_memcpy_async(&s[t], &in[t], sizeof(int)); {copy}
+    __syncthreads();
+    out[blockIdx.x * 64 + t] = s[63 - t];"""
+    text = "#include <cuda_pipeline.h>\n" + kernel(body)
+    found = mended(text)
+    wait = f"    {committed}__pipeline_wait_prior(0);\n    __syncthreads();\n"
+    assert found.text == text.replace("    __syncthreads();\n", wait)
+    assert found.report.kernels[0].verdict is Verdict.RACE_FREE
+
+
+def test_a_copy_of_a_group_is_waited_for_by_it() -> None:
+    body = """
+    namespace cg = cooperative_groups;
+    __shared__ int s[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, s, in, sizeof(s));
+    out[blockIdx.x * 64 + threadIdx.x] = s[threadIdx.x];"""
+    head = "#include <cooperative_groups.h>\n#include <cooperative_groups/memcpy_async.h>\n"
+    found = mended(head + kernel(body))
+    assert "    cg::wait(block); __syncthreads();\n    out[" in found.text
+    assert not races(found.report)
+
+
 def test_a_barrier_is_put_before_the_pragma_of_a_loop() -> None:
     body = """
     __shared__ int s[64];
@@ -130,18 +179,20 @@ def test_lines_end_as_the_others_do() -> None:
     assert found.count("\n") == found.count("\r\n") == text.count("\n") + 2
 
 
-def test_a_race_in_a_branch_that_not_all_enter_gets_no_barrier_there() -> None:
+def test_a_race_in_a_branch_that_not_all_enter_gets_its_barrier_outside() -> None:
     body = """
-    __shared__ int s[128];
+    __shared__ int s[129];
     int t = threadIdx.x;
     s[t] = t;
     __syncthreads();
     if (t < in[0]) {
-        s[t] = 1;
-        out[t] = s[t + 1];
+        s[t] = 1 + t;
+        out[blockIdx.x * 128 + t] = s[t + 1];
     }"""
     found = mended(kernel(body, 128))
-    assert not found.repairs and found.text == kernel(body, 128)
+    assert "const bool taken = t < in[0];\n    if (taken) {\n        s[t] = 1 + t;\n    }\n" in found.text
+    assert "    }\n    __syncthreads();\n    if (taken) {\n        out[" in found.text
+    assert not races(found.report)
 
 
 def test_what_the_analysis_cannot_follow_is_not_called_verified() -> None:
@@ -174,6 +225,12 @@ def test_blocks_are_not_ordered_by_a_barrier_of_theirs() -> None:
         ("count[0] = count[0] + in[t] * 2;", "atomicAdd(&count[0], in[t] * 2);"),
         ("count[0] |= 1 << t;", "atomicOr(&count[0], 1 << t);"),
         ("count[0] = max(count[0], in[t]);", "atomicMax(&count[0], in[t]);"),
+        ("if (in[t] > *count) *count = in[t];", "atomicMax(count, in[t]);"),
+        ("if (t > 3 && count[0] > t) count[0] = t;", "if (t > 3) atomicMin(&count[0], t);"),
+        ("int slot = (*count)++;", "int slot = atomicAdd(count, 1);"),
+        ("int slot = 2 * count[0]--;", "int slot = 2 * atomicAdd(&count[0], -(1));"),
+        ("if (in[t] == 6) *count = 1;", "if (in[t] == 6) atomicExch(count, 1);"),
+        ("atomicAdd_block(count, t);", "atomicAdd(count, t);"),
     ],
 )
 def test_an_update_that_many_make_becomes_atomic(update: str, atomic: str) -> None:
@@ -188,7 +245,8 @@ def test_an_update_that_many_make_becomes_atomic(update: str, atomic: str) -> No
     [
         "count[0] = count[0] - in[t] - 1;",  # the rest is not one value
         "count[0] *= 2;",
-        "int old = count[0]++; in2[old] = t;",
+        "int old = ++count[0]; in2[old] = t;",
+        "if (in[t] > count[0]) count[0] = in[t]; else t = 0;",
     ],
 )
 def test_what_is_no_plain_update_stays(update: str) -> None:
@@ -216,6 +274,20 @@ def test_rows_that_a_pointer_walks_over_are_not_padded() -> None:
     for use in ("float* p = tile[0];", "float* p = &tile[0][0];"):
         text = kernel(COLUMN + use + " out[0] = p[40];", 1024, FLOATS)
         assert "32 + 1" not in after(text) and "^" not in after(text)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "tile[0][threadIdx.x] = in[threadIdx.x];",  # all rows, by one
+        "SAVE(threadIdx.x);",
+    ],
+)
+def test_rows_that_are_reached_in_other_ways_are_not_padded(use: str) -> None:
+    macro = "#define SAVE(i) (&tile[0][0])[i] = in[i]\n"
+    text = macro + kernel(COLUMN.replace("tile[y][x] = in[threadIdx.x];", use), 1024, FLOATS)
+    found = mended(text)
+    assert any(f.code is Code.BANK_CONFLICT for f in found.report.findings) and found.text == text
 
 
 def test_columns_are_permuted_where_a_pad_has_no_room() -> None:
@@ -277,6 +349,28 @@ def test_a_barrier_is_not_lifted_away_from_a_variable_that_what_follows_needs() 
     assert after(kernel(body)) == kernel(body)
 
 
+def test_a_barrier_of_an_else_if_is_not_lifted_out() -> None:
+    body = """
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    s[t] = t;
+    __syncthreads();
+    if (t < 32) {
+        s[t] = 0;
+    } else if (t < 64) {
+        s[t] += s[t + 64];
+        __syncthreads();
+        out[blockIdx.x * 128 + t] = s[95 - t];
+    }"""
+    assert after(kernel(body, 128)) == kernel(body, 128)
+
+
+def test_what_has_an_effect_is_not_written_twice() -> None:
+    body = "__shared__ int s[65]; int t = threadIdx.x, i = t; s[t] = t; __syncthreads();\ns[i++] += s[t + 1];"
+    found = mended(kernel(body))
+    assert races(found.report) and found.text == kernel(body)
+
+
 REDUNDANT = Settings(severity={Code.REDUNDANT_BARRIER: Severity.INFORMATION})
 
 
@@ -295,7 +389,19 @@ def test_of_two_barriers_that_can_each_do_without_the_other_one_stays() -> None:
     assert after(kernel(body), settings=REDUNDANT).count("__syncthreads();") == 1
 
 
+def test_a_barrier_that_is_all_of_a_branch_is_not_taken_from_it() -> None:
+    body = "int t = threadIdx.x;\n    if (n > 3)\n        __syncthreads();\n    out[blockIdx.x * 64 + t] = t;"
+    found = mended(kernel(body), settings=REDUNDANT)
+    assert [f.code for f in found.report.findings] == [Code.REDUNDANT_BARRIER] and found.text == kernel(body)
+
+
 # ----------------------------------------------------------------------------------------- guards
+
+
+def test_an_else_stays_with_its_branch() -> None:
+    body = "__shared__ int s[64]; int t = threadIdx.x;\n    if (n > 3) s[t + 1] = t; else s[t] = 2;"
+    found = mended(kernel(body))
+    assert "if (n > 3) { if (t + 1 < 64) s[t + 1] = t; } else s[t] = 2;" in found.text
 
 
 @pytest.mark.parametrize(

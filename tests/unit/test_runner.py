@@ -18,9 +18,10 @@ from toolkit import needs_nvcc
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic import runner as runner_module
-from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind
+from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, TrialResult
 from cuda_lsp.dynamic.observations.merge import merged
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
+from cuda_lsp.dynamic.runs import RunOutcome
 from cuda_lsp.model import Code, KernelReport, Status, Verdict
 from cuda_lsp.static.analyze import Analyzer
 
@@ -87,7 +88,7 @@ def test_what_the_static_side_missed_is_added_and_says_so(runner, tmp_path, monk
 
 @needs_nvcc
 def test_an_endless_kernel_ends_at_its_deadline(runner, tmp_path, monkeypatch):
-    job, report = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=0.5)
+    job, report = prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=12)
     result, after = checked(runner, job, report)
     assert any("deadline" in reason for reason in after.reasons)
     assert result.results[0].races.failure
@@ -139,7 +140,7 @@ def test_a_child_that_is_stopped_is_ended_and_told(runner, tmp_path, monkeypatch
 
     result = runner.run(job, stop)
     assert result.problem is not None and "was stopped by somebody" in result.problem
-    assert runner.run(evolve(job, deadline=0.3)).results
+    assert runner.run(evolve(job, deadline=12)).results
 
 
 @needs_nvcc
@@ -219,3 +220,55 @@ def test_of_a_template_the_analysed_instantiation_runs(runner, tmp_path, monkeyp
         seen[report.name] = len(result.results[0].races.races)
     analyzer.shutdown()
     assert seen == {"k<128>": 0, "k<32>": 1}
+
+
+@needs_nvcc
+def test_the_deadline_counts_from_the_click_and_compiling_counts(runner, tmp_path, monkeypatch):
+    slow = "#include <cuda/barrier>\n#include <cuda/std/ranges>\n" + ENDLESS + LAUNCH
+    job, _ = prepared(slow, tmp_path, monkeypatch, deadline=60)
+    job = evolve(job, deadline=2.0, cache=tmp_path / "empty")
+    before = time.monotonic()
+    result = runner.run(job)
+    assert time.monotonic() - before < 2.0 + 2.5
+    assert result.problem is not None
+    assert "within its deadline of 2 s" in result.problem or "out of time" in result.problem
+
+
+SEEN = RunOutcome("GPU", 0.1, 1, 1)
+
+
+def many(job: CheckJob, trials: int) -> CheckJob:
+    return evolve(job, trials=job.trials[:1] * trials)
+
+
+def test_trials_after_one_that_hangs_are_made_in_a_new_process(runner, tmp_path, monkeypatch):
+    job = many(prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)[0], 3)
+    hung = evolve(SEEN, failure="the kernel did not end within 5 s")
+    asked: list[int] = []
+    stopped: list[int] = []
+
+    def attempt(job: CheckJob, *unused: object) -> CheckResult:
+        asked.append(len(job.trials))
+        outcome = hung if len(asked) == 1 else SEEN
+        made = [TrialResult(trial, outcome) for trial in job.trials[: 1 if len(asked) == 1 else None]]
+        return CheckResult(job.kernel, "GPU", tuple(made), left=len(job.trials) - len(made))
+
+    monkeypatch.setattr(runner, "_attempt", attempt)
+    monkeypatch.setattr(runner, "_stop", lambda: stopped.append(len(asked)))
+    result = runner.run(job)
+    assert (asked, stopped) == ([3, 2], [1])
+    assert [trial.races.failure for trial in result.results] == [hung.failure, None, None]
+    assert result.left == 0
+
+
+def test_what_was_seen_before_a_check_had_to_be_ended_is_kept(runner, tmp_path, monkeypatch):
+    job = many(prepared(ENDLESS + LAUNCH, tmp_path, monkeypatch, deadline=60)[0], 2)
+
+    def attempt(job: CheckJob, *unused: object) -> object:
+        runner._seen = CheckResult(job.kernel, "GPU", (TrialResult(job.trials[0], SEEN),))
+        return runner_module._Death(-9)
+
+    monkeypatch.setattr(runner, "_attempt", attempt)
+    result = runner.run(job)
+    assert len(result.results) == 1
+    assert result.problem is not None and "out of time" in result.problem

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cuda_lsp.batch.analysis import analysed
+from cuda_lsp.batch.asked import Asked
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.model import LaunchConfig, Verdict
+from cuda_lsp.readings import Reading
 from cuda_lsp.static import work
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
 
@@ -66,3 +69,13 @@ def test_the_processors_time_ends_what_is_not_counted(monkeypatch: pytest.Monkey
         pass
     assert work.now() > deadline
     monkeypatch.setattr(work.DONE, "latest", float("inf"))
+
+
+def test_where_nobody_waits_others_may_have_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work.DONE, "patience", work.PATIENCE)
+    kernel = tmp_path / "k.cu"
+    kernel.write_text(HARD)
+    analysed(Reading(kernel), Asked(solver=False), lambda report: None)
+    assert work.DONE.patience >= 400  # times a question's budget, by the clock on the wall

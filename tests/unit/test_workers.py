@@ -200,5 +200,6 @@ def test_no_solver_outlives_the_process_that_asked():
 def test_no_more_solvers_start_than_the_machine_has_cores(monkeypatch):
     sizes = []
     monkeypatch.setattr(background, "SolverPool", sizes.append)
-    background.Background(Settings(solver_workers=300), lambda *answer: None).start()
+    processes = Settings(solver_workers=300).solver_processes
+    background.Background(processes, lambda path: Settings(), lambda *answer: None).start()
     assert sizes == [os.cpu_count()]

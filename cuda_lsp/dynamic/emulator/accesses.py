@@ -139,12 +139,13 @@ class Accesses:
         address = self._addresses(address)
         size = int(kind[1:])
         allowed, index = self._placed(number, address, size, mask)
-        self._log(number, address, allowed, size, strong and strong + ATOMIC_LOADS)
+        read = None if strong or self.detector is None else self._view(kind).take(index, mode="clip")
+        self._log(number, address, allowed, size, strong and strong + ATOMIC_LOADS, read)
         if strong:
             self.order.synchronise(
                 address, allowed, reads=True, writes=False, release=release, wide=strong == 2
             )
-        values = self._view(kind).take(index, mode="clip")
+        values = self._view(kind).take(index, mode="clip") if read is None else read
         return values if allowed is mask else np.where(allowed, values, values.dtype.type(0))
 
     def _view(self, kind: str) -> Array:

@@ -36,6 +36,8 @@ ATOMIC_LOADS = _ATOMIC_LOAD - _ATOMIC
 
 _PER_SITE = 40  # threads of one site and clock kept per suspected word; more than a warp has
 _MANY = 20_000  # entries beyond which fewer are kept
+_PATIENCE = 64  # looks that show no new pair, before …
+_ONE_IN = 32  # … only one of so many intervals of the same instructions is looked at
 _CUT = 1 << 20  # accesses that are judged of a launch that was cut, since the last barrier
 _AT_ONCE = 1 << 20  # accesses to suspected words that are examined together
 _SPARE = 0.5  # seconds after the launch's deadline in which suspects are still examined
@@ -64,7 +66,7 @@ class Found:
     """A racing pair of instructions, and one example; ``pairs`` and ``words`` count what was seen.
 
     ``intervals``: the barrier intervals in which it was seen. ``between_warps``: not only within one;
-    ``together``: never at different executions.
+    ``together``: never at different executions. ``values``: of the example, what each thread read or wrote.
     """
 
     numbers: tuple[int, int]
@@ -77,6 +79,8 @@ class Found:
     intervals: set[int] = field(factory=set[int])
     between_warps: bool = False
     together: bool = True
+    blocks: set[int] = field(factory=set[int])  # of the emulated launch
+    values: tuple[str | None, str | None] = (None, None)
 
     @property
     def words(self) -> int:
@@ -96,7 +100,8 @@ class Entries:
     tick: Array
     sequence: Array
     value: Array
-    known: Array  # whether ``value`` is what was stored
+    known: Array  # whether ``value`` is what was stored or loaded
+    real: Array  # whether it is of a floating-point number
     size: Array  # of the whole access
 
     def __getitem__(self, index: Array) -> Entries:
@@ -106,7 +111,9 @@ class Entries:
         return len(self.word)
 
 
-_COLUMNS = ("word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known", "size")
+_COLUMNS = (
+    "word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known", "real", "size",
+)  # fmt: skip
 
 
 @define(eq=False)
@@ -152,6 +159,8 @@ class Detector:
     written: Writers | None = None
     interval: int = 0
     wide: set[int] = field(factory=set[int])  # intervals in which warps raced with each other
+    met: set[int] = field(factory=set[int])  # instructions at suspected words that were looked at
+    idle: int = 0  # how many looks in a row showed no new pair
 
     def access(
         self,
@@ -182,7 +191,7 @@ class Detector:
         stale = np.flatnonzero((intervals > 0) & (intervals <= self.interval) & (writers != threads))
         if len(stale):
             zero, all_bytes = np.zeros(len(stale), np.int64), np.full(len(stale), 15)
-            rest = (all_bytes, zero, zero, zero, zero.astype(bool), zero + r.size)
+            rest = (all_bytes, zero, zero, zero, zero.astype(bool), zero.astype(bool), zero + r.size)
             word, modes = words[stale], (zero + _WRITE, zero + _READ)
             first = Entries(word, writers[stale], numbers[stale], modes[0], *rest)
             self._note(first, Entries(word, threads[stale], zero + r.number, modes[1], *rest), False)
@@ -200,7 +209,7 @@ class Detector:
         self._judge(records, self.lanes.thread_numbers, False)
         if self.across_blocks:
             low, high = self.memory.shared
-            self.kept += [r for r in records if not (low <= int(r.address.flat[0]) < high)]
+            self.kept += [_for_later(r) for r in records if not (low <= int(r.address.flat[0]) < high)]
         else:
             self.order.forget(self.pending[0].sequence if self.pending else self.order.sequence)
 
@@ -250,7 +259,25 @@ class Detector:
         there = self.owner[words]
         hit = (there != names) & (there >= base)
         if hit.any():
-            self._examine(touched, words[hit], across)
+            suspects = words[hit]
+            if across or not self._weary(touched, suspects):
+                known = len(self.found)
+                self._examine(touched, suspects, across)
+                self.idle = self.idle + 1 if len(self.found) == known else 0
+
+    def _weary(self, touched: Iterable[tuple[Record, Array, Array]], suspects: Array) -> bool:
+        """Whether this interval is passed over: the same instructions as in so many before, and nothing new.
+
+        Races without end must not cost much more than none.
+        """
+        suspected = np.zeros(len(self.owner), bool)
+        suspected[suspects] = True
+        here = {r.number for r, words, _ in touched if suspected[words].any()}
+        if self.idle < _PATIENCE or self.interval % _ONE_IN == 0 or not here <= self.met:
+            self.met |= here
+            return False
+        self.left_out[f"races in {_ONE_IN - 1} of {_ONE_IN} later rounds that look like earlier ones"] = None
+        return True
 
     def _numbered(self) -> int:
         """Where the numbers of a new screening begin: words of earlier ones hold smaller numbers.
@@ -329,7 +356,7 @@ class Detector:
         swap = (a.number > b.number) | ((a.number == b.number) & (a.thread > b.thread))
         low, high = np.where(swap, b.number, a.number), np.where(swap, a.number, b.number)
         keys = low * _NUMBERS + high
-        same = a.known & b.known & (a.value == b.value)
+        same = a.known & b.known & (a.value == b.value) & _writes(a.mode) & _writes(b.mode)
         apart = self.lanes.warp[a.thread] != self.lanes.warp[b.thread]
         together = a.sequence == b.sequence
         if apart.any() and not across:
@@ -344,12 +371,34 @@ class Detector:
                 modes = (_MODES[int(x.mode[k])], _MODES[int(y.mode[k])])
                 threads = (int(x.thread[k]), int(y.thread[k]))
                 found = self.found[numbers] = Found(numbers, modes, threads, int(a.word[k]) * 4)
+                found.values = _shown(x, k), _shown(y, k)
             found.pairs += len(rows)
             found.seen_words.update(a.word[rows].tolist())
+            found.blocks.update(distinct(self.lanes.block[a.thread[rows]]).tolist())
             found.same_value &= bool(same[rows].all())
             found.intervals.add(self.interval)
             found.between_warps |= bool(apart[rows].any())
             found.together &= bool(together[rows].all())
+
+
+def _for_later(record: Record) -> Record:
+    """What is kept of an access to the end of the launch: not what was read, which takes too much room."""
+    r = record
+    if r.value is None or _writes(r.mode):
+        return r
+    return Record(r.number, r.address, r.mask, r.size, r.mode, r.ticks, r.sequence)
+
+
+def _shown(entries: Entries, row: int) -> str | None:
+    """What an access read or wrote, as C writes it: large unsigned numbers, which may be negative ones, in
+    hexadecimal."""
+    if not entries.known[row]:
+        return None
+    bits, size = int(entries.value[row]), int(entries.size[row])
+    if entries.real[row]:
+        kind = {2: "f2", 4: "f4", 8: "f8"}[size]
+        return f"{np.array([bits & (1 << 8 * size) - 1], f'u{size}').view(kind)[0]:.9g}"
+    return str(bits) if 0 <= bits < 1 << 8 * size - 1 else hex(bits & (1 << 8 * size) - 1)
 
 
 def _writes(mode: Any) -> Any:
@@ -394,7 +443,8 @@ def _gather(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) ->
         bits = value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
         columns.append((
             word, thread, np.full(count, r.number), np.full(count, r.mode), covered, r.ticks[thread],
-            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known), np.full(count, r.size),
+            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known),
+            np.full(count, value.dtype.kind == "f"), np.full(count, r.size),
         ))  # fmt: skip
     if not columns:
         return Entries(*(np.empty(0, np.int64) for _ in _COLUMNS))

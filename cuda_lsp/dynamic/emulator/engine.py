@@ -35,6 +35,7 @@ from cuda_lsp.dynamic.runs import (
     Detail,
     EngineUnavailable,
     KernelRun,
+    Place,
     RunOutcome,
     SeenBanks,
     SeenFault,
@@ -44,12 +45,13 @@ from cuda_lsp.dynamic.runs import (
     Stuck,
     opcodes_of,
 )
-from cuda_lsp.model import Mode
+from cuda_lsp.model import Mode, Space
 from cuda_lsp.wavefronts import warp_wavefronts
 
 Array = Any
 
 DEVICE = "CPU emulator"
+OUTSIDE = "accesses that leave their buffer for another one; they race with nothing"
 _MAX_THREADS = 1 << 16
 _MAX_EXECUTIONS = 4096  # of one site that are costed in banks
 _KEPT = 64
@@ -75,11 +77,13 @@ class EmulatorEngine:
         progress("translating")
         program = self.translated(request.ptx, request.entry)
         progress("running")
-        run = Launch(program, request)
+        first, second = (_in_another_order, None) if request.backwards else (None, _in_another_order)
+        run = Launch(program, request, request.backwards, first)
         outcome = run.outcome(self.keep_results)
         left = request.deadline - run.seconds
         if outcome.races and request.races and outcome.failure is None and left > 0:
-            again = Launch(program, evolve(request, deadline=left), backwards=True).outcome()
+            request = evolve(request, deadline=left)
+            again = Launch(program, request, not request.backwards, second).outcome()
             outcome = merged(outcome, again)
         return outcome
 
@@ -181,14 +185,15 @@ class Launch:
             a, b = (self.site_of[n] for n in f.numbers)
             if a is None or b is None:
                 continue
-            modes, threads = f.modes, f.threads
+            modes, threads, values = f.modes, f.threads, f.values
             if a > b:
                 a, b, modes, threads = b, a, (modes[1], modes[0]), (threads[1], threads[0])
+                values = values[1], values[0]
             local = tuple(int(self.lanes.thread[t]) for t in threads)
             blocks = tuple(self.blocks[int(self.lanes.block[t])] for t in threads)
             race = SeenRace(
                 (a, b), modes, (local[0], local[1]), (blocks[0], blocks[1]), self.memory.place(f.address),
-                f.pairs, f.words, f.same_value, detector.warp_only(f),
+                f.pairs, f.words, f.same_value, detector.warp_only(f), values, len(f.blocks),
             )  # fmt: skip
             known = best.get((a, b))
             if known is not None:
@@ -272,13 +277,22 @@ class Launch:
             yield "bank conflicts of wmma loads and stores are not counted: their cost is not documented"
 
 
-def _alone(program: Program, request: KernelRun, blocks: int) -> Memory:
+def _in_another_order(program: Program, request: KernelRun, blocks: int) -> Memory:
+    """The buffers lie the other way round: who leaves one for another now meets a third."""
+    return _alone(program, request, blocks, True)
+
+
+def _strays(here: Place, there: Place) -> bool:
+    return here.space is Space.GLOBAL and here.array != there.array
+
+
+def _alone(program: Program, request: KernelRun, blocks: int, backwards: bool = False) -> Memory:
     """The memory of a kernel that runs by itself."""
     kernel = program.kernel
     return lay_out(
         request.arguments, kernel.params, kernel.param_bytes, program.module.variables.values(),
         kernel.variables.values(), blocks, request.launch.threads, request.launch.dynamic_shared or 0,
-        "malloc" in program.module.functions,
+        "malloc" in program.module.functions, backwards,
     )  # fmt: skip
 
 
@@ -314,13 +328,21 @@ def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> 
 
 
 def merged(first: RunOutcome, second: RunOutcome) -> RunOutcome:
-    """What either schedule showed."""
+    """What either schedule showed.
+
+    Buffers of a kernel that runs by itself lie elsewhere in the second run. Accesses that meet in another one
+    then did so only because one of them left its own: they race with nothing.
+    """
     known = {r.sites for r in first.races}
+    there = {r.sites: r.place for r in second.races}
+    strays = {r.sites for r in first.races if _strays(r.place, there.get(r.sites, r.place))}
     more = tuple(r for r in second.races if r.sites not in known)
     note = "a second order of the warps was tried, because threads race"
+    outside = (OUTSIDE,) if strays else ()
+    first = evolve(first, not_covered=(*first.not_covered, *outside))
     return evolve(
         first,
-        races=(*first.races, *more),
+        races=(*(r for r in first.races if r.sites not in strays), *more),
         seconds=first.seconds + second.seconds,
         not_covered=(*first.not_covered, note) if more else first.not_covered,
         executed=first.executed | second.executed,

@@ -32,7 +32,8 @@ WORKSPACE = 64  # bytes that blocks of a cooperative launch meet in
 VIEWS = ("u1", "u2", "u4", "u8", "f4", "f8", "i1", "i2", "i4", "i8")
 _LIMIT = 1 << 31
 _MOST_WINDOWS = 256 << 20  # bytes: to make memory of more takes longer than anybody waits
-_BUFFER_GAP = 1 << 20  # bytes: what overruns a buffer misses the next one
+_BUFFER_GAP = 1 << 20  # bytes, at least: what overruns a buffer misses the next one
+_SPREAD = 1 << 29  # bytes, over which buffers are spread, with gaps before, between and behind them
 _MOST_OF = {"shared": 228 << 10, "local": 512 << 10}  # bytes; of a block and of a thread, on any GPU
 _OWN_HEAP = 8 << 20  # bytes, as CUDA's default
 _HEAP_UNIT = 16  # bytes, in which it is given out; each allocation takes one more
@@ -113,8 +114,10 @@ def lay_out(
     per_block: int,
     dynamic_shared: int,
     allocates: bool = False,
+    backwards: bool = False,
 ) -> Memory:
     """Build the arena. ``body``: the kernel's shared and local variables; ``allocates``: it calls ``malloc``.
+    ``backwards``: the buffers in the opposite order.
 
     Raises TooMuchMemory, and ValueError for a wrong number of arguments.
     """
@@ -143,11 +146,12 @@ def lay_out(
     check_windows(local_end - shared_start)
     top = after(local_end)
     buffers: dict[str, Region] = {}
-    for argument in given:
-        for _, buffer in argument.pointers:
-            if buffer.name not in buffers:
-                buffers[buffer.name] = Region(buffer.name, top, len(buffer.data), Space.GLOBAL)
-                top = after(top + len(buffer.data)) + _BUFFER_GAP
+    pointed = {buffer.name: len(buffer.data) for argument in given for _, buffer in argument.pointers}
+    gap = max(_BUFFER_GAP, (_SPREAD - sum(pointed.values())) // (len(pointed) + 1) // GRANULE * GRANULE)
+    top += gap if pointed else 0
+    for name in reversed(pointed) if backwards else pointed:
+        buffers[name] = Region(name, top, pointed[name], Space.GLOBAL)
+        top = after(top + pointed[name]) + gap
     regions += buffers.values()
     own_heap = top
     top = after(top + (_HEAP_ROOM if allocates else 0))

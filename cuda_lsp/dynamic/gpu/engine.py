@@ -1,20 +1,24 @@
 """The GPU engine: instrument, assemble, launch, read back what the detector saw.
 
-Works through PyCUDA, imported only when a run is asked for. Meant for a child process: a kernel that hangs or
-faults leaves the CUDA context unusable, so after an outcome with a ``failure`` the process should end at once
-(``os._exit``; destroying the context would wait for the kernel).
+Works through PyCUDA or NVIDIA's ``cuda-bindings``, imported only when a run is asked for. Meant for a child
+process: a kernel that hangs or faults leaves the CUDA context unusable, so after an outcome with a
+``failure`` the process should end at once (``os._exit``; destroying the context would wait for the kernel).
 """
 
 from __future__ import annotations
 
 import atexit
+import os
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from attrs import define
 
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
+from cuda_lsp.dynamic.gpu.cuda_bindings import BindingsDevice, Calls, Context, DriverError
 from cuda_lsp.dynamic.gpu.device import Device, GridTooLarge, TooMuchMemory
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
@@ -26,7 +30,15 @@ from cuda_lsp.dynamic.runs import (
     RunOutcome,
 )
 
-INSTALL = "install it with `pip install 'cuda-lsp[gpu]'` (it needs a CUDA toolkit to build)"
+INSTALL = (
+    "install NVIDIA's wheels, which need a driver alone (`pip install 'cuda-lsp[gpu-wheels]'`), or PyCUDA,"
+    " which needs a CUDA toolkit to build (`pip install 'cuda-lsp[gpu]'`)"
+)
+LIBRARY = "CUDA_LSP_GPU_LIBRARY"
+"""Variable that says which to use where both are there: ``pycuda`` or ``cuda-bindings``."""
+RealDevice = PycudaDevice | BindingsDevice
+PYCUDA, BINDINGS = "pycuda", "cuda-bindings"
+_LIBRARIES = {PYCUDA: "pycuda.driver", BINDINGS: "cuda.bindings.driver"}
 _LEAD = 1 << 31  # bytes to clear before a timed kernel, while the host queues it
 
 # Launches that hung or faulted: freeing their memory would wait for the kernel, for ever.
@@ -46,6 +58,9 @@ def open_engine(nvcc: Path | None = None) -> GpuEngine:
 
 def device_architecture() -> int:
     """Compute capability of device 0 as in ``sm_90``; no context is made. Raises EngineUnavailable."""
+    if library() == BINDINGS:
+        calls, handle = _first_device()
+        return _bindings_capability(calls, handle)
     cuda = _driver()
     try:
         return _capability(cuda.Device(0))
@@ -53,14 +68,39 @@ def device_architecture() -> int:
         raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
 
 
-def open_device(toolkit: Toolkit) -> PycudaDevice:
-    """Device 0 with a context of its own, current. Raises EngineUnavailable with the next step."""
+def open_device(toolkit: Toolkit) -> RealDevice:
+    """Device 0 with a context, current. Raises EngineUnavailable with the next step."""
+    if library() == BINDINGS:
+        device = _bindings_device(toolkit)
+        device.context.push()
+        return device
     return _opened(toolkit, lambda handle: handle.make_context())
 
 
-def open_primary(toolkit: Toolkit) -> PycudaDevice:
+def open_primary(toolkit: Toolkit) -> RealDevice:
     """Device 0 with the context that the runtime uses in this process, not current yet."""
+    if library() == BINDINGS:
+        return _bindings_device(toolkit)
     return _opened(toolkit, lambda handle: handle.retain_primary_context())
+
+
+def library() -> str:
+    """Which of the two is used: PyCUDA where both are there. Raises EngineUnavailable: there is none."""
+    there = [name for name, module in _LIBRARIES.items() if _is_there(module)]
+    wanted = os.environ.get(LIBRARY)
+    chosen = [name for name in there if wanted in (None, "", name)]
+    if not chosen:
+        needs = "PyCUDA or cuda-bindings, and neither is installed"
+        needs = f"{wanted}, as {LIBRARY} says, which is not installed" if wanted else needs
+        raise EngineUnavailable(f"the GPU check needs {needs}: {INSTALL}")
+    return chosen[0]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package around it is not
+        return False
 
 
 def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
@@ -78,12 +118,59 @@ def _opened(toolkit: Toolkit, enter: Callable[[Any], Any]) -> PycudaDevice:
     return PycudaDevice(cuda, handle, context, toolkit, name, architecture, shared, multiprocessors)
 
 
+def _bindings_device(toolkit: Toolkit) -> BindingsDevice:
+    calls, handle = _first_device()
+    architecture, driver = _bindings_capability(calls, handle), calls.driver.CUdevice_attribute
+    try:
+        context = Context(calls, calls("cuDevicePrimaryCtxRetain", handle))
+        shared = calls(
+            "cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, handle
+        )
+        count = calls("cuDeviceGetAttribute", driver.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle)
+        name = bytes(calls("cuDeviceGetName", 256, handle)).split(b"\0")[0].decode()
+    except (DriverError, TooMuchMemory) as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    return BindingsDevice(calls, handle, context, toolkit, name, architecture, int(shared), int(count))
+
+
+def _first_device() -> tuple[Calls, Any]:
+    """NVIDIA's bindings, once they see a device, and that device. Raises EngineUnavailable."""
+    bindings: Any = import_module(_LIBRARIES[BINDINGS])
+    calls = Calls(bindings)
+    try:
+        calls("cuInit", 0)
+        version = int(calls("cuDriverGetVersion"))
+        if version // 1000 < int(bindings.CUDA_VERSION) // 1000:
+            raise EngineUnavailable(
+                f"the driver is made for CUDA {version // 1000}, cuda-bindings for a later one: "
+                f"`pip install 'cuda-bindings=={version // 1000}.*'`, or update the driver"
+            )
+        if int(calls("cuDeviceGetCount")) == 0:
+            raise EngineUnavailable("no CUDA device is visible: check nvidia-smi and CUDA_VISIBLE_DEVICES")
+        return calls, calls("cuDeviceGet", 0)
+    except DriverError as error:
+        raise EngineUnavailable(f"the NVIDIA driver refuses to start ({error}): check nvidia-smi") from error
+    except RuntimeError as error:  # they look for the driver's library on the first call
+        message = f"cuda-bindings finds no NVIDIA driver ({error}): install it"
+        raise EngineUnavailable(message) from error
+
+
+def _bindings_capability(calls: Calls, handle: Any) -> int:
+    attribute = calls.driver.CUdevice_attribute
+    major, minor = (
+        int(calls("cuDeviceGetAttribute", kind, handle))
+        for kind in (
+            attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )
+    )
+    return _supported(major, minor)
+
+
 def _driver() -> Any:
     """PyCUDA's driver module, once it sees a device."""
     try:
         import pycuda.driver as driver  # type: ignore[import-not-found]
-    except ModuleNotFoundError as error:
-        raise EngineUnavailable(f"the GPU check needs PyCUDA: {INSTALL}") from error
     except ImportError as error:
         message = f"PyCUDA does not load ({error}): the NVIDIA driver (libcuda.so.1) is missing, install it"
         raise EngineUnavailable(message) from error
@@ -99,11 +186,16 @@ def _driver() -> Any:
 
 def _capability(handle: Any) -> int:
     major, minor = handle.compute_capability()
+    return _supported(int(major), int(minor))
+
+
+def _supported(major: int, minor: int) -> int:
+    """As in ``sm_90``. Raises EngineUnavailable."""
     if major < 7:
         raise EngineUnavailable(
             f"the GPU check needs compute capability 7.0 or newer, this is {major}.{minor}"
         )
-    return int(major * 10 + minor)
+    return major * 10 + minor
 
 
 @define
@@ -122,7 +214,7 @@ class GpuEngine:
 
     def limit_memory(self, most: int) -> None:
         """Bytes of the GPU that checks may use; 0: the usual share of what is free."""
-        if isinstance(self.card, PycudaDevice) and self.usable:
+        if isinstance(self.card, RealDevice) and self.usable:
             self.card.allow(most)
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:

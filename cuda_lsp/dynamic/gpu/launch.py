@@ -134,6 +134,7 @@ class Launch:
             "flags": self.memory.allocate("flags", records.FLAGS * records.FLAG.itemsize),
             "notes": self.memory.allocate("notes", 64),
             "names": self.memory.allocate("names", 4 * (1 + len(self.plan.names))),
+            "reports": self.memory.allocate("reports", 4 * checked),
             "threads": count,
             "granule_shift": self.plan.layout.granule_shift,
             "global_shift": finest_granule(watched_sites(self.request), (None, Space.GLOBAL)),

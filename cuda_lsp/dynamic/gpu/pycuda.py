@@ -8,10 +8,6 @@ current. A launch that hung or faulted must be kept alive: freeing what it uses 
 from __future__ import annotations
 
 import ctypes
-import os
-import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,27 +16,11 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start, TooMuchMemory
 from cuda_lsp.dynamic.gpu.records import Records
+from cuda_lsp.dynamic.gpu.waiting import SHARE, Allowance, captured_output, comes
 from cuda_lsp.dynamic.instrumentation.detector import assembled
 from cuda_lsp.model import Dim3
 
 _TOO_LARGE = 720  # CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-_SHARE = 0.75  # of the free memory: what may be used when nobody says how much
-
-
-@define
-class Allowance:
-    """Bytes of the device's memory that may be used, and those that are."""
-
-    limit: int
-    used: int = 0
-
-    def check(self, size: int) -> None:
-        """Raises TooMuchMemory."""
-        if self.used + size > self.limit:
-            raise TooMuchMemory(
-                f"the launch needs more than {self.limit >> 20} MiB of the GPU's memory: raise gpu-memory, or"
-                " try a smaller launch"
-            )
 
 
 class _Allocation:
@@ -83,7 +63,7 @@ class PycudaDevice:
     def allow(self, limit: int) -> None:
         """Let checks use so many bytes; 0: most of what is free now."""
         free = int(self.driver.mem_get_info()[0]) + self.allowance.used
-        self.allowance.limit = limit or int(_SHARE * free)
+        self.allowance.limit = limit or int(SHARE * free)
 
     def allocate(self, size: int) -> Any:
         """Something that is an address, and frees its memory when it is dropped. Raises TooMuchMemory."""
@@ -163,7 +143,7 @@ class PycudaCode:
             begun.record(stream)
             _launch(function, start, stream)
             ended.record(stream)
-            in_time = _comes(ended, start.deadline)
+            in_time = comes(ended.query, start.deadline)
             if in_time:
                 driver.Context.synchronize()  # flushes what the kernel printed
         if in_time:
@@ -173,46 +153,11 @@ class PycudaCode:
         return Ended(None, output.text, bytes(rescued[:size]))
 
 
-def _comes(event: Any, seconds: float) -> bool:
-    """Whether it comes in time."""
-    limit, pause = time.monotonic() + seconds, 20e-6
-    while not event.query():
-        if time.monotonic() > limit:
-            return False
-        time.sleep(pause)
-        pause = min(2 * pause, 5e-3)
-    return True
-
-
 def _launch(function: Any, start: Start, stream: Any) -> None:
     if isinstance(function, _CooperativeFunction):
         values = [value for _, value in start.parameters]
         return function.launch(start.grid, start.block, values, start.shared, stream)
     function._launch_kernel(start.grid, start.block, start.packed(), start.shared, stream)
-
-
-# ---------------------------------------------------------------------------------- what it prints
-
-
-@define
-class _Output:
-    text: str = ""
-
-
-@contextmanager
-def captured_output() -> Generator[_Output]:
-    """What the process writes to its standard output meanwhile: the driver prints for the kernel there."""
-    output = _Output()
-    with os.fdopen(os.memfd_create("kernel-output"), "w+b") as file:
-        saved = os.dup(1)
-        os.dup2(file.fileno(), 1)
-        try:
-            yield output
-        finally:
-            os.dup2(saved, 1)
-            os.close(saved)
-            file.seek(0)
-            output.text = file.read().decode(errors="replace")
 
 
 # ----------------------------------------------------------------------------- cooperative launches

@@ -38,7 +38,7 @@ CONTROL = np.dtype(
         *((name, "u8") for name in ("bank_sums", "flags")),
         *((name, "u8") for name in ("notes", "knowledge", "names", "older", "copies", "objects")),
         *((name, "u8") for name in ("told", "known", "dealings", "widths", "clocks", "clocks_stride")),
-        *((name, "u8") for name in ("cells", "cells_stride")),
+        *((name, "u8") for name in ("reports", "cells", "cells_stride")),
         *((name, "u4") for name in ("threads", "granule_shift", "global_shift", "range_count")),
         *((name, "u4") for name in ("detail_flags", "cross_block", "knowledge_stride", "lock_step")),
         *((name, "u4") for name in ("checked", "pad")),
@@ -71,6 +71,7 @@ NOTES = (
     "races inside a block in global memory after 16,382 block barriers",
     "races between blocks: they synchronise through more than 256 addresses",
     "races inside a block in global memory after 63 warp synchronisations or releases without a barrier",
+    "63 of 64 racing accesses of a block that had reported 16,384 races",
 )
 
 

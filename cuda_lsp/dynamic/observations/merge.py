@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 from cuda_lsp.dynamic.job import CheckResult, Shape
 from cuda_lsp.dynamic.observations.notes import notes
 from cuda_lsp.dynamic.observations.others import add_conflict, add_divergence, add_fault
-from cuda_lsp.dynamic.observations.races import confirm, judged, races_of
+from cuda_lsp.dynamic.observations.races import all_races, confirm, judged
 from cuda_lsp.dynamic.runs import PtxSite
 from cuda_lsp.model import RACES, Finding, KernelReport, SourceRange, Status, Verdict
 
@@ -71,9 +71,9 @@ def _add(findings: list[Finding], seen: Seen, kernel: str) -> None:
     """Confirm what a run saw, and add what is new."""
     result, known = seen.result, len(findings)
     name = seen.instance or kernel
+    for race, trial in all_races(result, seen.instance):
+        confirm(findings, race, name, seen.shapes, trial)
     for trial in result.results:
-        for race in races_of(result, trial, seen.instance):
-            confirm(findings, race, name, seen.shapes, trial)
         for fault in trial.races.faults:
             add_fault(findings, fault, result, trial, name)
         for stuck in trial.races.stuck:

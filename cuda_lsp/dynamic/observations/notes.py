@@ -22,6 +22,8 @@ def notes(result: CheckResult) -> Iterator[str]:
     """What a reader must know of the run: shares, failures, what was not covered."""
     if result.problem:
         yield result.problem
+    if result.left:
+        yield f"{result.left} further {'run was' if result.left == 1 else 'runs were'} not made in time"
     for number, trial in enumerate(result.results):
         outcome = trial.races
         if outcome.failure:

@@ -91,14 +91,8 @@ def observation_of(
         outcome.blocks_checked,
         outcome.blocks_total,
         instance,
+        (trial.trial.number,) if trial.trial.number else (),
     )
-
-
-def seen_words(observation: Observation) -> str:
-    """The end of a message: where it was seen, and on how many pairs."""
-    pairs = f"{observation.pairs} thread pair{'s' if observation.pairs != 1 else ''}"
-    instance = f"in {observation.instance} " if observation.instance else ""
-    return f"seen {instance}on {observation.device} ({pairs})"
 
 
 def missed(seen: Finding) -> Finding:

@@ -15,7 +15,6 @@ from cuda_lsp.dynamic.observations.places import (
     missed,
     observation_of,
     overlap,
-    seen_words,
     thread_words,
     triple,
 )
@@ -49,8 +48,32 @@ class _Race:
     observation: Observation
 
 
+def all_races(result: CheckResult, instance: str = "") -> Iterator[tuple[_Race, TrialResult]]:
+    """One per pair of source places, with the first run that showed it and what all runs saw of it."""
+    found: dict[tuple[object, ...], tuple[_Race, TrialResult]] = {}
+    for trial in result.results:
+        for race in races_of(result, trial, instance):
+            assert race.early.site is not None
+            assert race.late.site is not None
+            key = (race.early.site.range, race.late.site.range)
+            known = found.get(key)
+            if known is None:
+                found[key] = race, trial
+            else:
+                seen, more = known[0].observation, race.observation
+                seen = evolve(
+                    seen,
+                    pairs=seen.pairs + more.pairs,
+                    words=max(seen.words, more.words),
+                    launches=(*seen.launches, *more.launches),
+                    blocks=max(seen.blocks, more.blocks),
+                )
+                found[key] = evolve(known[0], observation=seen), known[1]
+    yield from found.values()
+
+
 def races_of(result: CheckResult, trial: TrialResult, instance: str = "") -> Iterator[_Race]:
-    """One per pair of source places and kind, with the numbers of all its instructions added up."""
+    """One per pair of source places of one run, with the numbers of all its instructions added up."""
     found: dict[tuple[object, ...], _Race] = {}
     for seen in trial.races.races:
         first, second = (result.sites[k] for k in seen.sites)
@@ -66,12 +89,27 @@ def races_of(result: CheckResult, trial: TrialResult, instance: str = "") -> Ite
         known = found.get(key)
         pairs = seen.pairs + (known.observation.pairs if known else 0)
         words = max(seen.words, known.observation.words if known else 0)
-        observation = observation_of(trial, result.device, pairs, words, instance)
+        observation = evolve(
+            observation_of(trial, result.device, pairs, words, instance),
+            blocks=max(seen.in_blocks, known.observation.blocks if known else 0),
+            values=known.observation.values if known else _values(seen, swapped),
+        )
         if known is not None and (known.kind is RaceKind.WAW or kind is not RaceKind.WAW):
             found[key] = evolve(known, observation=observation)
         else:
             found[key] = _Race(early, late, kind, seen, swapped, observation)
     yield from found.values()
+
+
+def _values(seen: SeenRace, swapped: bool) -> tuple[str, str] | None:
+    """What the threads of the example did, the later place first as in messages; None: not all is known."""
+    did = {Mode.READ: "read", Mode.WRITE: "wrote", Mode.ATOMIC_READ: "read", Mode.ATOMIC: "stored"}
+    early, late = (
+        value and f"{did[mode]} {value}" for mode, value in zip(seen.modes, seen.values, strict=True)
+    )
+    if early is None or late is None:
+        return None
+    return (early, late) if swapped else (late, early)
 
 
 def _kind(early: Mode, late: Mode) -> RaceKind:
@@ -113,7 +151,7 @@ def _confirmed(finding: Finding, observation: Observation) -> Finding:
         finding,
         status=Status.CONFIRMED,
         severity=None,
-        message=f"{finding.message}; {seen_words(observation)}",
+        message=f"{finding.message}; {observation.told}",
         observation=observation,
         reason=None,
     )
@@ -125,7 +163,7 @@ def _certain_now(finding: Finding, seen: Finding, trial: TrialResult) -> Finding
     With arguments and data of ours it may be what the program never does, so it says what it depends on.
     """
     ours = finding.reason is not None and not trial.trial.own_memory
-    doubt = f" with made-up inputs (depends on {finding.reason})" if ours else ""
+    doubt = f", with made-up inputs (depends on {finding.reason})" if ours else ""
     return evolve(
         finding,
         code=finding.code if finding.code is Code.WARP_SYNCHRONOUS else seen.code,
@@ -160,7 +198,7 @@ def _new_race(race: _Race, kernel: str, shapes: Mapping[str, Shape], trial: Tria
     remedy = "no __syncwarp() orders the lanes of this warp; " if lanes else ""
     message = (
         f"{race.kind.value} race on {shown}: {names[1]} {actions[1]} while {names[0]} {actions[0]};"
-        f" {remedy}{seen_words(race.observation)}"
+        f" {remedy}{race.observation.told}"
     )
     memory = Code.SHARED_RACE if seen.place.space is Space.SHARED else Code.GLOBAL_RACE
     code = Code.WARP_RACE if lanes else memory

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import shutil
 import time
@@ -46,9 +47,13 @@ _DEPENDENCY = re.compile(r"(?:\\ |[^\s\\])+")
 
 
 def build(
-    job: ProgramJob, toolkit: Toolkit, architecture: int = 0, cancelled: Cancelled = lambda: False
+    job: ProgramJob,
+    toolkit: Toolkit,
+    architecture: int = 0,
+    end: float = math.inf,
+    cancelled: Cancelled = lambda: False,
 ) -> Path:
-    """The program's executable; its shared object for a GPU of an ``architecture`` (90).
+    """The program's executable; its shared object for a GPU of an ``architecture`` (90). ``end``: monotonic.
 
     Raises CompileError, Interrupted, OSError.
     """
@@ -57,7 +62,7 @@ def build(
     if _is_current(folder):
         return program
     with scratch(folder.parent) as work:
-        made = _Build(job, toolkit, work, time.monotonic() + _SECONDS, cancelled, architecture)
+        made = _Build(job, toolkit, work, min(end, time.monotonic() + _SECONDS), cancelled, architecture)
         made.run()
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)

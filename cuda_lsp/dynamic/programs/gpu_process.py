@@ -23,24 +23,23 @@ from attrs import define, evolve, field
 from cuda_lsp.dynamic.compilation.compile import CompiledModule
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.gpu.device import GridTooLarge, TooMuchMemory
-from cuda_lsp.dynamic.gpu.engine import open_primary
+from cuda_lsp.dynamic.gpu.engine import RealDevice, open_primary
 from cuda_lsp.dynamic.gpu.launch import Launch
 from cuda_lsp.dynamic.gpu.memory import HostMemory
-from cuda_lsp.dynamic.gpu.pycuda import PycudaDevice
 from cuda_lsp.dynamic.gpu.records import Extent
 from cuda_lsp.dynamic.instrumentation.detector import AssemblyError
 from cuda_lsp.dynamic.messages import send
 from cuda_lsp.dynamic.programs.guard import usual_memory
 from cuda_lsp.dynamic.programs.instances import Tally, instances
 from cuda_lsp.dynamic.programs.job import Checked, ProgramKernel, argument_names
-from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, Said, Task
+from cuda_lsp.dynamic.programs.on_gpu import FAULT, RACES, SAMPLED, SKIPPED, Said, Task
 from cuda_lsp.dynamic.programs.process import input_of
 from cuda_lsp.dynamic.ptx.functions import calls_stored_pointers, keeps_functions
 from cuda_lsp.dynamic.ptx.module import PtxModule
 from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Argument, EngineUnavailable, KernelRun
 from cuda_lsp.dynamic.sampling import spread_blocks
-from cuda_lsp.model import LaunchConfig
+from cuda_lsp.model import LaunchConfig, LaunchSource
 
 _KERNEL_SECONDS = 30.0
 _TOLD_EVERY = 0.5  # seconds between two messages that only count launches
@@ -58,7 +57,7 @@ class Hosted:
     """The program's launches, as they come."""
 
     task: Task
-    device: PycudaDevice
+    device: RealDevice
     library: Any
     answers: BinaryIO
     tally: Tally = field(init=False)
@@ -96,7 +95,8 @@ class Hosted:
         entry = stable(name.decode())
         number = self.tally.launched(entry)
         reason: int = shape[7]
-        if not self.tally.chosen(entry, _REASONS[reason]):
+        why = SKIPPED if entry in self.task.skipped else _REASONS[reason]
+        if not self.tally.chosen(entry, why):
             if time.monotonic() - self.told > _TOLD_EVERY:
                 self.say(Said())
             return 0
@@ -136,7 +136,8 @@ class Hosted:
             raise EngineUnavailable("it keeps addresses of functions")
         sites = sites_of(compiled, entry)
         races = number in RACES
-        config = LaunchConfig((shape[3], shape[4], shape[5]), (shape[0], shape[1], shape[2]), shape[6])
+        grid, block = (shape[0], shape[1], shape[2]), (shape[3], shape[4], shape[5])
+        config = LaunchConfig(block, grid, shape[6], LaunchSource.PROGRAM)
         values = tuple(_arguments(compiled.module, entry, arguments))
         names = argument_names(kernel, [value.value for value in values])
         request = KernelRun(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -62,9 +63,10 @@ class ProgramJob:
 
     ``kernels``: what is known of those in its sources. ``wanted``: names of those to check, others run
     unwatched; none: all that the program launches, known or not. ``folder``: where it runs. ``deadline``:
-    seconds for the whole run; ``memory``: bytes of the emulator's device memory; ``host_memory``,
-    ``gpu_memory``: bytes that it may use of the host with all that it starts, and of a GPU (0: the usual
-    share of what there is); ``link``: further options of the last build step.
+    seconds for building and running (``until``: as in ``CheckJob``), ``running``: of them for the run.
+    ``memory``: bytes of the emulator's device memory; ``host_memory``, ``gpu_memory``: bytes that it may use
+    of the host with all that it starts, and of a GPU (0: the usual share of what there is); ``link``: further
+    options of the last build step.
     ``built``: the sources as a build command compiles them, ``path`` among them (or included by one); then
     ``sources`` and ``options`` do not count. ``called``: the program's own name for itself; ``environment``,
     ``input``: its variables and standard input, where a run command sets them.
@@ -84,6 +86,8 @@ class ProgramJob:
     detail: Detail = Detail.PAIRS
     all_blocks: bool = False
     deadline: float = 120.0
+    until: float = math.inf
+    running: float = math.inf
     memory: int = 1 << 30
     host_memory: int = 0
     gpu_memory: int = 0
@@ -230,7 +234,7 @@ def results_of(launches: Sequence[Checked]) -> tuple[TrialResult, ...]:
     banks = next((c.banks for c in launches if c.banks is not None), None)
     return tuple(
         TrialResult(
-            Trial(c.launch, why=f"launch {c.number} of the program", own_memory=True),
+            Trial(c.launch, why=f"launch {c.number} of the program", own_memory=True, number=c.number),
             c.races,
             None if k else banks,
         )

@@ -28,7 +28,7 @@ from cuda_lsp.dynamic.programs.job import Checked, KernelRuns, ProgramKernel, ar
 from cuda_lsp.dynamic.ptx.names import stable
 from cuda_lsp.dynamic.runs import Detail, EngineUnavailable, KernelRun, PtxSite, RunOutcome
 from cuda_lsp.dynamic.sampling import first_and_last_blocks
-from cuda_lsp.model import Dim3, LaunchConfig
+from cuda_lsp.model import Dim3, LaunchConfig, LaunchSource
 
 SUCCESS, FAILED, TIMEOUT, ASSERTED, UNSUPPORTED = 0, 719, 702, 710, 801  # cudaError_t
 _CHECKED = frozenset({1, 2, 4, 8, 32, 128})  # which launches of a kernel are checked
@@ -238,7 +238,7 @@ def _all(call: Call) -> range:
 
 
 def _config(call: Call) -> LaunchConfig:
-    return LaunchConfig(call.block, call.grid, call.shared)
+    return LaunchConfig(call.block, call.grid, call.shared, LaunchSource.PROGRAM)
 
 
 def _error(outcome: RunOutcome) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command
 from cuda_lsp.children.sweep import kill_descendants
@@ -44,16 +44,21 @@ FAULT = 71  # exit status of a program whose GPU context is lost
 RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for races, …
 BANKS = frozenset({2})  # … and for bank conflicts
 SAMPLED = RACES | BANKS
+SKIPPED = "its check had ended the program in an earlier run"
+_MOST_SKIPPED = 8  # kernels, until the program is given up
+_WORTH = 1.0  # seconds for which it is started again
 
 
 @frozen
 class Task:
-    """What to run. ``modules``: the O0 and O3 build of each source."""
+    """What to run. ``modules``: the O0 and O3 build of each source. ``skipped``: kernels (entries) whose
+    check has ended the program before."""
 
     job: ProgramJob
     library: Path
     modules: tuple[tuple[CompiledModule, CompiledModule], ...]
     toolkit: Toolkit
+    skipped: frozenset[str] = frozenset()
 
 
 @frozen
@@ -104,6 +109,18 @@ class _Seen:
                 if outcome is not None and outcome.failure is not None:
                     self.problems.setdefault(said.entry, outcome.failure)
 
+    @property
+    def ended_by(self) -> frozenset[str]:
+        """The kernels whose check failed: a program that lost its GPU did so in the last of them."""
+        return frozenset(entry for entry in self.problems if entry in self.tally.instances.kernels)
+
+    def keep(self, earlier: _Seen) -> None:
+        """What an earlier run showed of the kernels that ended it, and nothing else."""
+        for entry in earlier.ended_by:
+            self.checked[entry] = [*earlier.checked.get(entry, ()), *self.checked.get(entry, ())]
+            self.problems.setdefault(entry, earlier.problems[entry])
+        self.sites |= {key: sites for key, sites in earlier.sites.items() if key not in self.sites}
+
     def runs(self) -> tuple[KernelRuns, ...]:
         """What became of all launches."""
         return self.tally.runs({
@@ -127,9 +144,28 @@ def run_on_gpu(
     toolkit: Toolkit,
     progress: Progress,
 ) -> ProgramResult:
-    """Run a program that was built for it."""
-    task = pickle.dumps(Task(job, library, tuple(modules), toolkit))
-    seen = _Seen(Tally(instances(modules, job.kernels, job.wanted), SAMPLED))
+    """Run a program that was built for it.
+
+    When a checked kernel hangs or faults, the context is lost and with it the program: it runs again, with
+    that kernel as it is, so that the others are checked.
+    """
+    end, task = time.monotonic() + job.deadline, Task(job, library, tuple(modules), toolkit)
+    result, seen = _run(task, progress, end)
+    while result.status == FAULT and time.monotonic() < end - _WORTH:
+        failed = seen.ended_by - task.skipped
+        if not failed or len(task.skipped) >= _MOST_SKIPPED:
+            break
+        task = evolve(task, skipped=task.skipped | failed)
+        result, again = _run(task, progress, end, seen)
+        seen = again
+    return result
+
+
+def _run(
+    task: Task, progress: Progress, end: float, earlier: _Seen | None = None
+) -> tuple[ProgramResult, _Seen]:
+    """One run of the program, which ends at ``end`` (monotonic); with what an ``earlier`` one showed."""
+    job, seen = task.job, _Seen(Tally(instances(task.modules, task.job.kernels, task.job.wanted), SAMPLED))
     progress("running")
     reads, writes = os.pipe()
     with (
@@ -137,7 +173,7 @@ def run_on_gpu(
         tempfile.TemporaryFile(dir=job.cache) as given,
         os.fdopen(reads, "rb") as said,
     ):
-        given.write(task)
+        given.write(pickle.dumps(task))
         given.seek(0)
         child = subprocess.Popen(
             python_command("cuda_lsp.dynamic.programs.gpu_process", str(writes)), cwd=NEUTRAL_FOLDER,
@@ -145,14 +181,15 @@ def run_on_gpu(
             env=environment_of(job), start_new_session=True,
         )  # fmt: skip
         os.close(writes)
-        deadline = time.monotonic() + job.deadline
-        with Guard(child, output, deadline, job.host_memory or usual_memory()) as guard:
+        with Guard(child, output, end, job.host_memory or usual_memory()) as guard:
             garbled = _listen(said, seen, child, progress)
             if garbled:
                 kill_descendants(os.getpid())
             child.wait()
         text = end_of(output)
-    return ProgramResult(
+    if earlier is not None:
+        seen.keep(earlier)
+    result = ProgramResult(
         status=child.returncode,
         output=text,
         runs=seen.runs(),
@@ -161,6 +198,7 @@ def run_on_gpu(
         problem=guard.stopped or garbled or _problem(child.returncode, seen),
         notes=(*seen.remarks, *(f"{seen.tally.instances.name_of(e)}: {w}" for e, w in seen.problems.items())),
     )
+    return result, seen
 
 
 def _listen(said: BinaryIO, seen: _Seen, child: subprocess.Popen[bytes], progress: Progress) -> str | None:

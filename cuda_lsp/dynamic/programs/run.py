@@ -41,6 +41,7 @@ Progress = Callable[[str], None]
 Modules = tuple[tuple[CompiledModule, CompiledModule], ...]
 
 _EXTERNAL = re.compile(r"^\.extern \.func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE)
+_LEAST = 1.0  # seconds of a program's run
 _PROVIDED = frozenset(("vprintf", "malloc", "free", "__assertfail"))
 
 
@@ -60,17 +61,16 @@ def check_program(job: ProgramJob, progress: Progress) -> ProgramResult:
 
 def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
     toolkit = find_toolkit(job.nvcc)
+    end = min(job.until, time.monotonic() + job.deadline)
     architecture, note = _gpu(job.engine)
     progress("building the program")
-    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-        made = pool.submit(build, job, toolkit, architecture)
-        builds = [
-            [pool.submit(_compiled, unit, job, level, toolkit) for level in (Level.O0, Level.O3)]
-            for unit in job.units
-            if unit.device
-        ]
-        modules = tuple((plain.result(), optimised.result()) for plain, optimised in builds)
-        program = made.result()
+    try:
+        program, modules = _built(job, toolkit, architecture, end)
+    except Interrupted as interrupted:
+        raise Interrupted(
+            f"{job.path.name} was not built within its deadline of {job.deadline:g} s: raise --deadline"
+        ) from interrupted
+    job = evolve(job, deadline=min(job.running, max(_LEAST, end - time.monotonic())))
     if architecture:
         result = run_on_gpu(job, program, modules, toolkit, progress)
     else:
@@ -81,6 +81,18 @@ def _checked(job: ProgramJob, progress: Progress) -> ProgramResult:
         for run in result.runs
     )
     return evolve(result, runs=runs, notes=(*result.notes, *note))
+
+
+def _built(job: ProgramJob, toolkit: Toolkit, architecture: int, end: float) -> tuple[Path, Modules]:
+    """The program, and both builds of each of its sources, by the time ``end`` (monotonic)."""
+    with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+        made = pool.submit(build, job, toolkit, architecture, end)
+        builds = [
+            [pool.submit(_compiled, unit, job, level, toolkit, end) for level in (Level.O0, Level.O3)]
+            for unit in job.units
+            if unit.device
+        ]
+        return made.result(), tuple((plain.result(), optimised.result()) for plain, optimised in builds)
 
 
 def runs_on_gpu(engine: EngineKind) -> bool:
@@ -112,9 +124,9 @@ def _emulated(job: ProgramJob, program: Path, modules: Modules, progress: Progre
         heap.close()
 
 
-def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit) -> CompiledModule:
-    options = evolve(unit.options, arch=job.options.arch)
-    made = compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache)
+def _compiled(unit: Unit, job: ProgramJob, level: Level, toolkit: Toolkit, end: float) -> CompiledModule:
+    options, left = evolve(unit.options, arch=job.options.arch), end - time.monotonic()
+    made = compile_module(unit.path, job.text_of(unit), options, level, toolkit, job.cache, seconds=left)
     if unit.relocatable and set(_EXTERNAL.findall(made.ptx)) - _PROVIDED:
         raise CompileError([ToolError(f"{unit.path.name} {RELOCATABLE}")])
     return made

@@ -186,9 +186,10 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
         before = host.reduced(len(source.data[:start].decode("utf-8", "replace")))
         constants = HostConstants(host)
         values = [constants.integer(part, before) for part in written]
-    if not values[0]:
+    most = values[0]
+    if most is None or most < 1:
         return None
-    return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
+    return LaunchBounds(most, values[1] if len(values) > 1 else None)
 
 
 def _number(text: str) -> int | None:

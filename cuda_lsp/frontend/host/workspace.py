@@ -111,8 +111,7 @@ class Workspace:
 
     def _read(self, file: Path) -> _File | None:
         try:
-            status = file.stat()
-            stamp = (status.st_mtime_ns, status.st_size)
+            stamp = files.stamp(file)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""

@@ -97,7 +97,7 @@ def options_for(path: Path, options: FrontendOptions) -> tuple[FrontendOptions, 
     if database is None:
         return options, ()
     try:
-        entries = _entries(database, database.stat().st_mtime_ns)
+        entries = _entries(database, files.stamp(database))
     except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         said = f"{database} is not used: {reason}; generate it again with CMake or bear"
@@ -118,14 +118,14 @@ def find_database(path: Path) -> Path | None:
 
 def files_of(database: Path) -> list[Path]:
     """The files that a database compiles, each once. Raises OSError or ValueError (one readable reason)."""
-    return list(dict.fromkeys(path for path, _, _ in _entries(database, database.stat().st_mtime_ns)))
+    return list(dict.fromkeys(path for path, _, _ in _entries(database, files.stamp(database))))
 
 
 _Entry = tuple[Path, tuple[str, ...], Path]  # file, words of the command, folder it runs in
 
 
 @lru_cache(maxsize=8)
-def _entries(database: Path, modified: int) -> tuple[_Entry, ...]:
+def _entries(database: Path, modified: tuple[int, int]) -> tuple[_Entry, ...]:
     """Entries of a database. Raises OSError or ValueError (one readable reason)."""
     del modified  # part of the cache's key
     document: Any = json.loads(files.read_text(database, files.DATABASE_LIMIT, errors="strict"))

@@ -1,4 +1,4 @@
-"""Barriers that not all threads of a block reach, and barriers that order nothing.
+"""Barriers that not all threads of a block, or of the grid, reach, and barriers that order nothing.
 
 Divergence: CUDA C++ Programming Guide, synchronization functions: ``__syncthreads()`` in conditional code
 needs a condition that is the same across the block.  A barrier is redundant when the kernel is race-free
@@ -7,6 +7,7 @@ under this launch with it and still is without it.
 
 from __future__ import annotations
 
+from cuda_lsp.ir.program import BarrierScope
 from cuda_lsp.model import Code, Site, Status
 from cuda_lsp.static.diagnostics.races import find_races
 from cuda_lsp.static.execution.trace import Divergence, Trace
@@ -27,15 +28,18 @@ def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
 
 
 def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
-    here, there = words.thread(trace.thread(d.present)), words.thread(trace.thread(d.absent))
+    lanes = (d.present, d.absent)
+    blocks = {trace.block(lane) for lane in lanes}
+    here, there = (words.thread(trace.thread(n), trace.block(n) if len(blocks) > 1 else None) for n in lanes)
+    whom = "of the grid" if d.barrier.scope is BarrierScope.GRID else "of the block"
     name = d.barrier.site.text or "this barrier"
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
         text = d.why
     elif d.reason is None:
-        text = f"{name} is not reached by all threads of the block: {here} reaches it, {there} {does}"
+        text = f"{name} is not reached by all threads {whom}: {here} reaches it, {there} {does}"
     else:
-        text = f"{name} may not be reached by all threads of the block: it depends on {d.reason}"
+        text = f"{name} may not be reached by all threads {whom}: it depends on {d.reason}"
     return Diagnosis(
         Code.BARRIER_DIVERGENCE, Status.PROVED if d.reason is None else Status.POSSIBLE, text,
         trace.kernel.name, d.barrier.site, launch=trace.launch,

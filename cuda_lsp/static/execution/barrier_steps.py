@@ -67,28 +67,27 @@ def _block_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mas
 
 
 def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
-    threads, blocks = machine.trace.threads, machine.blocks
     if len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
         return
+    together = -1 if s.scope is BarrierScope.GRID else machine.trace.threads  # lanes that meet there
     for sure in (True, False):
-        lanes = mask.must if sure else mask.may
-        by_block = np.reshape(lanes, (blocks, threads))
-        others = np.reshape(~mask.may if sure else ~mask.must, (blocks, threads))
-        some = by_block.any(axis=1) & others.any(axis=1)
+        teams = np.reshape(mask.must if sure else mask.may, (1, -1) if together < 0 else (-1, together))
+        others = np.reshape(~mask.may if sure else ~mask.must, teams.shape)
+        some = teams.any(axis=1) & others.any(axis=1)
         if not some.any():
             continue
-        block = int(np.flatnonzero(some)[0])
-        present = int(np.flatnonzero(by_block[block])[0])
-        left_out = others[block].copy()
+        team = int(np.flatnonzero(some)[0])
+        present = int(np.flatnonzero(teams[team])[0])
+        left_out = others[team].copy()
         left_out[present] = False
         if not left_out.any():
             continue
-        absent = int(np.flatnonzero(left_out)[0])
+        base = team * teams.shape[1]
+        absent = base + int(np.flatnonzero(left_out)[0])
         returned = machine.left.get(0)
-        exited = returned is not None and bool(returned.may[..., block * threads + absent].any())
+        exited = returned is not None and bool(returned.may[..., absent].any())
         reason = None if sure else machine.doubt or "a condition that depends on data"
-        base = block * threads
-        machine.path.divergences.append(Divergence(s, base + present, base + absent, exited, reason))
+        machine.path.divergences.append(Divergence(s, base + present, absent, exited, reason))
         return
 
 

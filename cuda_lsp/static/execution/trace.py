@@ -118,7 +118,7 @@ class BarrierEvent:
 
 @frozen(eq=False)
 class Divergence:
-    """A barrier that ``present`` reaches and ``absent`` (of the same block) does not.
+    """A barrier that the lane ``present`` reaches and ``absent``, which it waits for, does not.
 
     ``exited``: the absent threads have returned. ``reason``: set when it depends on data. ``why``: when it is
     something else than that, for people.

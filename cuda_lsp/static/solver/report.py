@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from attrs import evolve
 
-from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis
+from cuda_lsp.ir.program import BDIM, BID, GDIM, TID, Axis, BarrierScope
 from cuda_lsp.model import Code, Dim3, LaunchConfig, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static.exact.collide import Met
 from cuda_lsp.static.exact.replay import NeedsData, TooLong
@@ -35,7 +35,7 @@ from cuda_lsp.static.symbolic.encode import base_name
 from cuda_lsp.static.symbolic.events import Access, BarrierEvent
 from cuda_lsp.static.symbolic.intervals import Relation
 from cuda_lsp.static.symbolic.launch import related
-from cuda_lsp.static.symbolic.terms import Level, Op, Term
+from cuda_lsp.static.symbolic.terms import Op, Term
 
 
 def race_finding(
@@ -273,39 +273,41 @@ def _text_order(first: Access, second: Access) -> tuple[Access, Access, bool]:
 def divergences(
     query: Query, found: Iterable[BarrierEvent], not_settled: set[SourceRange]
 ) -> Iterator[Diagnosis]:
-    """Barriers that two threads of one block disagree on; it may be that they do on those ``not_settled``."""
-    relation = Relation()
-    facts = related(query.where, relation)
+    """Barriers that two threads disagree on which meet there; maybe also those ``not_settled``."""
     seen: set[Site] = set()
-    if facts is t.FALSE:
-        return
     for barrier in found:
-        wide = barrier.scope.of_blocks
-        if not wide or barrier.site in seen or t.level_of(barrier.guard) <= Level.BLOCK:
-            continue
-        shared = shared_level(relation)
-        passes = copy_of(barrier.guard, 1, shared, {})
-        misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-        finding = _divergence(query, barrier, t.and_(facts, passes, misses), shared, not_settled)
-        if finding is not None:
-            seen.add(barrier.site)
-            yield finding
+        for relation in (Relation(), Relation(same_block=False)):
+            within = relation.same_block
+            meet = barrier.scope.of_blocks if within else barrier.scope is BarrierScope.GRID
+            if not meet or barrier.site in seen or t.level_of(barrier.guard) <= shared_level(relation):
+                continue
+            finding = _divergence(query, barrier, relation, not_settled)
+            if finding is not None:
+                seen.add(barrier.site)
+                yield finding
 
 
 def _divergence(
-    query: Query, barrier: BarrierEvent, formula: Term, shared: Level, not_settled: set[SourceRange]
+    query: Query, barrier: BarrierEvent, relation: Relation, not_settled: set[SourceRange]
 ) -> Diagnosis | None:
     from cuda_lsp.static.symbolic.encode import closure
 
+    shared = shared_level(relation)
+    passes = copy_of(barrier.guard, 1, shared, {})
+    misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
+    formula = t.and_(related(query.where, relation), passes, misses)
+    if formula is t.FALSE:
+        return None
     answer = query.solve(closure(formula, query.summary, shared))
     if answer.outcome is not Outcome.REFUTED:
         not_settled.add(barrier.site.range)
     if answer.outcome is not Outcome.MODEL:
         return None
     values = answer.values or {}
-    threads = model_threads(values, query, Relation())
+    threads = model_threads(values, query, relation)
     launch = query.where.launch
     arguments = argument_values(query, values, launch)
+    whom = "one block" if relation.same_block else "two blocks"
     text = f"`{barrier.site.text}`" if barrier.site.text else "this barrier"
     try:
         counts = [
@@ -315,14 +317,15 @@ def _divergence(
     except (NeedsData, TooLong):
         return Diagnosis(
             Code.BARRIER_DIVERGENCE, Status.POSSIBLE,
-            f"threads of one block may disagree on reaching {text}", query.kernel.name, barrier.site,
+            f"threads of {whom} may disagree on reaching {text}", query.kernel.name, barrier.site,
             doubt=c.OnData("a condition computed from data"), launch=launch,
         )  # fmt: skip
     if counts[0] == counts[1]:
         return None
-    a, b = (words.thread(x.tid) for x in threads)
+    a, b = (words.thread(x.tid, None if relation.same_block else x.bid) for x in threads)
+    there = f"{b} of the same block" if relation.same_block else b
     found = Diagnosis(
-        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {b} of the same block does not",
+        Code.BARRIER_DIVERGENCE, Status.PROVED, f"{a} reaches {text} and {there} does not",
         query.kernel.name, barrier.site, launch=launch,
     )  # fmt: skip
     return found.needing(c.Needs.DISAGREEMENT) if query.parameters(formula) else found

@@ -18,7 +18,7 @@ DEVICE int object_of(u64 address, bool add) {
         if (there == address) return at;
         if (!there) return -1;
     }
-    if (add) C.notes[OBJECTS_LOST] = 1;
+    if (add) note(OBJECTS_LOST);
     return -1;
 }
 

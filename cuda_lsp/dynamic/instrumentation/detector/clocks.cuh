@@ -32,7 +32,7 @@ DEVICE bool covers(Two clock, u64 s) {
 
 APART bool knows(u64 me, u64 old) {
     if (tick_of(old) >= LAST_TICK) {
-        C.notes[TICKS_SPENT] = 1;
+        note(TICKS_SPENT);
         return true;
     }
     return covers(load_two(&known_to_thread(thread_of(me))[warp_of(old)]), old) ||
@@ -70,7 +70,7 @@ APART bool ordered(u64 old, u64 me) {
     if (warp_of(old) == warp_of(me)) {
         if (C.lock_step) return site_of(old) != site_of(me);
         if (tick_of(me) >= LAST_TICK) {
-            C.notes[TICKS_SPENT] = 1;
+            note(TICKS_SPENT);
             return true;
         }
         if (!CLOCKS) {

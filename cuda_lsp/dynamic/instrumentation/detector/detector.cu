@@ -96,8 +96,9 @@ struct Range {
 
 enum { RANGES = 64, RACES = 4096, FLAGS = 65536, BANK_COPIES = 512, OLDER = 65536, OBJECTS = 256, PLACES = 128, BARRIERS = 16 };
 enum { READ = 0, WRITE = 1, ATOMIC = 2, BLOCK_ATOMIC = 3 };
+enum { PATIENCE = 1 << 14, ONE_IN = 64 };  // reports of a block; after them one racing access of so many is looked at
 enum { LAST_TICK = 4094 };  // of a stamp's; behind it all is taken to be ordered
-enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3, MOMENTS_SPENT = 4 };
+enum { TICKS_SPENT = 0, RACES_LOST = 1, EPOCHS_SPENT = 2, OBJECTS_LOST = 3, MOMENTS_SPENT = 4, RACES_SKIPPED = 5 };
 
 struct Control {
     u8* executed;
@@ -120,6 +121,7 @@ struct Control {
     const u8* widths;  // of sites, where atomics have several: see `widths.cuh`
     u8* clocks;      // per checked block: what its threads know of each other; null: no locks or flags order them
     u64 clocks_stride;
+    u32* reports;    // per checked block: how often it has reported a race, up to PATIENCE
     u64 cells;       // shadow of shared memory when it lies in global memory
     u64 cells_stride;
     u32 threads, granule_shift, global_shift, range_count;
@@ -144,6 +146,10 @@ DEVICE u32 block_ordinal() { return C.ordinal ? C.ordinal[block_number()] : bloc
 SLOW u32 clsp_ordinal() { return block_ordinal(); }
 DEVICE u32 checked_thread() { return block_ordinal() * C.threads + thread_number(); }
 DEVICE u64 load(const u64* p) { return *(const volatile u64*)p; }
+// Read first: a place to which all threads write again and again is a queue.
+DEVICE void note(u32 which) {
+    if (!C.notes[which]) C.notes[which] = 1;
+}
 struct Two {
     u64 first, second;
 };

@@ -4,7 +4,7 @@
 DEVICE u64 global_stamp(u32 low, u32 high, u32 site, u32 kind) {
     u64 s = stamp(low, high, 0);
     u32 epoch = epoch_of(s) < 16383 ? epoch_of(s) : 16383, tick = tick_of(s) < 63 ? tick_of(s) : 63;
-    if (epoch == 16383) C.notes[EPOCHS_SPENT] = 1;
+    if (epoch == 16383) note(EPOCHS_SPENT);
     return (u64)(block_number() & 0x3ffff) << 46 | (u64)epoch << 32 | (u64)thread_of(s) << 22 | (u64)tick << 16 |
            (u64)site << 2 | (kind >= ATOMIC) << 1 | (kind == BLOCK_ATOMIC);
 }
@@ -34,7 +34,7 @@ APART bool g_ordered(u64 old, u64 me) {
     if (g_epoch(old) != g_epoch(me) || g_thread(old) == g_thread(me) || g_epoch(me) == 16383) return true;
     if (C.lock_step && (g_thread(old) ^ g_thread(me)) < 32) return g_site(old) != g_site(me);
     if (CLOCKS || C.knowledge) {
-        if (CLOCKS && g_tick(old) == 63) C.notes[MOMENTS_SPENT] = 1;
+        if (CLOCKS && g_tick(old) == 63) note(MOMENTS_SPENT);
         if (g_tick(old) == 63 || (!CLOCKS && g_tick(me) == 63)) return true;
         return ordered(in_block(old), in_block(me));
     }
@@ -44,7 +44,7 @@ APART bool g_ordered(u64 old, u64 me) {
 DEVICE Party g_party(u64 s) { return Party{g_site(s), g_thread(s), g_block(s)}; }
 
 APART void g_check_slowly(u64 old, u64 me, u64 address) {
-    if (g_ordered(old, me)) return;
+    if (left_out(me) || g_ordered(old, me)) return;
     report(g_party(old), g_party(me), address, 1, true);
     ROLLED for (u32 i = 0; i < 4; ++i) {
         Two kept = load_two(older_of(address) + i);

@@ -30,7 +30,7 @@ APART void keep_older(u64 place, u64 old, u64 agent, u64 agent_site) {
 DEVICE Party party(u64 s) { return Party{site_of(s), thread_of(s), block_number()}; }
 
 APART void check_slowly(u64 old, u64 me, u32 address, bool different) {
-    if (ordered(old, me)) return;
+    if (left_out(me) || ordered(old, me)) return;
     report(party(old), party(me), address, 0, different);
     u64 place = shared_place(address);
     ROLLED for (u32 i = 0; i < 4; ++i) {

@@ -1,0 +1,91 @@
+"""A race in each of very many rounds costs little more than no race, and is told; a new one is still seen."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from emulated_card import emulated_engine
+from toolkit import needs_nvcc
+
+from cuda_lsp.dynamic.compilation.compile import CompileOptions, compile_module
+from cuda_lsp.dynamic.compilation.sites import sites_of
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
+from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.runs import Argument, Buffer, Engine, KernelRun, Level, RunOutcome
+from cuda_lsp.model import LaunchConfig
+
+pytestmark = needs_nvcc
+
+FILTER = """__global__ void filter(float* p, int rounds) {
+    __shared__ float s[65];
+    int t = threadIdx.x;
+    s[t] = p[t];
+    __syncthreads();
+    for (int k = 0; k < rounds; ++k) {
+        float left = s[(t + 1) % 64];
+        BARRIER
+        s[t] = 0.5f * left + p[t];
+        __syncthreads();
+    }
+    p[t] = s[t];
+    if (rounds > 100) s[64] = t;
+}
+"""
+
+
+def run(folder: Path, engine: Engine, barrier: str, rounds: int) -> RunOutcome:
+    text = FILTER.replace("BARRIER", barrier)
+    options = CompileOptions()
+    made = compile_module(folder / "k.cu", text, options, Level.O0, find_toolkit(), folder / "cache")
+    entry = next(iter(made.module.entries))
+    buffer = Buffer("p", np.zeros(1024, np.uint8))
+    arguments = (Argument("p", bytes(8), ((0, buffer),)), Argument("rounds", rounds.to_bytes(4, "little")))
+    launch = LaunchConfig((64, 1, 1), (1, 1, 1), 0)
+    request = KernelRun(made.ptx, entry, launch, arguments, sites_of(made, entry), deadline=120.0)
+    return engine.run(request, lambda stage: None)
+
+
+def lines(outcome: RunOutcome, sites) -> set[tuple[int, ...]]:
+    return {tuple(sorted(sites[k].site.range.start.line for k in race.sites)) for race in outcome.races}
+
+
+@pytest.fixture
+def sites(tmp_path):
+    made = compile_module(
+        tmp_path / "k.cu", FILTER.replace("BARRIER", ""), CompileOptions(), Level.O0, find_toolkit(),
+        tmp_path / "cache",
+    )  # fmt: skip
+    return sites_of(made, next(iter(made.module.entries)))
+
+
+def test_the_emulator_backs_off_and_still_sees_what_is_new(tmp_path, sites):
+    engine = EmulatorEngine()
+    run(tmp_path, engine, "", 5)  # translated
+    run(tmp_path, engine, "__syncthreads();", 5)
+
+    def seconds(barrier: str) -> tuple[float, RunOutcome]:
+        before = time.process_time()
+        outcome = run(tmp_path, engine, barrier, 1500)
+        return time.process_time() - before, outcome
+
+    (racy, seen), (clean, none) = seconds(""), seconds("__syncthreads();")
+    assert (7, 9) in lines(seen, sites)
+    assert (13, 13) in lines(seen, sites)  # once, after all of them
+    assert any("later rounds that look like earlier ones" in text for text in seen.not_covered)
+    assert all(race.sites[0] == race.sites[1] for race in none.races)  # line 13 alone
+    assert racy < 2.5 * 2 * clean + 0.5, (racy, clean)  # a racy launch runs twice
+
+
+def test_the_detector_of_the_gpu_backs_off_and_says_so(tmp_path, sites):
+    seen = run(tmp_path, emulated_engine(find_toolkit()), "", 400)
+    assert (7, 9) in lines(seen, sites), seen
+    assert any("of a block that had reported 16,384 races" in text for text in seen.not_covered)
+    few = run(tmp_path, emulated_engine(find_toolkit()), "", 20)
+    assert (7, 9) in lines(few, sites)
+    assert not any("16,384" in text for text in few.not_covered)
