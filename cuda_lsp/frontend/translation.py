@@ -61,7 +61,6 @@ from cuda_lsp.frontend.parse_problems import (
 from cuda_lsp.frontend.source_text import SourceText, resolved_name
 from cuda_lsp.frontend.surroundings.guessed import Guessed, Understanding, guess
 from cuda_lsp.frontend.surroundings.included import Inclusions, mentioned
-from cuda_lsp.frontend.surroundings.named_elsewhere import undeclared
 from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
@@ -135,7 +134,7 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
-            undeclared=undeclared(error.message for error in sorted(errors, key=lambda e: e.range.start)),
+            messages=tuple(error.message for error in sorted(errors, key=lambda e: e.range.start)),
         )
 
     def texts(self) -> Iterable[str]:

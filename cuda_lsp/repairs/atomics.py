@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from cuda_lsp.model import Code, FileReport, Finding
+from cuda_lsp.model import RACES, FileReport, Finding
 from cuda_lsp.repair import RepairKind
 from cuda_lsp.repairs.atomic_calls import atomic_call, atomic_extreme, call, exists
 from cuda_lsp.repairs.candidate import Candidate, Edit
@@ -17,7 +17,6 @@ from cuda_lsp.repairs.source import Source
 from cuda_lsp.repairs.statements import Form, Statement
 from cuda_lsp.repairs.updates import Update, step_at, written_at
 
-RACES = (Code.SHARED_RACE, Code.GLOBAL_RACE, Code.WARP_RACE)
 _LONGEST = 1000  # characters of a statement
 _STEP_BEHIND = re.compile(r"\s*\)*\s*(\+\+|--)")
 _OF_BLOCK = re.compile(r"(atomic[A-Z]\w*)_block\s*\(")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from cuda_lsp.model import Code, FileReport, Finding
-from cuda_lsp.repairs.atomics import RACES, atomics
-from cuda_lsp.repairs.barriers import BARRIERS, barriers
+from cuda_lsp.model import RACES, Code, FileReport, Finding
+from cuda_lsp.repairs.atomics import atomics
+from cuda_lsp.repairs.barriers import barriers
 from cuda_lsp.repairs.candidate import Candidate
 from cuda_lsp.repairs.guards import guards
 from cuda_lsp.repairs.lifting import lifting
@@ -26,7 +26,7 @@ def repairable() -> frozenset[Code]:
     """The codes of findings that some kind may mend."""
     return frozenset(
         {
-            *BARRIERS, *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
+            *RACES, Code.BARRIER_DIVERGENCE, Code.BANK_CONFLICT,
             Code.SHARED_OUT_OF_BOUNDS, Code.REDUNDANT_BARRIER,
         }
     )  # fmt: skip

@@ -195,8 +195,8 @@ class Analyzer:
         for least, share in budgets.ROUNDS_OF_A_FILE:
             if not left:
                 break
-            allowed = max(least, 1000 * share / len(left))
-            settings = evolve(whole, solver_budget=int(min(whole.solver_budget, allowed)))
+            part = min(1.0, max(least, share / len(left)))
+            settings = evolve(whole, solver_budget=round(part * whole.solver_budget))
             for number, known in list(left.items()):
                 started = time.perf_counter()
                 if not known.settle(settings) or settings.solver_budget == whole.solver_budget:

@@ -65,7 +65,7 @@ class KeptReport:
             reason = f"the solver failed: {type(error).__name__}: {error}"
             answer = SolverResult(Verdict.UNDECIDED, (reason,))
         self.take_in(answer, settings)
-        return answer.verdict is Verdict.UNDECIDED and answer.stats.seconds > _SPENT * budget.kernel
+        return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel
 
 
 def keyed(translation: Translation) -> list[tuple[str, KernelSource]]:

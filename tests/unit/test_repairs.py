@@ -240,6 +240,19 @@ def test_an_update_that_many_make_becomes_atomic(update: str, atomic: str) -> No
     assert found.report.kernels[0].verdict is Verdict.RACE_FREE
 
 
+def test_a_histogram_that_a_warp_keeps_in_lock_step_counts_atomically() -> None:
+    body = """
+    __shared__ int h[2][64];
+    int t = threadIdx.x;
+    h[t / 32][t % 32] = 0; h[t / 32][t % 32 + 32] = 0;
+    __syncthreads();
+    h[t / 32][in[t] & 63] += 1;
+    __syncthreads();
+    out[blockIdx.x * 64 + t] = h[0][t] + h[1][t];"""
+    found = mended(kernel(body))
+    assert "atomicAdd(&h[t / 32][in[t] & 63], 1);" in found.text and not races(found.report)
+
+
 @pytest.mark.parametrize(
     "update",
     [

@@ -14,6 +14,7 @@ from typing import Protocol
 from attrs import evolve, frozen
 
 from cuda_lsp import files
+from cuda_lsp.frontend.compile_errors import may_call_the_host
 from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
@@ -22,7 +23,7 @@ from cuda_lsp.frontend.surroundings.conventions import (
     conventions_of,
     switches_of,
 )
-from cuda_lsp.frontend.surroundings.named_elsewhere import elsewhere
+from cuda_lsp.frontend.surroundings.named_elsewhere import elsewhere, undeclared
 from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
@@ -111,7 +112,7 @@ class Understanding:
     ``unread``: kernels that clang does not see. ``errors``: that concern kernels, wherever they stand, those
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
     ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
-    ``undeclared``: names in kernels.
+    ``messages``: of the errors, in order.
     """
 
     unread: int
@@ -121,7 +122,7 @@ class Understanding:
     kernels: frozenset[str]
     templates: bool
     unfound: tuple[str, ...]
-    undeclared: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     @property
     def broken(self) -> int:
@@ -220,7 +221,8 @@ def _define_as_the_build_does(reading: Reading) -> None:
 def _read_as_at_run_time(reading: Reading) -> None:
     """As a compiler that a program brings along reads texts: every function may be called on the device."""
     first, before = reading.guessed, reading.understanding()
-    if first.unit is not None or RUN_TIME in first.switches:
+    wanted = any(map(may_call_the_host, before.messages)) or any(RUN_TIME in text for text in reading.texts())
+    if first.unit is not None or RUN_TIME in first.switches or not wanted:
         return
     reading.read_with(evolve(first, switches=(*first.switches, RUN_TIME)))
     _keep_if_better(reading, before, first)
@@ -230,7 +232,7 @@ def _look_for_names(reading: Reading) -> None:
     """Headers of the project that declare what kernels name, and constants; these may name others."""
     for _ in range(_MAX_NAME_ROUNDS):
         first, before = reading.guessed, reading.understanding()
-        found = elsewhere(reading.path, before.undeclared)
+        found = elsewhere(reading.path, undeclared(before.messages))
         known = {switch.partition("=")[0] for switch in first.switches}
         headers = (*(h for h in found.headers if h not in first.headers), *first.headers)
         constants = tuple(c for c in found.constants if c.partition("=")[0] not in known)
