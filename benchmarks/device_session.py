@@ -184,9 +184,8 @@ def install(folder: Path) -> None:
         if subprocess.run(test, capture_output=True).returncode:
             missing.append(package)
     if wheels.exists():
-        missing = [
-            m for m in missing if any(wheels.glob(f"{m.replace('-', '_')}-*")) or any(wheels.glob(f"{m}-*"))
-        ]
+        there = {path.name.split("-")[0].lower() for path in wheels.iterdir()}
+        missing = [package for package in missing if package.replace("-", "_") in there]
     alone = ("--no-build-isolation",) if wheels.exists() else ()  # PyCUDA is built with the machine's NumPy
     pip = (sys.executable, "-m", "pip", "install", "-q", *source, *alone)
     for package in () if EMULATED else missing:

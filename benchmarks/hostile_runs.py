@@ -48,6 +48,7 @@ from cuda_lsp.model import FileReport, Status
 SPARE = 2.0  # seconds after its deadline in which a run has to have ended
 GROWTH = 64 << 20  # bytes that the checking process may be larger after a case
 DEADLINES = {"emulator": (1.0, 6.0), "gpu": (1.0, 8.0)}  # of a kernel, of a program: its start counts there
+BUILDING = 100.0  # seconds, apart from those
 MEMORY = 1 << 30  # bytes of the host that a program may use
 GPU_MEMORY = 4 << 30
 _HANGS = 150.0  # seconds after which a case, with its build, is given up
@@ -95,7 +96,7 @@ def prepared(case: Case) -> Prepared:
     """Analyse a case. Needs libclang."""
     from cuda_lsp.config import Settings
     from cuda_lsp.confirm import CheckOptions, job_for
-    from cuda_lsp.confirm_program import ProgramOptions, file_job
+    from cuda_lsp.confirm_program import ProgramOptions, file_jobs
     from cuda_lsp.static.analyze import Analyzer
 
     path = ANYWHERE / "k.cu"
@@ -105,7 +106,7 @@ def prepared(case: Case) -> Prepared:
         options = CheckOptions(watch_all=True)
         said = "\n".join(error.message for error in report.errors)
         if case.program:
-            job = file_job(case.source, report, options, ProgramOptions(folder=path.parent), analyzer)
+            (job,) = file_jobs(case.source, report, options, ProgramOptions(folder=path.parent), analyzer)
             return Prepared(case, job, report, said)
         found = next((one for one in report.kernels if one.name.split("<")[0] == "k"), None)
         kernel = found and analyzer.kernel(path, found.name)
@@ -141,9 +142,10 @@ def placed(one: Prepared, folder: Path, engine: str) -> CheckJob | ProgramJob | 
     short, long = DEADLINES[engine]
     where = {"path": work / "k.cu", "cache": folder / "cache", "engine": EngineKind(engine), "nvcc": None}
     if isinstance(one.job, ProgramJob):
-        limits = {"deadline": long, "host_memory": MEMORY, "gpu_memory": GPU_MEMORY}
-        return evolve(one.job, **where, **limits, folder=work)
-    return evolve(one.job, **where, deadline=short)
+        times = {"deadline": BUILDING + long, "running": long}
+        limits = {"host_memory": MEMORY, "gpu_memory": GPU_MEMORY}
+        return evolve(one.job, **where, **times, **limits, folder=work)
+    return evolve(one.job, **where, deadline=BUILDING + short, running=short)
 
 
 # --------------------------------------------------------------------------------------- running

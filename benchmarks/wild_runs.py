@@ -41,9 +41,12 @@ Row = dict[str, Any]
 
 RESULTS = "results.jsonl"
 TITLE = "## Confirmed on a GPU"
+CAUSES = Path(__file__).with_name("wild_causes.json")
+"""What the source says of the races of a program, one sentence each, written by who has read it."""
+_SAME = "(same value)"
 _LATE = "IT DID NOT END IN TIME"
 _BUILD = 3.0  # times the seconds of a run: for its build
-_TOLD = 40  # races of a program in the page
+_TOLD = 12  # races of a program in the page
 
 
 def run(folder: Path, options: argparse.Namespace) -> None:
@@ -268,30 +271,53 @@ def section(rows: Sequence[Row]) -> str:
         reason for kernel in own if not kernel["checked"] for reason in kernel["reasons"] or ("unknown",)
     )
     racy = [row for row in ran if row["races"]]
-    apart = [race for row in ran for race in row["races"] if not race["same value"]]
+    causes: dict[str, str] = json.loads(CAUSES.read_text()) if CAUSES.exists() else {}
+    harmless = {name for name, cause in causes.items() if cause.endswith(_SAME)}
+    apart = [
+        (row, r) for row in ran for r in row["races"] if not (r["same value"] or row["name"] in harmless)
+    ]
+    pairs = {(row["name"], *race["places"]) for row, race in apart}
     share = f"{100 * len(checked) / len(own):.0f} %" if own else "–"
     head = [
         TITLE,
         "",
         f"{len(rows)} programs: {sum(bool(row['built']) for row in rows)} built and started,"
         f" {len(ran)} launched kernels. {len(own)} kernels of their sources were launched, {len(checked)}"
-        f" ({share}) checked. {len(apart)} pairs of places raced (same-value stores apart) in {len(racy)}"
-        " programs.",
+        f" ({share}) checked. Races were seen in {len(racy)} programs; {len(pairs)} pairs of places in"
+        f" {len({row['name'] for row, _ in apart})} of them are more than stores of one value.",
+        "",
+        "Exit status -9: its time was over before the program ended; 71: a checked kernel hung or faulted.",
         "",
         *(f"- not checked, {count}: {reason}" for reason, count in reasons.most_common()),
+        *(f"- no kernel launched, {count}: {why}" for why, count in _idle(rows)),
         "",
-        "| program | status | kernels launched | checked | seconds | races | racecheck | remark |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| program | status | kernels launched | checked | seconds | races | cause | racecheck | remark |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    return "\n".join([*head, *map(_line, sorted(rows, key=lambda row: row["name"])), ""])
+    named = sorted(ran, key=lambda row: (not row["races"], row["name"]))
+    return "\n".join([*head, *(_line(row, causes.get(row["name"], "")) for row in named), ""])
 
 
-def _line(row: Row) -> str:
+def _idle(rows: Sequence[Row]) -> list[tuple[str, int]]:
+    """Why programs launched nothing, and how many did not for that reason; rare ones together."""
+    whys = Counter(
+        "it does not build" if "does not build" in (why := row.get("problem") or "it ended before") else
+        "its makefile wants files that are not there" if "No rule" in why or "No such" in why else why
+        for row in rows
+        if not row.get("launches")
+    )  # fmt: skip
+    common = [(why, count) for why, count in whys.most_common() if count > 1]
+    rest = sum(whys.values()) - sum(count for _, count in common)
+    return [*common, ("other reasons", rest)] if rest else common
+
+
+def _line(row: Row, cause: str) -> str:
     kernels = [kernel for kernel in row.get("kernels", ()) if kernel["own"]]
     checked = sum(bool(kernel["checked"]) for kernel in kernels)
     cells = (
         row["name"], "–" if row.get("status") is None else row["status"], len(kernels) or "", checked or "",
-        row.get("wall", ""), _told(row.get("races", ())), _said(row.get("racecheck")), _remark(row, kernels),
+        row.get("wall", ""), _told(row.get("races", ())), cause, _said(row.get("racecheck")),
+        _remark(row, kernels),
     )  # fmt: skip
     return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 

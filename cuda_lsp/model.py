@@ -123,6 +123,7 @@ class LaunchSource(enum.Enum):
     DIRECTIVE = "directive"
     FILE = "launch in this file"
     WORKSPACE = "launch in the workspace"
+    SIZES = "launch in the source, for some sizes"  # its block follows sizes that nobody knows
     LEFT_OUT = "launch that the preprocessor leaves out"
     BOUNDS = "hint in the kernel"  # __launch_bounds__, tiled_partition, static array extents
     DEFAULT = "default"

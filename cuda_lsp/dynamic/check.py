@@ -240,7 +240,7 @@ class _Check:
         outcome: RunOutcome | None = None
         for _ in range(_GROWTHS):
             made = arguments(job.parameters, trial, sizes, job.seed)
-            seconds = max(_LEAST, self.left * share)
+            seconds = min(job.running, max(_LEAST, self.left * share))
             try:
                 outcome = engine.run(evolve(request, arguments=made, deadline=seconds), self.progress)
             except EngineUnavailable as problem:

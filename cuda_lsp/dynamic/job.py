@@ -103,9 +103,9 @@ class CheckJob:
 
     ``suspects``: pairs of places that may race, which are sought with further data and schedules.
     ``shapes``: arrays by the name in the source. ``banks``: bank conflicts are counted in the first trial.
-    ``deadline``: seconds for all of it, compilation included; ``until``: when they are over (monotonic),
-    where they began before; ``memory``: bytes the emulator may use; ``gpu_memory``: bytes of a GPU (0: the
-    usual share of what is free).
+    ``deadline``: seconds for all of it, compilation included (``until``: when they are over, monotonic,
+    where they began before), ``running``: of them for each run; ``memory``: bytes the emulator may use;
+    ``gpu_memory``: bytes of a GPU (0: the usual share of what is free).
     """
 
     path: Path
@@ -129,6 +129,7 @@ class CheckJob:
     seed: int = 0
     deadline: float = 20.0
     until: float = math.inf
+    running: float = math.inf
     memory: int = 4 << 30
     gpu_memory: int = 0
     lock_step: bool = False

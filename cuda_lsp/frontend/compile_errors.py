@@ -14,6 +14,7 @@ from cuda_lsp.model import SourceRange
 
 _FORGIVEN = re.compile(r"^missing 'typename' prior to dependent|^use '\w+' keyword to treat")
 _REQUESTED = re.compile(r"in instantiation of (?!function|member function)")
+_OF_THE_HOST = re.compile(r"no matching (?:member )?function for call|reference to __host__ function")
 _MISSING = re.compile(r"'([^'\n]+)' file not found")
 
 
@@ -42,6 +43,11 @@ def requested(note: str) -> bool:
     Of a statement that does, clang keeps nothing, and says so nowhere else. (Functions are called as ever.)
     """
     return _REQUESTED.match(note) is not None
+
+
+def may_call_the_host(message: str) -> bool:
+    """Whether an error may be that a kernel calls a function that nothing says to be the device's."""
+    return _OF_THE_HOST.match(message) is not None
 
 
 def missing_header(message: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from attrs import evolve
 
 from cuda_lsp.frontend.directives import KernelDirective
@@ -16,6 +18,7 @@ from cuda_lsp.frontend.host.launch_facts import (
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.ir.program import Kernel
+from cuda_lsp.model import LaunchConfig, LaunchSource
 
 
 def with_launches(
@@ -28,7 +31,8 @@ def with_launches(
     """``here``: the launches of the kernel's file; ``elsewhere``: those of others, of this kernel only."""
     sites = (*here, *elsewhere)
     grid, arguments = common_facts(source, sites)
-    launches = launches_for(source, here, directive) or launches_outside(source, elsewhere, directive)
+    known = (*launches_for(source, here, directive), *launches_outside(source, elsewhere, directive))
+    launches = _best_told(known)
     in_part = launched_extents(source, sites) if all(launch.assumed for launch in launches) else {}
     return evolve(
         kernel,
@@ -38,3 +42,12 @@ def with_launches(
         arguments={**arguments, **(directive.arguments if directive else {})},
         extents=common_extents(source, sites),
     )
+
+
+def _best_told(known: Sequence[LaunchConfig]) -> tuple[LaunchConfig, ...]:
+    """Those of the first kind that there is: of the file, of others; then those that sizes make, if any."""
+    by_sizes = [launch for launch in known if launch.source is LaunchSource.SIZES]
+    told = [launch for launch in known if launch.source is not LaunchSource.SIZES]
+    here = [launch for launch in told if launch.source is not LaunchSource.WORKSPACE]
+    certain = [launch for launch in told if not launch.assumed]
+    return tuple((here if certain else by_sizes or here) or told)

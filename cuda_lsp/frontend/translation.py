@@ -134,6 +134,7 @@ class Translation:
             kernels=frozenset(kernel.base_name for kernel in kernels),
             templates=bool(self._sources.templates),
             unfound=self._problems.unfound,
+            messages=tuple(error.message for error in sorted(errors, key=lambda e: e.range.start)),
         )
 
     def texts(self) -> Iterable[str]:
@@ -282,7 +283,7 @@ class Translation:
         text = (self._readable.data if focus is None else focus.text).decode("utf-8", "replace")
         leader, replaced = self.guessed.unit, dict(self._readable.headers)
         leading = text if leader is None else replaced.pop(str(leader.path), leader.text)
-        buffers = [(str(self._around.main), leading + self._guesses.text)]
+        buffers = [(str(self._around.main), leading + self.guessed.behind + self._guesses.text)]
         buffers += [(str(self.path), text)] if leader else []
         buffers += (*self.guessed.buffers(self.path), *replaced.items())
         buffers += ((refusal.path, "") for refusal in self._inclusions().refused)

@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.libclang import RawCursor, RawLocation, RawString, Visitor, library
+from cuda_lsp.frontend.libclang import RawCursor, RawLocation, RawString, Visitor, library, raw_cursor
 from cuda_lsp.frontend.source_text import resolved_name
 from cuda_lsp.model import Position, SourceRange
 
 _RECURSE, _CONTINUE, _BREAK = 2, 1, 0
 _HEADERS = Path(__file__).resolve().parent / "headers"
+
+_METHOD = 21  # CXCursor_CXXMethod
 
 
 class Node:
@@ -101,12 +103,14 @@ class Ast:
         self.types: dict[Any, Any] = {}  # extract_types' cache
         self.functions: dict[int, Any] = {}  # calls' cache
         self.destructors: dict[int, Declaration | None] = {}  # by the class
+        self._methods: dict[int, list[Declaration]] | None = None  # that are instantiated, by their class
 
     def forget(self) -> None:
         """Drop every snapshot and lookup; what is asked for again is made again."""
         for cache in (self._bodies, self._declarations, self._extents, self.types, self.functions):
             cache.clear()
         self.destructors.clear()
+        self._methods = None
 
     # ------------------------------------------------------------------------------- structure
 
@@ -189,6 +193,21 @@ class Ast:
     def parent(self, declaration: Declaration) -> Declaration | None:
         """The class or namespace that holds it."""
         return self.declaration(self.lib.clang_getCursorSemanticParent(declaration.cursor))
+
+    def methods(self, declaration: Declaration) -> list[Declaration]:
+        """The methods of a class; of an instance those that something calls, for libclang tells no others."""
+        inside = (self.declaration(child) for child in self.children(declaration.cursor))
+        own = [found for found in inside if found is not None and found.kind == _METHOD]
+        if own:
+            return own
+        if self._methods is None:  # clang hands functions to its consumer when it has made them: at the top
+            self._methods = {}
+            for child in self.children(raw_cursor(self.tu.cursor)):
+                found = self.declaration(child) if child.kind == _METHOD else None
+                holder = self.parent(found) if found is not None else None
+                if found is not None and holder is not None:
+                    self._methods.setdefault(holder.key, []).append(found)
+        return self._methods.get(declaration.key, [])
 
     def field_cursor(self, key: int) -> Declaration | None:
         """The declaration of a field seen before, by its identity."""

@@ -185,16 +185,26 @@ class Analyzer:
     def settle(self, path: Path, timed: Callable[[int, float], object] | None = None) -> FileReport:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
-        ``timed`` is told each refined kernel's number in the report, and its seconds.
+        First all kernels with little of the solver's time, then what that did not decide with what is left
+        of the file's. ``timed`` is told each refined kernel's number in the report, and its seconds.
         """
-        document = self._documents[path]
-        for number, (key, _) in enumerate(document.keys, len(document.unknown)):
-            known = self._reports[key]
-            if not known.report.refined:
+        document, whole = self._documents[path], self.settings_of(path)
+        numbered = enumerate(document.keys, len(document.unknown))
+        left = {n: known for n, (key, _) in numbered if not (known := self._reports[key]).report.refined}
+        seconds = dict.fromkeys(left, 0.0)
+        for least, share in budgets.ROUNDS_OF_A_FILE:
+            if not left:
+                break
+            part = min(1.0, max(least, share / len(left)))
+            settings = evolve(whole, solver_budget=round(part * whole.solver_budget))
+            for number, known in list(left.items()):
                 started = time.perf_counter()
-                known.settle(self.settings_of(path))
-                if timed:
-                    timed(number, time.perf_counter() - started)
+                if not known.settle(settings) or settings.solver_budget == whole.solver_budget:
+                    del left[number]
+                seconds[number] += time.perf_counter() - started
+        if timed is not None:
+            for number, took in seconds.items():
+                timed(number, took)
         return self._report(path, document)
 
     def check(self, path: Path, text: str, *, solver: bool = True, unit: Path | None = None) -> FileReport:

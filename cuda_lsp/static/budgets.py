@@ -177,6 +177,10 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
+ROUNDS_OF_A_FILE = ((0.12, 3.0), (0.25, 5.5))
+"""Of a kernel's budget, on the command line: what each of a file has at least, and what all of them share.
+Most kernels take less than a tenth of a second, and files of real code have up to a hundred kernels."""
+
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""
 

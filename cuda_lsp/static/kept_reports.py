@@ -22,6 +22,9 @@ from cuda_lsp.static.solver.solve import SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, refined
 
+_SPENT = 0.8
+"""Of its budget: what a kernel took that might have been decided with more."""
+
 
 @define
 class KeptReport:
@@ -53,15 +56,16 @@ class KeptReport:
         else:
             self.report = refined(self.first, self.kernel, answer, settings)
 
-    def settle(self, settings: Settings) -> None:
-        """Ask the second tier in this process, blocking."""
+    def settle(self, settings: Settings) -> bool:
+        """Ask the second tier in this process, blocking; whether more time may tell more."""
+        budget = budget_of(settings)
         try:
-            budget = budget_of(settings)
             answer = refine_with_second_opinion(self.kernel, self.report.launches, settings.gpu, budget)
         except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
             reason = f"the solver failed: {type(error).__name__}: {error}"
             answer = SolverResult(Verdict.UNDECIDED, (reason,))
         self.take_in(answer, settings)
+        return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel
 
 
 def keyed(translation: Translation) -> list[tuple[str, KernelSource]]:
@@ -81,5 +85,6 @@ def _launches_by_kernel(translation: Translation) -> dict[str, list[object]]:
         extents = (site.block, site.grid, site.grid_axes, site.block_axes, site.left_out)
         arguments = (*site.arguments.items(), *site.extents.items(), *site.shared.items())
         facts = (site.template_arguments, *extents, site.dynamic_shared, *arguments, *site.conditions)
+        facts += site.sized
         found.setdefault(site.kernel, []).append(facts)
     return found

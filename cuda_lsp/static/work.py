@@ -23,25 +23,24 @@ SAFETY = 2.5
 PATIENCE = 10.0
 """Times the budget: when ordinary time does; others may need the processor as well."""
 
-
 UNHURRIED = 400.0
 """The same where nobody waits, and the process has a limit of its own."""
 
 
 def take_time() -> None:
     """For the rest of this process ordinary time ends nothing: what others do costs no answer."""
-    global PATIENCE
-    PATIENCE = UNHURRIED
+    DONE.patience = UNHURRIED
 
 
 class Work:
     """What was done since the process began."""
 
-    __slots__ = ("instructions", "latest", "queries", "terms", "units")
+    __slots__ = ("instructions", "latest", "patience", "queries", "terms", "units")
 
     def __init__(self) -> None:
         self.terms = self.instructions = self.units = self.queries = 0
         self.latest = math.inf  # of time.process_time
+        self.patience = PATIENCE
 
 
 DONE = Work()

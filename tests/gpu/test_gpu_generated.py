@@ -21,6 +21,7 @@ def report():
         open_engine()
     except EngineUnavailable as reason:
         pytest.skip(str(reason))
+    pytest.importorskip("pycuda.driver", reason="the plain kernels are launched through PyCUDA")
     return checked(made(generate(3 * len(FAMILIES)), (Level.O3,), lambda line: None), on_device())
 
 

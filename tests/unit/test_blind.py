@@ -33,12 +33,33 @@ _PAIR = re.compile(r"(\d+)-(\d+)|\b(\d+)\b")
 Lines = frozenset[int]
 
 OPEN = frozenset(
-    """
-    scan_chained argmin_pair bitonic_global_loop rank_sort radix_scatter radix_split_block lu_step
-    partition_two_sides partition_fixed_room flag_scatter top4_block compact_even compact_nonzero
-    compact_warp_segments hash_shared_distinct relax_edges_push worklist_flush lock_block_bins produce_consume
-    spsc_ring spsc_ring_float cg_append_leader dv_break dv_break_first dv_converge
-    """.split()
+    [
+        "scan_chained",
+        "argmin_pair",
+        "bitonic_global_loop",
+        "rank_sort",
+        "radix_scatter",
+        "radix_split_block",
+        "lu_step",
+        "partition_two_sides",
+        "partition_fixed_room",
+        "flag_scatter",
+        "top4_block",
+        "compact_even",
+        "compact_nonzero",
+        "compact_warp_segments",
+        "hash_shared_distinct",
+        "relax_edges_push",
+        "worklist_flush",
+        "lock_block_bins",
+        "produce_consume",
+        "spsc_ring",
+        "spsc_ring_float",
+        "cg_append_leader",
+        "dv_break",
+        "dv_break_first",
+        "dv_converge",
+    ]
 )
 """What is neither accused nor cleared today: twelve broken ones of 181, thirteen of 174 others."""
 

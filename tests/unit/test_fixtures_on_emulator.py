@@ -16,8 +16,11 @@ from toolkit import needs_nvcc
 from cuda_lsp.config import Settings
 from cuda_lsp.confirm import CheckOptions, job_for
 from cuda_lsp.dynamic.check import Engines, check
+from cuda_lsp.dynamic.compilation.compile import compile_module
+from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.job import EngineKind
 from cuda_lsp.dynamic.observations.merge import merged
+from cuda_lsp.dynamic.runs import Level
 from cuda_lsp.model import Code, FileReport, KernelReport, Status
 from cuda_lsp.static.analyze import Analyzer
 
@@ -47,6 +50,8 @@ def run_all(path: Path, text: str, may_hang: frozenset[str] = frozenset()) -> Fi
             assert program is not None
             broken = kernel.name.split("<")[0] in may_hang
             job = job_for(path, text, program, kernel, Settings(), OPTIONS)
+            for level in Level:  # compiling counts, and is not what is tested here
+                compile_module(job.path, job.text, job.options, level, find_toolkit(), job.cache)
             job = evolve(job, deadline=SHORT if broken else PATIENCE)
             result = check(job, ENGINES, lambda stage: None)
             assert result.problem is None, (result.problem, result.errors)

@@ -23,6 +23,7 @@ from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
 from cuda_lsp.dynamic.job import Parameter, Piece
 from cuda_lsp.dynamic.programs import on_gpu
 from cuda_lsp.dynamic.programs.gpu_process import Hosted
+from cuda_lsp.dynamic.programs.instances import Tally
 from cuda_lsp.dynamic.programs.job import ProgramJob, ProgramKernel, ProgramResult
 from cuda_lsp.dynamic.programs.on_gpu import Said, Task
 from cuda_lsp.dynamic.runs import Level
@@ -123,7 +124,7 @@ def test_a_program_s_launches_are_checked_on_its_own_memory(tmp_path: Path, barr
         1,
         0,
     ]  # races, banks, races, not checked
-    messages = said(host)
+    messages = [message for message in said(host) if message.checked or message.problem]
     assert [message.problem for message in messages] == [None] * 3
     races, banks, again = (message.checked for message in messages)
     assert races and banks and again
@@ -153,6 +154,20 @@ def test_launches_are_counted_and_each_that_is_not_checked_has_its_reason(tmp_pa
         "in a graph, which is launched as a whole": 1,
         "only launches 1, 2, 3, 8 and 32 of each kernel are": 1,
     }
+
+
+def test_a_launch_whose_check_was_cut_short_is_counted_and_told(tmp_path: Path) -> None:
+    host, program, entry = hosted(tmp_path, "")
+    launch(host, program, entry)
+    begun, ended = said(host)
+    assert begun.counts[entry].launches == 1 and begun.checked is None
+    seen = on_gpu._Seen(Tally(host.tally.instances, on_gpu.SAMPLED))
+    seen.take(begun)
+    (run,) = seen.runs()
+    assert run.counts.reasons == {"the program was ended while it was checked": 1}
+    seen.take(ended)
+    (run,) = seen.runs()
+    assert (run.counts.checked, run.counts.reasons) == (1, {})
 
 
 def test_after_a_kernel_that_ends_the_program_it_runs_again_and_the_others_are_checked(
@@ -188,7 +203,7 @@ def test_an_instance_that_nobody_analysed_is_checked_under_any_hash(tmp_path: Pa
     job = evolve(host.task.job, kernels=())
     host = Hosted(evolve(host.task, job=job), host.device, host.library, io.BytesIO())  # type: ignore[arg-type]
     assert launch(host, program, entry) == 1
-    (message,) = said(host)
+    _, message = said(host)
     assert message.checked is not None and message.checked.races is not None
     assert message.checked.races.races
     assert host.tally.instances.name_of(entry) == "count"

@@ -8,7 +8,7 @@ import pytest
 
 from cuda_lsp.config import Settings
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
-from cuda_lsp.model import Code
+from cuda_lsp.model import Code, LaunchSource
 from cuda_lsp.static.analyze import check_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,7 +233,7 @@ def test_a_block_that_is_known_in_part_keeps_that_part(tmp_path: Path) -> None:
     for written, axis, extent in (("dim3(8, n)", 0, 8), ("n + 1", 1, 1), ("dim3(n, 2, 1)", 1, 2)):
         text = f"{kernel}void go(int* a, int n) {{ k<<<1, {written}>>>(a); }}\n"
         (report,) = check_text(tmp_path / "a.cu", text, Settings(solver=False)).kernels
-        assert report.launches[0].assumed
+        assert report.launches[0].source is LaunchSource.SIZES
         assert report.launches[0].block[axis] == extent
 
 

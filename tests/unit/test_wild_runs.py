@@ -98,6 +98,7 @@ def test_the_page_keeps_what_stands_around_its_section(tmp_path):
     assert text.startswith("# Title\n\nbefore\n") and text.endswith("## Later\n\nafter\n")
     assert "2 kernels of their sources were launched, 1 (50 %) checked" in text
     assert "- not checked, 1: in a graph" in text
-    assert "| s/a | 0 | 2 | 1 | 3.0 | k a.cu:3 and a.cu:4 |" in text
+    assert "| s/a | 0 | 2 | 1 | 3.0 | k a.cu:3 and a.cu:4 |  |" in text
+    assert "1 pairs of places in 1 of them are more than stores of one value" in text
     report(tmp_path, page)
     assert page.read_text() == text

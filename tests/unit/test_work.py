@@ -74,8 +74,8 @@ def test_the_processors_time_ends_what_is_not_counted(monkeypatch: pytest.Monkey
 def test_where_nobody_waits_others_may_have_the_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "PATIENCE", work.PATIENCE)
+    monkeypatch.setattr(work.DONE, "patience", work.PATIENCE)
     kernel = tmp_path / "k.cu"
     kernel.write_text(HARD)
     analysed(Reading(kernel), Asked(solver=False), lambda report: None)
-    assert work.PATIENCE >= 400  # times a question's budget, by the clock on the wall
+    assert work.DONE.patience >= 400  # times a question's budget, by the clock on the wall

@@ -87,7 +87,7 @@ def test_grid_and_arguments_count_without_the_block(tmp_path: Path) -> None:
     """
     write(tmp_path, fill_cu=text)
     (kernel,) = check_file(tmp_path / "fill.cu").kernels
-    assert kernel.launches[0].assumed
+    assert kernel.launches[0].source is LaunchSource.SIZES
     assert (kernel.launches[0].grid, kernel.launches[0].arguments) == ((1, 1, 1), {"n": 5})
     assert kernel.verdict is Verdict.RACE_FREE
 

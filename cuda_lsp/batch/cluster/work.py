@@ -6,11 +6,12 @@ import contextlib
 import hashlib
 import queue
 import sys
-import tempfile
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
+import distributed  # pyright: ignore[reportMissingTypeStubs]
 from attrs import frozen
 
 from cuda_lsp import __version__
@@ -60,9 +61,10 @@ class OtherProgram(Exception):
     """A worker has another program than who asks; the message is for people."""
 
 
-@cache
 def _scratch() -> Path:
-    return Path(tempfile.mkdtemp(prefix="cuda-lsp-trees-"))
+    """A folder that goes with the worker; dask clears what a killed one leaves."""
+    worker: Any = distributed.get_worker()  # pyright: ignore[reportUnknownMemberType]
+    return Path(worker.local_directory) / "cuda-lsp-trees"
 
 
 def analyse(reading: Reading, asked: Asked, limits: FileLimits, tree: Tree, asker: Identity) -> Analysed:

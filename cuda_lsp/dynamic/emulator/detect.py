@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from attrs import define, field
 
+from cuda_lsp.dynamic.emulator.entries import Entries, Record, for_later, gathered, shown
 from cuda_lsp.dynamic.emulator.lanes import Lanes, distinct
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.order import Order
@@ -45,20 +46,6 @@ _LAST = 2**31 - 2
 _WIDTHS = 5  # of atomics: 1, 2, 4, 8, 16 bytes
 _PAGE = 12  # bits of a word's number within a page of ``Writers``
 _NUMBERS = 1 << 24  # more than any kernel has instructions
-
-
-@define(eq=False)  # made for every access: frozen ones take three times as long to make
-class Record:
-    """One executed access of all lanes. ``mask`` None: all. ``ticks``: warp clock of each lane then."""
-
-    number: int
-    address: Array
-    mask: Array | None
-    size: int
-    mode: int
-    ticks: Array
-    sequence: int
-    value: Array | None = None
 
 
 @define
@@ -86,34 +73,6 @@ class Found:
     def words(self) -> int:
         """How many distinct 4-byte words raced."""
         return len(self.seen_words)
-
-
-@define(eq=False)
-class Entries:
-    """Accessed words, one row each; all ``(k,)``. ``bytes``: which of the four."""
-
-    word: Array
-    thread: Array
-    number: Array
-    mode: Array
-    bytes: Array
-    tick: Array
-    sequence: Array
-    value: Array
-    known: Array  # whether ``value`` is what was stored or loaded
-    real: Array  # whether it is of a floating-point number
-    size: Array  # of the whole access
-
-    def __getitem__(self, index: Array) -> Entries:
-        return Entries(*(getattr(self, name)[index] for name in _COLUMNS))
-
-    def __len__(self) -> int:
-        return len(self.word)
-
-
-_COLUMNS = (
-    "word", "thread", "number", "mode", "bytes", "tick", "sequence", "value", "known", "real", "size",
-)  # fmt: skip
 
 
 @define(eq=False)
@@ -209,7 +168,11 @@ class Detector:
         self._judge(records, self.lanes.thread_numbers, False)
         if self.across_blocks:
             low, high = self.memory.shared
-            self.kept += [_for_later(r) for r in records if not (low <= int(r.address.flat[0]) < high)]
+            self.kept += [
+                r if r.value is None or _writes(r.mode) else for_later(r)
+                for r in records
+                if not (low <= int(r.address.flat[0]) < high)
+            ]
         else:
             self.order.forget(self.pending[0].sequence if self.pending else self.order.sequence)
 
@@ -322,7 +285,7 @@ class Detector:
                 return
             suspected = np.zeros(len(self.owner), bool)
             suspected[words[part::parts]] = True
-            entries = _gather(touched, suspected)
+            entries = gathered(touched, suspected)
             if not len(entries):
                 continue
             entries = _thinned(entries, self.lanes, across)
@@ -371,7 +334,7 @@ class Detector:
                 modes = (_MODES[int(x.mode[k])], _MODES[int(y.mode[k])])
                 threads = (int(x.thread[k]), int(y.thread[k]))
                 found = self.found[numbers] = Found(numbers, modes, threads, int(a.word[k]) * 4)
-                found.values = _shown(x, k), _shown(y, k)
+                found.values = shown(x, k), shown(y, k)
             found.pairs += len(rows)
             found.seen_words.update(a.word[rows].tolist())
             found.blocks.update(distinct(self.lanes.block[a.thread[rows]]).tolist())
@@ -379,26 +342,6 @@ class Detector:
             found.intervals.add(self.interval)
             found.between_warps |= bool(apart[rows].any())
             found.together &= bool(together[rows].all())
-
-
-def _for_later(record: Record) -> Record:
-    """What is kept of an access to the end of the launch: not what was read, which takes too much room."""
-    r = record
-    if r.value is None or _writes(r.mode):
-        return r
-    return Record(r.number, r.address, r.mask, r.size, r.mode, r.ticks, r.sequence)
-
-
-def _shown(entries: Entries, row: int) -> str | None:
-    """What an access read or wrote, as C writes it: large unsigned numbers, which may be negative ones, in
-    hexadecimal."""
-    if not entries.known[row]:
-        return None
-    bits, size = int(entries.value[row]), int(entries.size[row])
-    if entries.real[row]:
-        kind = {2: "f2", 4: "f4", 8: "f8"}[size]
-        return f"{np.array([bits & (1 << 8 * size) - 1], f'u{size}').view(kind)[0]:.9g}"
-    return str(bits) if 0 <= bits < 1 << 8 * size - 1 else hex(bits & (1 << 8 * size) - 1)
 
 
 def _writes(mode: Any) -> Any:
@@ -423,32 +366,6 @@ def _split(records: list[Record], done: Array) -> tuple[list[Record], list[Recor
                     Record(r.number, r.address, chosen, r.size, r.mode, r.ticks, r.sequence, r.value)
                 )
     return first, rest
-
-
-def _gather(touched: Iterable[tuple[Record, Array, Array]], suspected: Array) -> Entries:
-    """All accesses to suspected words."""
-    columns: list[tuple[Array, ...]] = []
-    for r, words, threads in touched:
-        chosen = np.flatnonzero(suspected[words])
-        if not len(chosen):
-            continue
-        word, thread = words[chosen], threads[chosen]
-        count = len(chosen)
-        if r.size >= 4:
-            covered = np.full(count, 15)
-        else:
-            covered = ((1 << r.size) - 1) << (r.address[thread] & 3)
-        known = r.value is not None and r.size <= 8
-        value = np.asarray(r.value)[thread] if known and r.value is not None else np.zeros(count)
-        bits = value.view(f"u{value.dtype.itemsize}") if value.dtype.kind == "f" else value
-        columns.append((
-            word, thread, np.full(count, r.number), np.full(count, r.mode), covered, r.ticks[thread],
-            np.full(count, r.sequence), bits.astype(np.int64), np.full(count, known),
-            np.full(count, value.dtype.kind == "f"), np.full(count, r.size),
-        ))  # fmt: skip
-    if not columns:
-        return Entries(*(np.empty(0, np.int64) for _ in _COLUMNS))
-    return Entries(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
 def _thinned(entries: Entries, lanes: Lanes, across: bool) -> Entries:

@@ -103,6 +103,7 @@ class Hosted:
         kernel = self.tally.instances.kernels[entry]
         plain, optimised = self.tally.instances.homes[entry]
         refusal = ""
+        self.say(Said())  # whatever becomes of it, it was launched
         # Only now: PyCUDA aborts a process that ends, wherever that may be, with a context on its stack.
         self.device.context.push()
         try:

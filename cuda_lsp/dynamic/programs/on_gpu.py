@@ -45,6 +45,7 @@ RACES = frozenset({1, 3, 8, 32})  # launches of a kernel that are watched for ra
 BANKS = frozenset({2})  # … and for bank conflicts
 SAMPLED = RACES | BANKS
 SKIPPED = "its check had ended the program in an earlier run"
+_CUT = "the program was ended while it was checked"
 _MOST_SKIPPED = 8  # kernels, until the program is given up
 _WORTH = 1.0  # seconds for which it is started again
 
@@ -123,6 +124,10 @@ class _Seen:
 
     def runs(self) -> tuple[KernelRuns, ...]:
         """What became of all launches."""
+        for counts in self.tally.counts.values():
+            begun = counts.launches - counts.checked - sum(counts.reasons.values())
+            if begun > 0:
+                counts.reasons[_CUT] = counts.reasons.get(_CUT, 0) + begun
         return self.tally.runs({
             entry: KernelRuns(
                 self.tally.instances.name_of(entry), self.tally.instances.kernels.get(entry),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 _TOKEN = re.compile(
-    r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[xyz]\b)?)"
+    r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[A-Za-z_]\w*\b(?!\s?\())?)"
     r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:])"
 )
 _SPACE = re.compile(r"\s*")

@@ -16,7 +16,15 @@ from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.launches import LaunchSite, find_launches
-from cuda_lsp.frontend.host.preprocessor import Directive, Preprocessor, Regions, State, directives, regions
+from cuda_lsp.frontend.host.preprocessor import (
+    EVERYTHING,
+    Directive,
+    Preprocessor,
+    Regions,
+    State,
+    directives,
+    regions,
+)
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.included import resolved
 
@@ -57,7 +65,7 @@ class HostCode:
         if "<<<" not in text and "cudaLaunch" not in text:
             return ()
         walked, lines = self._walk(text)
-        read = regions(lines, walked.states.get(self._path, ()), len(text))
+        read = self._read(walked, lines, text)
 
         def callers(name: str) -> Iterable[HostFile]:
             return (*walked.callers(name), *self._callers(name))
@@ -74,8 +82,13 @@ class HostCode:
     def file(self, text: str) -> HostFile:
         """The file, when it has this text."""
         walked, lines = self._walk(text)
-        read = regions(lines, walked.states.get(self._path, ()), len(text))
+        read = self._read(walked, lines, text)
         return HostFile(self._path, read.active(text), text, walked.constants, read)
+
+    def _read(self, walked: _Walked, lines: Sequence[Directive], text: str) -> Regions:
+        """What is read of the file; all of one to which the unit does not come."""
+        states = walked.states.get(self._path)
+        return EVERYTHING if states is None else regions(lines, states, len(text))
 
     def _walk(self, text: str) -> tuple[_Walked, tuple[Directive, ...]]:
         lines = directives(text)

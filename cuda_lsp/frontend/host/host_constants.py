@@ -242,7 +242,9 @@ class HostConstants:
 
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if "." in name:
-            variable, axis = (part.strip() for part in name.split("."))
+            variable, _, axis = (part.strip() for part in name.partition("."))
+            if axis not in ("x", "y", "z"):
+                return self._member(variable, axis, before)
             return _known(self._axis(variable, axis, before, depth), name)
         macros = self._macros.get(name)
         if macros:
@@ -263,6 +265,18 @@ class HostConstants:
         if found is None:
             self._missed.add((name, value.position))
         return _known(found, name)
+
+    def _member(self, variable: str, member: str, before: int) -> int:
+        """``p.n`` of an object that nothing writes to: unknown unless given."""
+        value = self._reached(variable, before)
+        if value is None:
+            raise NotConstant(variable)
+        key = (f"{variable}.{member}", value.position)
+        given = self._given.values.get(key)
+        if not isinstance(given, int):
+            self._missed.add(key)
+            raise NotConstant(variable)
+        return given
 
     def _from_headers(self, name: str, depth: int) -> int:
         """A name that only included files define, with one value for all that do."""

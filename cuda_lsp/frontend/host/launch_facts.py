@@ -37,10 +37,11 @@ _TRUTH = {"true": "1", "false": "0"}
 def launches_for(
     kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
 ) -> tuple[LaunchConfig, ...]:
-    """The launches of one kernel (one instantiation), best first; sites with an unknown block give none."""
+    """The launches of one kernel (one instantiation), best first; where blocks follow sizes, some of them."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
     read = [s for s in own if not s.left_out] or own
     found = [c for s in read if (c := s.configuration(kernel.parameters, kernel.template_arguments))]
+    found += [c for s in read for c in s.by_sizes(kernel.parameters)]
     if directive is None:
         return tuple(found)
     written = directive_launch(directive)
@@ -139,7 +140,8 @@ def launches_outside(
 ) -> tuple[LaunchConfig, ...]:
     """``launches_for`` with the sites of other files."""
     found = launches_for(kernel, sites, directive)
-    return tuple(evolve(c, source=LaunchSource.WORKSPACE) for c in found if c.source is LaunchSource.FILE)
+    there = {LaunchSource.FILE: LaunchSource.WORKSPACE, LaunchSource.SIZES: LaunchSource.SIZES}
+    return tuple(evolve(c, source=there[c.source]) for c in found if c.source in there)
 
 
 def directive_launch(directive: KernelDirective) -> LaunchConfig | None:
@@ -184,9 +186,10 @@ def launch_bounds(kernel: KernelSource, source: SourceText) -> LaunchBounds | No
         before = host.reduced(len(source.data[:start].decode("utf-8", "replace")))
         constants = HostConstants(host)
         values = [constants.integer(part, before) for part in written]
-    if (values[0] or 0) < 1:
+    most = values[0]
+    if most is None or most < 1:
         return None
-    return LaunchBounds(values[0], values[1] if len(values) > 1 else None)
+    return LaunchBounds(most, values[1] if len(values) > 1 else None)
 
 
 def _number(text: str) -> int | None:

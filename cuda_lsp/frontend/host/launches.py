@@ -26,10 +26,17 @@ from cuda_lsp.frontend.host.contexts import (
 from cuda_lsp.frontend.host.definitions import pointer_lists
 from cuda_lsp.frontend.host.grids import followed
 from cuda_lsp.frontend.host.guards import guards
-from cuda_lsp.frontend.host.host_constants import UNKNOWN, Given, HostConstants, all_known
+from cuda_lsp.frontend.host.host_constants import (
+    NOTHING_GIVEN,
+    UNKNOWN,
+    Given,
+    HostConstants,
+    all_known,
+)
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
+from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
@@ -63,6 +70,7 @@ class LaunchSite:
     ``shared``: arguments that point into the buffer of an earlier one, by position.
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
+    ``sized``: where the block is not known, launches that it makes for some sizes.
     """
 
     kernel: str
@@ -79,6 +87,19 @@ class LaunchSite:
     block_axes: Extents = (None, None, None)
     left_out: bool = False
     conditions: tuple[str, ...] = ()
+    sized: tuple[SizedLaunch, ...] = ()
+
+    def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
+        """Some of the launches that it makes, for a kernel with these parameter names."""
+        for made in self.sized:
+            every = {**self.arguments, **made.arguments}
+            named = {parameters[i]: value for i, value in every.items() if i < len(parameters)}
+            axes = zip(self.grid_axes, made.grid_axes, strict=True)
+            x, y, z = (known if known is not None else size for known, size in axes)
+            shared = self.dynamic_shared if self.dynamic_shared is not None else made.dynamic_shared
+            source = LaunchSource.LEFT_OUT if self.left_out else LaunchSource.SIZES
+            grid = all_known((x, y, z))
+            yield LaunchConfig(made.block, grid, shared, source, named, self.site, (x, y, z))
 
     def configuration(
         self, parameters: tuple[str, ...], template_arguments: Sequence[str] = ()
@@ -191,6 +212,7 @@ class _Reader:
         # Of each launch, on whichever way it is come by.
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
+        self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -215,7 +237,18 @@ class _Reader:
         found = [self._on(way, launch, at, place) for way in ways]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        yield from () if told else plain
+        yield from () if told else (self._by_sizes(site, launch, at) for site in plain)
+
+    def _by_sizes(self, site: LaunchSite, launch: Written, at: int) -> LaunchSite:
+        """With launches that it makes for some sizes."""
+        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+        if key not in self._sized:
+            constants = self._file.constants
+            self._sized[key] = sized_launches(
+                constants, launch.configuration, at, launch.arguments, NOTHING_GIVEN
+            )
+        conditions = (text for made in self._sized[key] for text in made.conditions)
+        return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
 
     def _depends(self, template: Sequence[str], at: int) -> bool:
         """Whether template arguments hang on what the function around is given."""

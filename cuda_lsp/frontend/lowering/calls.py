@@ -6,6 +6,8 @@ fixed depth, then said to be incomplete.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.lowering import (
     closures,
@@ -262,11 +264,11 @@ def inline(
     low: Lowering,
     node: Node,
     function: Function,
-    arguments: list[Node],
+    arguments: Sequence[Node | Place],
     this: Place | None,
     constructs: bool = False,
 ) -> Value | Place:
-    """The body of ``function`` in place of the call."""
+    """The body of ``function`` in place of the call; what no text passes is passed as a place."""
     key = function.declaration.key
     name = function.declaration.name
     if low.active.count(key) >= budgets.MOST_RECURSION or len(low.active) >= budgets.MOST_CALLS:
@@ -338,12 +340,25 @@ def _result_of(low: Lowering, function: Function, frame: Frame) -> Value | Place
     return low.read(frame.result, None)
 
 
-def _bind_all(low: Lowering, function: Function, arguments: list[Node]) -> list[tuple[int, Place]]:
+def _bind_all(
+    low: Lowering, function: Function, arguments: Sequence[Node | Place]
+) -> list[tuple[int, Place]]:
     bound: list[tuple[int, Place]] = []
     for index, parameter in enumerate(function.parameters):
         if index < len(arguments):
-            bound.append((parameter.key, bind(low, parameter, arguments[index])))
+            argument = arguments[index]
+            place = (
+                bind(low, parameter, argument)
+                if isinstance(argument, Node)
+                else _bound_to(low, parameter, argument)
+            )
+            bound.append((parameter.key, place))
     return bound
+
+
+def _bound_to(low: Lowering, parameter: Declaration, place: Place) -> Place:
+    info = type_of_declaration(low.ast, parameter)
+    return place if info.kind == "reference" else hold(low, parameter, info, low.read(place, None))
 
 
 def bind(low: Lowering, parameter: Declaration, argument: Node) -> Place:

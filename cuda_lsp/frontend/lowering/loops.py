@@ -7,9 +7,10 @@ from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering.build import binary, element
 from cuda_lsp.frontend.lowering.output import Untranslatable
 from cuda_lsp.frontend.lowering.places import MemoryPlace, StaticPlace
+from cuda_lsp.frontend.lowering.ranges import Iterators
 from cuda_lsp.frontend.lowering.state import Lowering
 from cuda_lsp.frontend.lowering.types import type_of, type_of_declaration
-from cuda_lsp.frontend.tree import Node
+from cuda_lsp.frontend.tree import Declaration, Node
 from cuda_lsp.ir.program import TRUE, Assign, BinaryOp, Block, Const, Expr, Loop, Stmt
 from cuda_lsp.ir.types import INT64
 
@@ -157,6 +158,9 @@ def range_for(low: Lowering, node: Node) -> None:
         info = place.info
     elif info.kind == "array":
         place = lvalues.place(low, source)
+    elif info.kind == "record" and declaration is not None:
+        _over_iterators(low, node, Iterators(low, range_node, source), declaration, body)
+        return
     else:
         raise Untranslatable(low.ast.text(range_node)[:60], "a range that is not an array", node)
     if info.count is None or info.target is None or declaration is None or not isinstance(place, MemoryPlace):
@@ -177,6 +181,20 @@ def range_for(low: Lowering, node: Node) -> None:
     step = (Assign(index, binary(BinaryOp.ADD, index, Const(1, INT64))),)
     test = binary(BinaryOp.LT, index, Const(info.count, INT64))
     low.emit(Loop(label, around, (), test, tuple(inside), step, low.site(range_node)))
+
+
+def _over_iterators(
+    low: Lowering, node: Node, iterators: Iterators, declaration: Declaration, body: Node
+) -> None:
+    label, around = low.fresh(), low.fresh()
+    with low.nested() as tests:
+        differ = iterators.differ()
+    with low.nested() as inside:
+        iterators.give(declaration)
+        _inside(low, body, label, around)
+    with low.nested() as steps:
+        iterators.advance()
+    low.emit(Loop(label, around, tuple(tests), differ, tuple(inside), tuple(steps), low.site(node)))
 
 
 def _listed(node: Node) -> Node:

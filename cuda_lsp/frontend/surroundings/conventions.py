@@ -51,7 +51,7 @@ class Conventions:
 
     def header(self, path: Path) -> str:
         """The name under which ``text`` is included before ``path``; no such file exists."""
-        return str(path.with_name(f".{path.name}.cuda-lsp-conventions.h"))
+        return str(path.absolute().with_name(f".{path.name}.cuda-lsp-conventions.h"))
 
 
 NO_CONVENTIONS = Conventions()

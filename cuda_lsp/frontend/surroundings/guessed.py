@@ -13,6 +13,8 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
+from cuda_lsp import files
+from cuda_lsp.frontend.compile_errors import may_call_the_host
 from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.build_files import build_macros
 from cuda_lsp.frontend.surroundings.conventions import (
@@ -21,11 +23,17 @@ from cuda_lsp.frontend.surroundings.conventions import (
     conventions_of,
     switches_of,
 )
+from cuda_lsp.frontend.surroundings.named_elsewhere import elsewhere, undeclared
 from cuda_lsp.frontend.surroundings.noted import note_forced
 from cuda_lsp.frontend.surroundings.units import Unit, is_header, units_of
 from cuda_lsp.model import SourceRange, ToolError
 
 _MAX_HEADER_ROUNDS = 4
+_MAX_NAME_ROUNDS = 3
+RUN_TIME = "__CUDACC_RTC__"
+"""What NVRTC defines, who takes functions that say nothing of it for the device's (``-default-device``)."""
+_ALL_ON_DEVICE = "#pragma clang force_cuda_host_device begin\n"
+_AS_WRITTEN = "\n#pragma clang force_cuda_host_device end\n"
 _MACRO = re.compile(r"\b[A-Za-z_]\w+\b")
 _NOT_SO = "if the build sees it differently, pass -I and -D or provide a compile_commands.json"
 
@@ -36,18 +44,33 @@ class Guessed:
     (``NAME``, ``NAME=VALUE``).
 
     ``unit``: the file that includes this one, in which it is read; None: it is read alone.
+    ``headers``: that declare what nothing in the file does; they are read before it.
     """
 
     folders: tuple[str, ...] = ()
     conventions: Conventions = NO_CONVENTIONS
     switches: tuple[str, ...] = ()
     unit: Unit | None = None
+    headers: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What is read before the file: declarations by convention, and how a file is read at run time."""
+        return (_ALL_ON_DEVICE if RUN_TIME in self.switches else "") + self.conventions.text
+
+    @property
+    def behind(self) -> str:
+        """What is read behind the unit's text."""
+        return _AS_WRITTEN if RUN_TIME in self.switches else ""
 
     def flags(self, path: Path) -> tuple[str, ...]:
         """The compiler's flags behind those of the file ``path``."""
-        forced = ("-include", self.conventions.header(path)) if self.conventions.text else ()
+        forced = ("-include", self.conventions.header(path)) if self.text else ()
         if forced:
             note_forced(self.conventions.header(path))
+        for header in self.headers:
+            files.doubt(f"{header} and what it includes stand before the file")
+            forced = (*forced, "-include", header)
         return (
             *(f"-I{folder}" for folder in self.folders),
             *(f"-D{definition}" for definition in self.definitions),
@@ -61,7 +84,7 @@ class Guessed:
 
     def buffers(self, path: Path) -> list[tuple[str, str]]:
         """(name, text) of the header that ``flags`` names and no folder holds."""
-        return [(self.conventions.header(path), self.conventions.text)] if self.conventions.text else []
+        return [(self.conventions.header(path), self.text)] if self.text else []
 
     def told(self, where: SourceRange) -> list[ToolError]:
         """What the user should know of it, at the file's first ``#include``."""
@@ -72,6 +95,11 @@ class Guessed:
         if self.conventions.names:
             names = _listed(self.conventions.names)
             told.append(ToolError(f"nothing declares {names}: taken as in the frameworks; {_NOT_SO}", where))
+        if self.headers:
+            named = _listed([Path(header).name for header in self.headers])
+            told.append(
+                ToolError(f"read behind {named}, where names stand that nothing declares: {_NOT_SO}", where)
+            )
         if self.switches:
             told.append(ToolError(f"read as if {_listed(self.switches)} were defined: {_NOT_SO}", where))
         return told
@@ -84,6 +112,7 @@ class Understanding:
     ``unread``: kernels that clang does not see. ``errors``: that concern kernels, wherever they stand, those
     ``here`` in the file itself. ``dependent``: templates that nothing instantiates. ``kernels``: names.
     ``templates``: whether there are any. ``unfound``: headers that are not there and the project may have.
+    ``messages``: of the errors, in order.
     """
 
     unread: int
@@ -93,6 +122,7 @@ class Understanding:
     kernels: frozenset[str]
     templates: bool
     unfound: tuple[str, ...]
+    messages: tuple[str, ...] = ()
 
     @property
     def broken(self) -> int:
@@ -139,6 +169,9 @@ def guess(reading: Reading, text: str) -> None:
         _take_by_convention(reading, text)
     if reading.understanding().broken:
         _define_as_the_build_does(reading)
+    for guess_again in (_read_as_at_run_time, _look_for_names, _read_as_at_run_time):
+        if reading.understanding().broken:
+            guess_again(reading)
     if reading.understanding().broken:
         _turn_switches_on(reading)
     if alone and reading.guessed.unit is None and reading.understanding().broken:
@@ -183,6 +216,34 @@ def _define_as_the_build_does(reading: Reading) -> None:
     if macros:
         reading.read_with(evolve(first, switches=macros))
         _keep_if_better(reading, before, first)
+
+
+def _read_as_at_run_time(reading: Reading) -> None:
+    """As a compiler that a program brings along reads texts: every function may be called on the device."""
+    first, before = reading.guessed, reading.understanding()
+    wanted = any(map(may_call_the_host, before.messages)) or any(RUN_TIME in text for text in reading.texts())
+    if first.unit is not None or RUN_TIME in first.switches or not wanted:
+        return
+    reading.read_with(evolve(first, switches=(*first.switches, RUN_TIME)))
+    _keep_if_better(reading, before, first)
+
+
+def _look_for_names(reading: Reading) -> None:
+    """Headers of the project that declare what kernels name, and constants; these may name others."""
+    for _ in range(_MAX_NAME_ROUNDS):
+        first, before = reading.guessed, reading.understanding()
+        found = elsewhere(reading.path, undeclared(before.messages))
+        known = {switch.partition("=")[0] for switch in first.switches}
+        headers = (*(h for h in found.headers if h not in first.headers), *first.headers)
+        constants = tuple(c for c in found.constants if c.partition("=")[0] not in known)
+        if headers == first.headers and not constants:
+            break
+        reading.read_with(evolve(first, headers=headers, switches=(*first.switches, *constants)))
+        if reading.understanding().unfound:
+            _look_for_headers(reading)
+        if not reading.understanding().more_than(before):
+            reading.read_with(first)
+            break
 
 
 def _turn_switches_on(reading: Reading) -> None:

@@ -45,7 +45,7 @@ def folders_of(path: Path, names: Sequence[str]) -> tuple[str, ...]:
 
 def forget() -> None:
     """Look again: headers may have come or gone."""
-    _headers.cache_clear()
+    headers_of.cache_clear()
 
 
 def _usual_folder(path: Path, root: Path, name: str) -> Path | None:
@@ -63,7 +63,7 @@ def _nearest_folder(path: Path, root: Path, name: str) -> Path | None:
     wanted = Path(name).parts
     if ".." in wanted or not wanted or not wanted[-1].endswith(_SUFFIXES):
         return None
-    seen = [p for p in _headers(root).get(wanted[-1], ()) if p.parts[-len(wanted) :] == wanted]
+    seen = [p for p in headers_of(root).get(wanted[-1], ()) if p.parts[-len(wanted) :] == wanted]
     if not seen:
         return None
     here = path.absolute().parts
@@ -76,7 +76,7 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 @lru_cache(maxsize=4)
-def _headers(root: Path) -> dict[str, tuple[Path, ...]]:
+def headers_of(root: Path) -> dict[str, tuple[Path, ...]]:
     """Every header below ``root`` by its file name."""
     found: dict[str, list[Path]] = {}
     for folder, names in _walk(root):

@@ -73,6 +73,7 @@ class Needs(enum.Enum):
 
     BLOCKS = "the grid has more than one block"
     LAUNCH = "blocks are of a usual size"
+    SIZES = "sizes make blocks like that"
     TEMPLATE = "the template arguments are as guessed"
     DISAGREEMENT = "the condition differs between threads"
 

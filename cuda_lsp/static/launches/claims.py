@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import LaunchConfig, Status
+from cuda_lsp.model import LaunchConfig, LaunchSource, Status
 from cuda_lsp.static.findings.conditions import Needs
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such
@@ -21,7 +21,8 @@ def claimed(
     kernel: Kernel, launch: LaunchConfig, gpu: GpuModel, findings: Iterable[Diagnosis]
 ) -> tuple[Diagnosis, ...]:
     """The findings under a launch; what is proved under assumptions is conditional on them."""
-    needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else None
+    by_sizes = Needs.SIZES if launch.source is LaunchSource.SIZES else None
+    needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
     return tuple(
         finding.needing(needs)

@@ -216,7 +216,7 @@ class Query:
             return UNKNOWN, True
         solver: Any = z3().Solver(ctx=self._context)
         solver.set("rlimit", work.z3_units(left))
-        solver.set("timeout", int(1000 * work.PATIENCE * left))
+        solver.set("timeout", int(1000 * work.DONE.patience * left))
         solver.add(*encoder.constraints, goal)
         result = solver.check()
         work.DONE.queries += 1

@@ -1,0 +1,151 @@
+"""Launches whose block follows sizes that nobody knows: ``k<<<m, min(n, 1024)>>>()``, ``k<<<m, n / 4>>>()``.
+
+What the host computes is not taken apart but tried, with some sizes: each gives a launch that the program
+makes for this size. Arguments that follow the same size are then as large as this block needs them: one
+number, or a range, which is told as a condition (``guards``) of launches with this block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from attrs import field, frozen
+
+from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
+from cuda_lsp.model import Dim3, Extents
+
+_MOST_THREADS = 1024
+_MOST_SIZES = 4
+_MOST_EXAMPLES = 2
+_LARGE = 1 << 20
+_ONE_SIZE = (4096, 1024, 256, 128, 64, 32)
+_SEVERAL_SIZES = ((64, 8, 4, 2), (8, 64, 2, 4), (16, 8, 4, 2), (4, 8, 16, 2), (1024, 64, 16, 8))
+"""Each size another: where two are taken to be alike, rows and columns that are mixed up look right."""
+_TRIED = (
+    0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 96, 100, 127, 128, 129, 192, 255, 256, 257,
+    384, 511, 512, 513, 640, 767, 768, 1000, 1023, 1024, 1025, 1536, 2047, 2048, 4096, 4097, 8192, 99_999,
+    _LARGE,
+)  # fmt: skip
+
+
+@frozen
+class SizedLaunch:
+    """One of the launches that a site makes. ``arguments`` by position; ``conditions`` as of ``guards``."""
+
+    block: Dim3
+    grid_axes: Extents
+    dynamic_shared: int | None
+    arguments: Mapping[int, int] = field(factory=dict[int, int])
+    conditions: tuple[str, ...] = ()
+
+
+def sized_launches(
+    constants: HostConstants, configuration: Sequence[str], at: int, arguments: Sequence[str], given: Given
+) -> tuple[SizedLaunch, ...]:
+    """Launches with different blocks that sizes make of a site whose block is not known; few, or none."""
+    return tuple(_Site(constants, configuration, at, arguments, given).launches())
+
+
+@frozen
+class _Site:
+    constants: HostConstants
+    configuration: Sequence[str]
+    at: int
+    arguments: Sequence[str]
+    given: Given
+
+    def launches(self) -> list[SizedLaunch]:
+        sizes = self._sizes()
+        if not sizes or len(sizes) > _MOST_SIZES:
+            return []
+        found: dict[Dim3, SizedLaunch] = {}
+        rows = [(value,) for value in _ONE_SIZE] if len(sizes) == 1 else _SEVERAL_SIZES
+        for values in rows:
+            chosen = dict(zip(sizes, values, strict=False))
+            block = self._block(Given(chosen))
+            if block is not None and block not in found:
+                found[block] = self._of(block, chosen)
+            if len(found) == _MOST_EXAMPLES:
+                break
+        return list(found.values())
+
+    def _sizes(self) -> list[Key]:
+        """What the block hangs on in the end: what no text tells."""
+        missing = self.constants.missing(self.configuration[1], self.at, self.given)
+        made = {key for key in missing if self.constants.missing(key[0], self.at, self.given) - {key}}
+        return sorted(missing - made)
+
+    def _block(self, sizes: Given) -> Dim3 | None:
+        extents = self.constants.known_extents(self.configuration[1], self.at, self.given.and_those(sizes))
+        block = all_known(extents)
+        fits = block is not None and min(block) > 0 and block[0] * block[1] * block[2] <= _MOST_THREADS
+        return block if fits else None
+
+    def _of(self, block: Dim3, sizes: Mapping[Key, int]) -> SizedLaunch:
+        lower = upper = Given(sizes)
+        most = 0
+        if len(sizes) == 1:
+            (size,) = sizes
+            found = self._range(block, size)
+            if found is None:  # not an only one
+                return SizedLaunch(block, (None, None, None), None)
+            least, most = found
+            lower, upper = Given({size: least}), Given({size: most})
+        known: dict[int, int] = {}
+        conditions: list[str] = []
+        for number, argument in enumerate(self.arguments):
+            low, high = (self._integer(argument, size) for size in (lower, upper))
+            if low is None or high is None or self._integer(argument, Given({})) is not None:
+                continue
+            if low == high:
+                known[number] = low
+            else:
+                conditions += self._between(block, number, low, high, most)
+        alone = lower.values == upper.values
+        shared = self.configuration[2] if len(self.configuration) > 2 else "0"
+        return SizedLaunch(
+            block,
+            self.constants.known_extents(self.configuration[0], self.at, self.given.and_those(lower))
+            if alone
+            else (None, None, None),
+            self._integer(shared, lower) if alone else None,
+            known,
+            tuple(conditions),
+        )
+
+    def _between(self, block: Dim3, number: int, low: int, high: int, most: int) -> list[str]:
+        """Comparisons of an argument that grows with the size; what is without limit has none."""
+        others = " || ".join(f"blockDim.{axis} != {n}" for axis, n in zip("xyz", block, strict=True))
+        if low > high:
+            return []
+        limits = [f"#{number} >= {low}"] + ([f"#{number} <= {high}"] if most < _LARGE else [])
+        return [f"{others} || {limit}" for limit in limits]
+
+    def _range(self, block: Dim3, size: Key) -> tuple[int, int] | None:
+        """The least and largest size that give this block, as far as trying tells; None: there are gaps."""
+        makes: Callable[[int], bool] = lambda value: self._block(Given({size: value})) == block  # noqa: E731
+        made = [makes(value) for value in _TRIED]
+        if not any(made):
+            return None
+        first = made.index(True)
+        last = len(made) - 1 - made[::-1].index(True)
+        if not all(made[first : last + 1]):
+            return None
+        least = _boundary(_TRIED[first - 1], _TRIED[first], makes) if first else _TRIED[0]
+        if last == len(made) - 1:
+            return least, _LARGE
+        return least, _boundary(_TRIED[last + 1], _TRIED[last], makes)
+
+    def _integer(self, text: str, sizes: Given) -> int | None:
+        return self.constants.integer(text, self.at, self.given.and_those(sizes))
+
+
+def _boundary(outside: int, inside: int, makes: Callable[[int], bool]) -> int:
+    """The number next to ``outside`` that still does, where it changes once between the two."""
+    while abs(inside - outside) > 1:
+        middle = (inside + outside) // 2
+        if makes(middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
