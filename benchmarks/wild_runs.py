@@ -196,11 +196,8 @@ def _racecheck(job: ProgramJob, seconds: float) -> Row:
         return {"problem": "it does not link"}
     begun = time.monotonic()
     command = [tool, "--tool", "racecheck", "--print-limit", "1000", str(plain), *job.arguments]
-    with (
-        open(job.input or os.devnull, "rb") as given,
-        _limited(command, job.folder, given, seconds) as output,
-    ):
-        said = output
+    with open(job.input or os.devnull, "rb") as given:
+        said = _limited(command, job.folder, given, seconds)
     return {**racecheck_said(said), "seconds": round(time.monotonic() - begun, 1)}
 
 
