@@ -6,7 +6,7 @@ import re
 
 from attrs import frozen
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.repairs.source import Source
 
 _SUBSCRIPT = re.compile(r"\s*\[")

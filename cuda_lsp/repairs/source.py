@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.model import Finding, Position, SourceRange
 from cuda_lsp.repairs.statements import Statement, Statements
 

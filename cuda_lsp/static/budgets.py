@@ -387,6 +387,10 @@ STOP_S = 5.0
 STOP_ELSEWHERE_S = 0.5
 """The same where it does the work itself."""
 
+WATCH_S = 0.01
+"""How often it is looked whether a question has had its processor time: a hundredth of a second is seen by
+nobody, and costs a thousandth of the processor."""
+
 POLL_S = 0.02
 """From one look at whether an answer is still wanted to the next."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.text import HostText
 
 _COMMENT_OR_STRING = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import cuda_lsp.frontend as frontend
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.directives import parse_directives
 from cuda_lsp.frontend.host.launches import find_launches
 from cuda_lsp.frontend.host.workspace import Workspace

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from pathlib import Path
 
 import pytest
+import z3
 
 from cuda_lsp.batch.analysis import analysed
 from cuda_lsp.batch.asked import Asked
@@ -15,6 +18,7 @@ from cuda_lsp.model import LaunchConfig, Verdict
 from cuda_lsp.readings import Reading
 from cuda_lsp.static import work
 from cuda_lsp.static.solver.solve import Budget, refine_kernel
+from cuda_lsp.static.solver.watch import WATCH
 
 HARD = """
 __global__ void k(float* a, const int* order, int n, int width, int height) {
@@ -79,3 +83,31 @@ def test_where_nobody_waits_others_may_have_the_processor(
     kernel.write_text(HARD)
     analysed(Reading(kernel), Asked(solver=False), lambda report: None)
     assert work.DONE.patience >= 400  # times a question's budget, by the clock on the wall
+
+
+def test_a_question_ends_when_its_processor_time_is_over():
+    """What Z3 counts leaves much out: this one counts next to nothing, and would take minutes."""
+    context = z3.Context()
+    x, y = z3.BitVecs("x y", 128, context)
+    solver = z3.Solver(ctx=context)
+    solver.add(x * y == 0xD3C21BCECCEDA1000000000000000091, z3.UGT(x, 1), z3.UGT(y, 1), x != y, x * x != y)
+    begun = time.process_time()
+    with WATCH.over(context, 0.3):
+        result = solver.check()
+    assert result == z3.unknown and time.process_time() - begun < 3.0
+    plain = z3.Solver(ctx=context)
+    plain.add(x == y + 1)
+    with WATCH.over(context, 10.0):
+        assert plain.check() == z3.sat
+
+
+def test_a_fork_watches_its_own_questions():
+    context = z3.Context()
+    with WATCH.over(context, 10.0):
+        pass
+    child = os.fork()
+    if child == 0:
+        with WATCH.over(context, 10.0):
+            alive = any(thread.name == "cuda-lsp-questions" for thread in threading.enumerate())
+        os._exit(0 if alive else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -39,7 +39,7 @@ class Endless:
     until: int = 1
 
     def __attrs_post_init__(self) -> None:
-        program, size = self.services.program, len(self.services.memory.data)
+        program, size = self.services.program, self.services.memory.size()
         roles = {row_of(flat.code).role for flat in program.kernel.instructions}
         self.possible = size <= _LARGEST and roles.isdisjoint(_OUTSIDE)
 
@@ -47,12 +47,12 @@ class Endless:
         """Whether all is as it was. ``place``: where the schedule stands, and where all threads are."""
         if not self.possible or time.monotonic() - self.since < _AFTER:
             return False
-        now, memory = self._state(place), self.services.memory.data
-        if self.kept == now and np.array_equal(self.memory, memory):
+        now, memory = self._state(place), self.services.memory
+        if self.kept == now and np.array_equal(self.memory, memory.image()):
             return True
         self.looks += 1
         if self.looks >= self.until:
-            self.kept, self.memory = now, memory.copy()
+            self.kept, self.memory = now, memory.image()
             self.looks, self.until = 0, 2 * self.until
         return False
 

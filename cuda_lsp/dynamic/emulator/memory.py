@@ -98,6 +98,14 @@ class Memory:
         needed = np.minimum(end - (granules << GRANULE_BITS), GRANULE)
         return bool((needed <= self.limits[granules]).all())
 
+    def size(self) -> int:
+        """Bytes of all granules of which any byte exists."""
+        return int(np.count_nonzero(self.limits)) << GRANULE_BITS
+
+    def image(self) -> Array:
+        """What these granules hold, ``(size,)``: a copy."""
+        return self.data.reshape(-1, GRANULE)[self.limits > 0].reshape(-1)
+
     def contents(self, name: str) -> Array:
         """The bytes of a buffer now."""
         region = self.buffers[name]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from attrs import define, field, frozen
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.toolchain import HEADERS
 

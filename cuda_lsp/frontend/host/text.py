@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from functools import cached_property
 
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 
 _TEMPLATE = re.compile(r"\w\s?<[^<>()]*>")
 _RUN = re.compile(r"\s\s+")

@@ -20,8 +20,8 @@ from pathlib import Path
 from attrs import field, frozen
 
 from cuda_lsp import files
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend import budgets
-from cuda_lsp.frontend.blanked import blanked
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.frontend.surroundings.noted import note_all
 from cuda_lsp.model import ToolError

@@ -17,7 +17,7 @@ from pathlib import Path
 from attrs import frozen
 
 from cuda_lsp import files
-from cuda_lsp.frontend.blanked import blanked
+from cuda_lsp.blanked import blanked
 from cuda_lsp.frontend.surroundings.included import mentioned
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
 

@@ -21,6 +21,7 @@ from cuda_lsp.static.exact.memory import Initial
 from cuda_lsp.static.exact.replay import Run, replay
 from cuda_lsp.static.exact.threads import Thread
 from cuda_lsp.static.solver.tickets import number_facts
+from cuda_lsp.static.solver.watch import WATCH
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem, shared_level
 from cuda_lsp.static.symbolic.encode import Z3, Encoder, closure, has_bits, width_for, z3
@@ -218,7 +219,8 @@ class Query:
         solver.set("rlimit", work.z3_units(left))
         solver.set("timeout", int(1000 * work.DONE.patience * left))
         solver.add(*encoder.constraints, goal)
-        result = solver.check()
+        with WATCH.over(self._context, work.SAFETY * left):
+            result = solver.check()
         work.DONE.queries += 1
         units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
         work.DONE.units += units - self._units
