@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from conftest import EDITORS, FIGURE1, INSTALL, READ, ROOT, SERVER, SPIN, STORE, STORE_LINE, need
@@ -168,7 +169,8 @@ def test_diagnostic_points_back_to_the_store(inhost: Facts) -> None:
 
 
 def test_diagnostic_links_to_its_page(inhost: Facts) -> None:
-    assert inhost["diagnostics"][0]["link"].startswith("http")
+    page = urlsplit(inhost["diagnostics"][0]["link"])
+    assert page.scheme == "file" and Path(unquote(page.path)).read_text().startswith("# ")
 
 
 def test_hover_provider_gives_the_witness(inhost: Facts) -> None:
