@@ -15,6 +15,8 @@ from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.conditions import OnData
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 
+_WHOM = {BarrierScope.GRID: "of the grid", BarrierScope.WARP: "that its mask names"}
+
 
 def barrier_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """One ``barrier-divergence`` per barrier in the text, surest first."""
@@ -31,7 +33,7 @@ def _diagnosis(trace: Trace, d: Divergence) -> Diagnosis:
     lanes = (d.present, d.absent)
     blocks = {trace.block(lane) for lane in lanes}
     here, there = (words.thread(trace.thread(n), trace.block(n) if len(blocks) > 1 else None) for n in lanes)
-    whom = "of the grid" if d.barrier.scope is BarrierScope.GRID else "of the block"
+    whom = _WHOM.get(d.barrier.scope, "of the block")
     name = d.barrier.site.text or "this barrier"
     does = "has returned before it" if d.exited else "does not"
     if d.why is not None:
