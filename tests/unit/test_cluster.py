@@ -50,7 +50,7 @@ def started(folder: Path) -> Generator[tuple[str, list[subprocess.Popen[bytes]]]
     """A scheduler and two workers on this machine: the address, and the workers' processes."""
     place = folder / "scheduler.json"
     common = ["--scheduler-file", str(place), "--no-dashboard"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     del environment["CUDA_LSP_CACHE"]
     working = ["--nthreads", "1", "--no-nanny", "--local-directory", str(folder)]
     words = [["scheduler", "--port", "0", "--host", "127.0.0.1"], ["worker", *working], ["worker", *working]]
