@@ -81,7 +81,7 @@ def steps(folder: Path, emulated: bool = False) -> list[Step]:
         Step("papers", script("papers", *kept), 60, 200),
         Step("tests", (python, *tests), 120, 300, None, False),
         Step("build", script("device_session", "build", folder, engine), 30, 120, None, False),
-        Step("click", script("click", *clicks), 60, 200, None, False),
+        Step("click", script("click_to_answer", *clicks), 60, 200, None, False),
         Step("banks", script("dynamic", "banks", *kept), 120, 300),
     ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """From the click on "Run dynamic check" to the annotated editor, through a real client over stdio.
 
 Each racy fixture is checked in a new cache (cold: nvcc runs) and again (the build is cached).
-``python benchmarks/click.py [emulator|gpu [COUNT]] [--out DIRECTORY]`` prints a table and writes
+``python benchmarks/click_to_answer.py [emulator|gpu [COUNT]] [--out DIRECTORY]`` prints a table and writes
 ``click.json`` or ``click-gpu.json``.
 """
 
