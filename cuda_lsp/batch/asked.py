@@ -50,9 +50,11 @@ class Asked:
 class Analysed:
     """A report. ``answers`` of the disk on which it hangs; None: not all are known, or nobody asked.
 
-    ``planned``: what the plan made of it; None: nobody asked, or it did not come to that.
+    ``planned``: what the plan made of it; None: nobody asked, or it did not come to that. ``cut_short``:
+    its process died, failed or did not begin; the report is what was known before.
     """
 
     report: FileReport
     answers: Mapping[Question, str] | None = None
     planned: Any = None
+    cut_short: bool = False

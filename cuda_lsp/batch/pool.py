@@ -117,7 +117,7 @@ class Pool:
             if not self._running and self._refused[0] > MOST_REFUSALS:
                 reading = self._waiting.pop()
                 reason = f"could not be started: {self._refused[1]}"
-                yield reading, Analysed(_lost(reading.path, None, reason))
+                yield reading, Analysed(_lost(reading.path, None, reason), cut_short=True)
 
     def _fill(self) -> None:
         while self._waiting and len(self._running) < self._jobs:
@@ -212,7 +212,7 @@ class _Worker:
             return said[-1]
         known = said[-1].report if said else None
         lost = _lost(self.reading.path, known, self._reason(status, used, known))
-        return Analysed(evolve(lost, seconds=time.perf_counter() - self.began))
+        return Analysed(evolve(lost, seconds=time.perf_counter() - self.began), cut_short=True)
 
     def abandon(self) -> None:
         """End it at once; nobody asks for its file any more."""
@@ -285,7 +285,7 @@ def _be_the_worker(reading: Reading, work: Work, limits: FileLimits, pipe: int, 
     except BaseException as error:  # noqa: BLE001 - a bug of ours costs one file, and is told
         said = f"internal error {type(error).__name__}: {error}"[:300]
         failure = ToolError(f"not analysed: {said}; please report this file", severity=Severity.ERROR)
-        _tell(pipe, Analysed(FileReport(reading.path, errors=(failure,))))
+        _tell(pipe, Analysed(FileReport(reading.path, errors=(failure,)), cut_short=True))
         status = 0
     finally:
         os._exit(status)

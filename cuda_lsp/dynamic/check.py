@@ -48,7 +48,7 @@ class Engines:
     @property
     def spent(self) -> bool:
         """The GPU hung or faulted: this process can run nothing more on it."""
-        return not getattr(self._gpu, "usable", True)
+        return self._gpu is not None and not self._gpu.usable
 
     def choose(self, kind: EngineKind, nvcc: Path | None = None) -> tuple[Engine, tuple[str, ...]]:
         """The engine, and notes for people. ``nvcc``: for what the engine itself builds.
@@ -143,13 +143,13 @@ class _Check:
             notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
         result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
         for number, trial in enumerate(job.trials):
-            if number and (self.left <= 0 or not getattr(engine, "usable", True)):
+            if number and (self.left <= 0 or not engine.usable):
                 return evolve(result, left=len(job.trials) - number)
             last = number == len(job.trials) - 1
             outcome = self._run(engine, plain, entry, sites, trial, share=_SHARE if last else _SHARE / 2)
             result = evolve(result, results=(*result.results, TrialResult(trial, outcome)))
             self.seen(result)
-        if not job.trials or not job.banks or not getattr(engine, "usable", True):
+        if not job.trials or not job.banks or not engine.usable:
             return result
         self.progress("counting bank conflicts")
         try:
@@ -169,7 +169,7 @@ class _Check:
             made < _MOST_SOUGHT
             and self.left > 0
             and time.monotonic() - begun < _SOUGHT * job.deadline
-            and getattr(engine, "usable", True)
+            and engine.usable
             and unseen(job.suspects, result)
         ):
             trial, seed = job.trials[made % len(job.trials)], job.seed + 1 + made // len(job.trials)

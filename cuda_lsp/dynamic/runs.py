@@ -275,6 +275,11 @@ class Engine(Protocol):
         """What runs the kernels, for people (``NVIDIA H200``, ``CPU emulator``)."""
         ...
 
+    @property
+    def usable(self) -> bool:
+        """Whether this process can run more with it."""
+        ...
+
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         """Execute one launch; ``progress`` is told the stage (``instrumenting``, ``running``)."""
         ...

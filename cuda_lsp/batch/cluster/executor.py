@@ -29,7 +29,6 @@ from cuda_lsp.batch.cluster.tree import TooLarge, Tree, gathered
 from cuda_lsp.batch.cluster.work import OtherProgram, analyse, identity
 from cuda_lsp.batch.limits import LOOK_S, FileLimits
 from cuda_lsp.frontend.surroundings.nearby_headers import project_root
-from cuda_lsp.model import Severity
 from cuda_lsp.readings import Reading
 
 _dask: Any = distributed  # it has types, but not for what is asked synchronously
@@ -177,7 +176,7 @@ class Cluster:
         """A result that is that of this machine; None: it is begun again."""
         if job.rounds > _MOST_ROUNDS:  # it was done here
             return found
-        if found is not None and found.answers is None and _is_lost(found):
+        if found is not None and found.cut_short:  # what it was given is not known then
             return found
         if found is None or found.answers is None:
             self._start_here(evolve(job, rounds=_MOST_ROUNDS + 1))
@@ -238,13 +237,6 @@ def _absolute(asked: Asked) -> dict[str, Any]:
 
 def _file(asked: Asked) -> Path | None:
     return asked.settings_file and asked.settings_file.absolute()
-
-
-def _is_lost(found: Analysed) -> bool:
-    """Whether the process of the file died; what it was given is not known then."""
-    return any(
-        error.severity is Severity.ERROR and "analys" in error.message for error in found.report.errors
-    )
 
 
 def _size(path: Path) -> int:

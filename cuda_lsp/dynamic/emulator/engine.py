@@ -68,6 +68,11 @@ class EmulatorEngine:
         self._programs: OrderedDict[tuple[int, str], Program] = OrderedDict()
 
     @property
+    def usable(self) -> bool:
+        """Always: nothing that a kernel does outlasts its run."""
+        return True
+
+    @property
     def device(self) -> str:
         """What runs the kernels, for people."""
         return DEVICE

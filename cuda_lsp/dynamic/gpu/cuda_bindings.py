@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit
 from cuda_lsp.dynamic.gpu.device import Ended, GridTooLarge, Start, TooMuchMemory
 from cuda_lsp.dynamic.gpu.records import Records
-from cuda_lsp.dynamic.gpu.waiting import SHARE, Allowance, captured_output, comes
+from cuda_lsp.dynamic.gpu.waiting import Allowance, captured_output, comes
 from cuda_lsp.dynamic.instrumentation.detector import assembled
 
 
@@ -101,12 +101,11 @@ class BindingsDevice:
 
     def free_bytes(self) -> int:
         """As the driver tells it, or less."""
-        return min(int(self.calls("cuMemGetInfo")[0]), self.allowance.limit - self.allowance.used)
+        return self.allowance.left(int(self.calls("cuMemGetInfo")[0]))
 
     def allow(self, limit: int) -> None:
         """Let checks use so many bytes; 0: most of what is free now."""
-        free = int(self.calls("cuMemGetInfo")[0]) + self.allowance.used
-        self.allowance.limit = limit or int(SHARE * free)
+        self.allowance.allow(limit, int(self.calls("cuMemGetInfo")[0]))
 
     def allocate(self, size: int) -> _Memory:
         """Something that is an address, and frees its memory when it is dropped. Raises TooMuchMemory."""

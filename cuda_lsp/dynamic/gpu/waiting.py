@@ -21,6 +21,14 @@ class Allowance:
     limit: int
     used: int = 0
 
+    def allow(self, limit: int, free: int) -> None:
+        """So many bytes; 0: most of those that the driver says are ``free`` and those used here."""
+        self.limit = limit or int(SHARE * (free + self.used))
+
+    def left(self, free: int) -> int:
+        """Of the bytes that the driver says are ``free``."""
+        return min(free, self.limit - self.used)
+
     def check(self, size: int) -> None:
         """Raises TooMuchMemory."""
         if self.used + size > self.limit:

@@ -122,6 +122,11 @@ class LaunchSite:
         return {w.strip(): int(v) for w, v in pairs if w.strip().isidentifier() and v.isdigit()}
 
 
+def may_launch(text: str) -> bool:
+    """Whether anything is launched in a text, at a glance."""
+    return _LAUNCH.search(text) is not None
+
+
 def find_launches(
     path: Path,
     text: str,
@@ -135,7 +140,7 @@ def find_launches(
     ``headers``: the constants of what it includes. ``read``: what the preprocessor reads of it.
     ``elsewhere``: other files that may call what launches here. ``of``: only of these kernels, if told.
     """
-    if not _LAUNCH.search(text):
+    if not may_launch(text):
         return ()
     found = launches_of(HostFile(path, read.active(text), text, headers, read), elsewhere, of)
     if not any(_LAUNCH.search(text, begin, end) for begin, end in read.inactive):

@@ -12,6 +12,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from attrs import define, field
@@ -20,7 +21,7 @@ from cuda_lsp import files
 from cuda_lsp.frontend.host.contexts import Callers, no_callers
 from cuda_lsp.frontend.host.host_code import HostCode
 from cuda_lsp.frontend.host.host_file import HostFile
-from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.launches import LaunchSite, may_launch
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.surroundings.compile_commands import options_for
 from cuda_lsp.frontend.surroundings.included import mentioned, resolved
@@ -92,7 +93,7 @@ class Workspace:
                 continue
             here = _launched(file, known, wanted)
             if any(site.block is None for site in here):
-                here = self._as_called(file, ring, wanted)
+                here = _as_called(file, known, ring, wanted)
             if file == path:
                 here = [site for site in here if site.site is not None and site.site.range.path != path]
             for site in here:
@@ -100,23 +101,13 @@ class Workspace:
                     found[site.kernel] = (*found.get(site.kernel, ()), site)
         return found
 
-    def _as_called(self, file: Path, ring: _Ring, wanted: set[str]) -> Sequence[LaunchSite]:
-        """A file's launches of some kernels, where other files of the ring call what launches them."""
-
-        def callers(name: str) -> Iterator[HostFile]:
-            return (other for other in ring.calling(name) if other.path != file)
-
-        text = text_of(file)
-        return [s for s in host_code_of(file, text, callers).launches(text, wanted) if s.kernel in wanted]
-
     def _read(self, file: Path) -> _File | None:
         try:
             stamp = files.stamp(file)
             known = self._files.get(file)
             if known is None or known.stamp != stamp:
                 text = files.read_text(file) if files.size(file) <= _MOST_BYTES else ""
-                launches = "<<<" in text or "cudaLaunch" in text
-                known = self._files[file] = _File(stamp, text if launches else "")
+                known = self._files[file] = _File(stamp, text if may_launch(text) else "")
         except OSError:  # gone, or not ours to read: no launch can be learnt from it
             return None
         return known
@@ -130,11 +121,15 @@ class _Ring:
         self._calling: dict[str, tuple[HostFile, ...]] = {}
         self._files: dict[Path, HostFile] = {}
 
+    @cached_property
+    def _texts(self) -> dict[Path, str]:
+        return {path: text_of(path) for path in self.paths}
+
     def calling(self, name: str) -> tuple[HostFile, ...]:
         """Those that may call a function."""
         if name not in self._calling:
             called = re.compile(rf"(?<!\w){re.escape(name)}\s*[(<]")
-            texts = ((path, text_of(path)) for path in self.paths)
+            texts = self._texts.items()
             self._calling[name] = tuple(self._file(p, text) for p, text in texts if called.search(text))
         return self._calling[name]
 
@@ -159,6 +154,16 @@ def _launched(file: Path, known: _File, wanted: set[str]) -> Sequence[LaunchSite
     for kernel in wanted - set(known.sites):
         known.sites[kernel] = tuple(site for site in sites if site.kernel == kernel)
     return [site for kernel in sorted(wanted) for site in known.sites[kernel]]
+
+
+def _as_called(file: Path, known: _File, ring: _Ring, wanted: set[str]) -> Sequence[LaunchSite]:
+    """A file's launches of some kernels, where other files of the ring call what launches them."""
+
+    def callers(name: str) -> Iterator[HostFile]:
+        return (other for other in ring.calling(name) if other.path != file)
+
+    sites = host_code_of(file, known.text, callers).launches(known.text, wanted)
+    return [site for site in sites if site.kernel in wanted]
 
 
 def host_code_of(file: Path, text: str, callers: Callers = no_callers) -> HostCode:

@@ -11,6 +11,7 @@ import numpy as np
 
 from cuda_lsp.ir.program import Barrier, BarrierPhase, BarrierScope
 from cuda_lsp.static import budgets
+from cuda_lsp.static.execution.clocks import WarpClock
 from cuda_lsp.static.execution.masks import Mask
 from cuda_lsp.static.execution.split_barriers import SplitBarriers
 from cuda_lsp.static.execution.state import Execution
@@ -91,31 +92,26 @@ def _check_divergence(machine: Execution, s: Barrier, mask: Mask) -> None:
         return
 
 
-def _check_lanes(machine: Execution, s: Barrier, mask: Mask, named: Flags) -> None:
+def _check_lanes(machine: Execution, clock: WarpClock, s: Barrier, mask: Mask, named: Flags | bool) -> None:
     """Lanes that a warp's barrier waits for, and that neither come to it nor have returned.
 
-    ``named``: the lanes of the masks, ``(lanes,)``. CUDA C++ Programming Guide, ``__syncwarp``: each that is
-    named and has not exited must execute it, with the same mask.
+    ``named``: the lanes of the masks, ``(lanes,)``, True: all. CUDA C++ Programming Guide, ``__syncwarp``:
+    each that is named and has not exited must execute it, with the same mask.
     """
+    if mask.may is machine.everyone.may:
+        return
     returned = machine.left.get(0)
     away = named & ~mask.may
     if returned is not None:
         away = away & ~returned.may
     if not away.any() or len(machine.path.divergences) > budgets.MOST_DIVERGENCES:
         return
-    warp = _warps(machine)
+    warp = clock.rows(np.arange(machine.trace.lanes)) // clock.warp_size
     waiting = np.isin(warp, warp[mask.must]) & away
     if waiting.any():
         absent = int(np.flatnonzero(waiting)[0])
         present = int(np.flatnonzero(mask.must & (warp == warp[absent]))[0])
         machine.path.divergences.append(Divergence(s, present, absent, False, None))
-
-
-def _warps(machine: Execution) -> Lanes:
-    """The warp of each lane, ``(lanes,)``, numbered through all blocks."""
-    lanes, threads, size = machine.trace.lanes, machine.trace.threads, machine.trace.gpu.warp_size
-    block, thread = np.divmod(np.arange(lanes), threads)
-    return block * -(-threads // size) + thread // size
 
 
 def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask) -> None:
@@ -138,9 +134,9 @@ def _warp_level(machine: Execution, split: SplitBarriers, s: Barrier, mask: Mask
             group = np.broadcast_to(np.asarray(members).astype(np.int64) & 0xFFFFFFFF, lane.shape)
             executing = executing & (group >> lane & 1).astype(bool)
             name = members if isinstance(members, int) else id(group)
-            _check_lanes(machine, s, mask, (group >> lane & 1).astype(bool))
+            _check_lanes(machine, clock, s, mask, (group >> lane & 1).astype(bool))
     elif s.scope is BarrierScope.WARP:
-        _check_lanes(machine, s, mask, np.ones(machine.trace.lanes, bool))
+        _check_lanes(machine, clock, s, mask, True)
     key = (machine.tracked_sequence, id(mask.may), s.scope, name)
     if key == machine.synced:  # nothing happened since the same lanes last met
         return

@@ -26,13 +26,16 @@ class Watch:
         self._until = 0.0
         self._thread: threading.Thread | None = None
 
+    def _begin(self) -> None:
+        self._lock, self._asked = threading.Lock(), threading.Event()  # a fork has them as they just were
+        self._thread = threading.Thread(target=self._run, name="cuda-lsp-questions", daemon=True)
+        self._thread.start()
+
     @contextmanager
     def over(self, context: Any, seconds: float) -> Generator[None]:
         """Interrupt the Z3 ``context`` when so many seconds of processor time are over."""
         if self._thread is None or not self._thread.is_alive():  # also in a fork of a process that had one
-            self.__init__()
-            self._thread = threading.Thread(target=self._run, name="cuda-lsp-questions", daemon=True)
-            self._thread.start()
+            self._begin()
         with self._lock:
             self._context, self._until = context, time.process_time() + seconds
         self._asked.set()
