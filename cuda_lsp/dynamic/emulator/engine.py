@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from cuda_lsp.dynamic.emulator.accesses import Costly
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
@@ -53,18 +54,18 @@ Array = Any
 DEVICE = "CPU emulator"
 OUTSIDE = "accesses that leave their buffer for another one; they race with nothing"
 _MAX_THREADS = 1 << 16
-_MAX_EXECUTIONS = 4096  # of one site that are costed in banks
 _KEPT = 64
 
 
 class EmulatorEngine:
     """Runs kernels on the CPU. Translations are kept by the text of their module.
 
-    ``keep_results``: buffers after the run, in the outcome.
+    ``keep_results``: buffers after the run, in the outcome. ``compiled``: in the C engine, made if need be,
+    or not; None: as soon as it is there.
     """
 
-    def __init__(self, keep_results: bool = False) -> None:
-        self.keep_results = keep_results
+    def __init__(self, keep_results: bool = False, compiled: bool | None = None) -> None:
+        self.keep_results, self.compiled = keep_results, compiled
         self._programs: OrderedDict[tuple[int, str], Program] = OrderedDict()
 
     @property
@@ -83,12 +84,12 @@ class EmulatorEngine:
         program = self.translated(request.ptx, request.entry)
         progress("running")
         first, second = (_in_another_order, None) if request.backwards else (None, _in_another_order)
-        run = Launch(program, request, request.backwards, first)
+        run = Launch(program, request, request.backwards, first, compiled=self.compiled)
         outcome = run.outcome(self.keep_results)
         left = request.deadline - run.seconds
         if outcome.races and request.races and outcome.failure is None and left > 0:
             request = evolve(request, deadline=left)
-            again = Launch(program, request, not request.backwards, second).outcome()
+            again = Launch(program, request, not request.backwards, second, compiled=self.compiled).outcome()
             outcome = merged(outcome, again)
         return outcome
 
@@ -125,6 +126,7 @@ class Launch:
         backwards: bool = False,
         lay: Lay | None = None,
         most: int | None = None,
+        compiled: bool | None = None,
     ) -> None:
         self.program, self.request = program, request
         grid = request.launch.grid or (1, 1, 1)
@@ -153,9 +155,9 @@ class Launch:
             s is not None and (request.banks or request.watch is None or s in request.watch)
             for s in self.site_of
         ])  # fmt: skip
-        costly: dict[int, list[tuple[Array, Array]]] | None = {} if request.banks else None
+        costly = Costly(self.lanes, self.memory) if request.banks else None
         self.services = Services(program, self.lanes, self.memory, order, detector, watched, costly)
-        self.machine = Machine(self.services, deadline, backwards)
+        self.machine = Machine(self.services, deadline, backwards, compiled=compiled)
         started, worked = time.perf_counter(), time.process_time()
         self.machine.run()
         self.seconds, self.cpu_seconds = time.perf_counter() - started, time.process_time() - worked
@@ -218,25 +220,13 @@ class Launch:
         return seen.values()
 
     def _banks(self) -> Iterable[SeenBanks]:
-        low, high = self.memory.shared
-        for number, executions in (self.services.costly or {}).items():
+        for number, rows in self.services.costly.executions() if self.services.costly is not None else ():
             site = self.site_of[number]
-            if site is None:
-                continue
-            code = self.program.kernel.instructions[number].code
-            size, row = _bank_bytes(code), row_of(code)
-            loads = row.role is Role.ACCESS and row.mode is Mode.READ
-            rows: list[tuple[Array, Array]] = []
-            for address, mask in executions[:_MAX_EXECUTIONS]:
-                active = (address >= low) & (address < high)
-                active = active if mask is None else active & mask
-                if active.any():
-                    rows.append((
-                        self.lanes.rows(np.where(active, address - self.memory.shared_base, 0), 0),
-                        self.lanes.rows(active, False),
-                    ))  # fmt: skip
-            if rows:
-                yield _cost(site, rows, size, loads)
+            if site is not None:
+                code = self.program.kernel.instructions[number].code
+                row = row_of(code)
+                loads = row.role is Role.ACCESS and row.mode is Mode.READ
+                yield _cost(site, rows, _bank_bytes(code), loads)
 
     def _faults(self) -> Iterable[SeenFault]:
         for fault in self.services.faults.values():
