@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from attrs import define, field
+from attrs import define, field, frozen
 
 from cuda_lsp.dynamic.emulator import atomics
 from cuda_lsp.dynamic.emulator.detect import ATOMIC_LOADS, Detector
@@ -57,17 +57,26 @@ def _put(view: Array, index: Array, allowed: Mask, value: Array) -> None:
         view[index[allowed]] = value
 
 
+@frozen(eq=False)
+class WarpRows:
+    """Accesses of warps to shared memory: of each lane the offset in its block's window and whether it
+    is there, ``(rows, 32)``; how often each row came, ``(rows,)``."""
+
+    offsets: Array
+    active: Array
+    counts: Array
+
+
 @define(eq=False)
 class Costly:
     """Accesses to shared memory whose bank conflicts are counted, the first ones of each instruction.
 
-    ``rows``: by instruction number, of each execution: the offset in its block's window, and whether it is
-    there, of each lane of each warp, ``(warps, 32)``.
+    ``rows``: by instruction number, of each execution.
     """
 
     lanes: Lanes
     memory: Memory
-    rows: dict[int, list[tuple[Array, Array]]] = field(factory=dict[int, "list[tuple[Array, Array]]"])
+    rows: dict[int, list[WarpRows]] = field(factory=dict[int, list[WarpRows]])
     often: dict[int, int] = field(factory=dict[int, int])
 
     def add(self, number: int, address: Array, mask: Mask) -> None:
@@ -75,8 +84,8 @@ class Costly:
         active = self.chosen(number, address, mask)
         if active is not None:
             offsets = np.where(active, address - self.memory.shared_base, 0)
-            row = self.lanes.rows(offsets, 0), self.lanes.rows(active, False)
-            self.rows.setdefault(number, []).append(row)
+            rows = self.lanes.rows(offsets, 0), self.lanes.rows(active, False)
+            self.rows.setdefault(number, []).append(WarpRows(*rows, np.ones(len(rows[0]), np.int64)))
 
     def chosen(self, number: int, address: Array, mask: Mask) -> Mask:
         """The threads that touch shared memory; None: none of them, or there were enough executions."""
@@ -86,7 +95,7 @@ class Costly:
         active = active if mask is None else active & mask
         return active if times <= MOST_EXECUTIONS and active.any() else None
 
-    def executions(self) -> Iterable[tuple[int, list[tuple[Array, Array]]]]:
+    def executions(self) -> Iterable[tuple[int, list[WarpRows]]]:
         """``rows`` by instruction number."""
         return self.rows.items()
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
-from cuda_lsp.dynamic.emulator.accesses import Costly
+from cuda_lsp.dynamic.emulator.accesses import Costly, WarpRows
 from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
@@ -310,15 +310,18 @@ def _site_numbers(program: Program, request: KernelRun) -> list[int | None]:
     ]
 
 
-def _cost(site: int, rows: list[tuple[Array, Array]], size: int, load: bool) -> SeenBanks:
-    addresses = np.concatenate([r[0] for r in rows])
-    active = np.concatenate([r[1] for r in rows])
+def _cost(site: int, rows: list[WarpRows], size: int, load: bool) -> SeenBanks:
+    addresses, active, counts = (
+        np.concatenate([getattr(r, name) for r in rows]) for name in ("offsets", "active", "counts")
+    )
     live = active.any(axis=1)
+    counts = counts[live]
     cost = warp_wavefronts(addresses[live], active[live], size, load=load)
     top = int(np.argmax((cost.wavefronts - cost.ideal) * 4096 + cost.wavefronts))
     return SeenBanks(
-        site, int(live.sum()), int(cost.wavefronts.sum()), int(cost.ideal.sum()), int(cost.ways.max()),
-        int(cost.wavefronts[top]), int(cost.ideal[top]), tuple(int(n) for n in cost.histogram[top]),
+        site, int(counts.sum()), int((cost.wavefronts * counts).sum()), int((cost.ideal * counts).sum()),
+        int(cost.ways.max()), int(cost.wavefronts[top]), int(cost.ideal[top]),
+        tuple(int(n) for n in cost.histogram[top]),
     )  # fmt: skip
 
 

@@ -38,6 +38,9 @@ _FUNCTIONS = {
     "log_screen": (
         _NUMBER, (_PLACE, _PLACE, _PLACE, ctypes.c_int32, ctypes.c_int32, _NUMBER, _PLACE, _NUMBER),
     ),
+    "log_patterns": (
+        _NUMBER, (_PLACE, ctypes.c_int32, *(_PLACE,) * 6, _NUMBER, _PLACE, _NUMBER),
+    ),
     "log_select": (_NUMBER, (_PLACE, _PLACE, _PLACE, _NUMBER)),
 }  # fmt: skip
 _SECONDS = 60.0  # for a build that somebody waits for

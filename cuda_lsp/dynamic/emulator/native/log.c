@@ -148,3 +148,38 @@ i8 log_select(const Log *log, const u1 *suspected, i8 *columns, i8 room) {
         }
     return count;
 }
+
+/* The accesses of one instruction warp by warp, each pattern once: addresses of its lanes, moved by a multiple of 128
+   bytes (the banks are the same then), flags of those that are there, and how often. `rows`: 32 of each; `table`:
+   zeros, a power of two many, more than `room`. How many patterns there are, at most `room`; -1: more. */
+i8 log_patterns(const Log *log, i4 number, const i8 *warp, const u4 *lane, const i8 *base, i8 *rows, u4 *active,
+                i8 *counts, i8 room, i8 *table, i8 slots) {
+    i8 found = 0;
+    for (i8 r = 0; r < log->records; r++) {
+        const Record *record = &log->record[r];
+        if (record->number != number) continue;
+        for (i8 k = record->start, last = k + record->count; k < last;) {
+            i8 mine = warp[log->thread[k]], row[32] = {0};
+            i8 least = INT64_MAX;
+            u4 flags = 0;
+            for (; k < last && warp[log->thread[k]] == mine; k++) {
+                i4 t = log->thread[k];
+                row[lane[t]] = log->address[k] - base[t], flags |= (u4)1 << lane[t];
+                if (row[lane[t]] < least) least = row[lane[t]];
+            }
+            for (int i = 0; i < 32; i++) if (flags >> i & 1) row[i] -= least & ~(i8)127;
+            u8 hash = flags;
+            for (int i = 0; i < 32; i++) hash = (hash ^ (u8)row[i]) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+            i8 at = (i8)(hash & (u8)(slots - 1));
+            while (table[at] && (active[table[at] - 1] != flags || memcmp(rows + 32 * (table[at] - 1), row, sizeof row)))
+                at = (at + 1) & (slots - 1);
+            if (!table[at]) {
+                if (found == room) return -1;
+                memcpy(rows + 32 * found, row, sizeof row);
+                active[found] = flags, counts[found] = 0, table[at] = ++found;
+            }
+            counts[table[at] - 1]++;
+        }
+    }
+    return found;
+}

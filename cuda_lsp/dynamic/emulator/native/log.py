@@ -13,7 +13,7 @@ from weakref import finalize
 
 import numpy as np
 
-from cuda_lsp.dynamic.emulator.accesses import Costly
+from cuda_lsp.dynamic.emulator.accesses import Costly, WarpRows
 from cuda_lsp.dynamic.emulator.entries import COLUMNS, WIDTHS, Entries, writes
 from cuda_lsp.dynamic.emulator.memory import Memory
 from cuda_lsp.dynamic.emulator.native.structures import Log as Columns
@@ -27,6 +27,7 @@ _ROW = np.dtype([
     *((name, np.int32) for name in ("number", "size", "mode", "kind", "known", "tick")),
     *((name, np.int64) for name in ("sequence", "start", "count")),
 ])  # fmt: skip
+_FEW_PATTERNS = 1 << 12  # of one instruction; more are found when they are looked for again
 _FLOAT = 2  # of ``kind``
 
 
@@ -194,19 +195,24 @@ class CostlyLog(Costly):
         if active is not None:
             self.log.add(Record(number, address, active, 0, 0, self.lanes.thread, 0))
 
-    def executions(self) -> Iterator[tuple[int, list[tuple[Array, Array]]]]:
-        found, (threads, addresses) = self.log.rows(), self.log.entries_of_all()
-        padded = self.lanes.warps * WARP
-        of_row = np.repeat(np.arange(len(found)), found["count"])
-        for number in sorted({*found["number"].tolist(), *self.rows}):
-            mine = found["number"] == number
-            place, these = np.cumsum(mine) - 1, mine[of_row]
-            at = place[of_row[these]], self.lanes.slot[threads[these]]
-            shape = int(mine.sum()), padded
-            offsets, active = np.zeros(shape, np.int64), np.zeros(shape, bool)
-            offsets[at] = addresses[these] - self.memory.shared_base[threads[these]]
-            active[at] = True
-            yield number, [*self.rows.get(number, ()), (offsets.reshape(-1, WARP), active.reshape(-1, WARP))]
+    def executions(self) -> Iterator[tuple[int, list[WarpRows]]]:
+        lanes = self.lanes
+        warp, lane = np.ascontiguousarray(lanes.warp, np.int64), np.ascontiguousarray(lanes.lane, np.uint32)
+        base = np.ascontiguousarray(self.memory.shared_base, np.int64)
+        for number in sorted({*self.log.rows()["number"].tolist(), *self.rows}):
+            room, found = _FEW_PATTERNS // 8, -1
+            rows = active = counts = np.empty(0)
+            while found < 0:
+                room *= 8
+                rows, table = np.empty((room, WARP), np.int64), np.zeros(2 * room, np.int64)
+                active, counts = np.empty(room, np.uint32), np.empty(room, np.int64)
+                given = (warp, lane, base, rows, active, counts)
+                found = self.log.library.log_patterns(
+                    ctypes.byref(self.log.columns), number, *(a.ctypes.data for a in given), room,
+                    table.ctypes.data, len(table),
+                )  # fmt: skip
+            bits = active[:found, None] >> np.arange(WARP, dtype=np.uint32) & 1 == 1
+            yield number, [*self.rows.get(number, ()), WarpRows(rows[:found], bits, counts[:found])]
 
 
 def _freed(library: Any, spare: list[Columns]) -> None:
