@@ -33,6 +33,7 @@ from cuda_lsp.frontend.focused_reading import (
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
     common_conditions,
+    computed_arguments,
     conditions_of,
     launch_bounds,
     shared_arguments,
@@ -117,7 +118,7 @@ class Translation:
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
         self._around.take(guessed)
-        self._unit = None
+        self._unit = self._host_key = None
         self._guesses.clear()
         self._headers = (b"", b"")
         self._read(self._source.text)
@@ -175,7 +176,7 @@ class Translation:
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
-        self._headers = (b"", b"")
+        self._headers, self._host_key = (b"", b""), None
         self._around.refresh()
         self._read(self._source.text)
 
@@ -389,9 +390,9 @@ class Translation:
         compile_errors = self._compile_errors(source)
         outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
-        shared = shared_arguments(source, sites)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
+        shared, computed = shared_arguments(source, sites), computed_arguments(source, sites, directive)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared, computed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         return evolve(
             kernel,

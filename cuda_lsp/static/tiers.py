@@ -24,6 +24,7 @@ from cuda_lsp.model import (
     Finding,
     KernelReport,
     LaunchConfig,
+    LaunchSource,
     SourceRange,
     Status,
     Verdict,
@@ -85,6 +86,9 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
         if not looks or not runs.late:
             looks.append(_look(runs, launch))
     launches = (looks[0].launch, *launches[1:])
+    fitting = [look for look in looks if not look.misuses] if len(looks) == len(launches) else []
+    if fitting and len(fitting) < len(looks):  # sizes that make other blocks are no sizes of this program
+        looks, launches = fitting, tuple(look.launch for look in fitting)
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
@@ -124,7 +128,8 @@ class _Look:
     """What executions of one launch show, or of a smaller one in its stead.
 
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
-    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``.
+    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``. ``misuses``:
+    sizes make the block, and its threads surely misuse shared arrays.
     """
 
     launch: LaunchConfig
@@ -133,6 +138,7 @@ class _Look:
     sampled: frozenset[Key]
     by_example: bool
     unseen: tuple[str, ...]
+    misuses: bool
 
 
 def _look(runs: _Executions, told: LaunchConfig) -> _Look:
@@ -171,6 +177,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
+        misuses=launch.source is LaunchSource.SIZES and misuses_arrays(trace),
     )
 
 

@@ -281,3 +281,79 @@ def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, condition
 def test_comparisons_that_need_not_hold_tell_nothing(body: str) -> None:
     (site,) = sites(f"void f(float* p, int n, int m, int t) {{ {body} }}")
     assert site.conditions == ()
+
+
+# ---------------------------------------------------------------------------------- listed blocks
+
+LISTED = """
+__global__ void k(int n);
+void run(int n, int block) {{ k<<<n, block>>>(n); }}
+int main() {{
+    int n = 8;
+    {table}
+    for (int j = 0; j < {count}; j++) {{
+        int block = blocks[j];
+        run(n, block);
+    }}
+}}
+"""
+TABLE = "int blocks[] = {32, 64, 2 * 64};"
+
+
+@pytest.mark.parametrize(
+    "count", ["3", "sizeof(blocks) / sizeof(int)", "sizeof(blocks) / sizeof(blocks[0])", "sizeof(blocks) / 4"]
+)
+def test_blocks_that_an_array_lists_are_those_of_the_loop_s_rounds(count: str) -> None:
+    found = sites(LISTED.format(table=TABLE, count=count))
+    assert {site.block for site in found} == {(32, 1, 1), (64, 1, 1), (128, 1, 1)}
+    assert {site.grid for site in found} == {(8, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"{TABLE} blocks[1] = n;",
+        f"{TABLE} blocks[1]++;",
+        f"{TABLE} --blocks[1];",
+        f"{TABLE} fill(blocks);",
+        f"{TABLE} int* p = &blocks[0]; *p = n;",
+        "int blocks[3]; read(blocks);",
+        f"{{ {TABLE} }}",
+        "float blocks[] = {32, 64, 128};",
+    ],
+)
+def test_an_array_that_may_change_lists_nothing(table: str) -> None:
+    assert {site.block for site in sites(LISTED.format(table=table, count="3"))} == {None}
+
+
+def test_an_index_behind_an_array_is_no_element() -> None:
+    assert {site.block for site in sites(LISTED.format(table=TABLE, count="5"))} == {
+        (32, 1, 1),
+        (64, 1, 1),
+        (128, 1, 1),
+    }
+    assert blocks(f"void f() {{ {TABLE} k<<<1, blocks[3]>>>(); }}") == {None}
+
+
+# ------------------------------------------------------------------------------------------ sizes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "dim3 b(WARP, 4); k<<<m, b>>>(n);",  # of a header that nobody found
+        "const int t = Traits::THREADS; k<<<m, t>>>(n);",
+        "int t = WARPS * 32; k<<<m, t>>>(n);",
+        "dim3 b = shape_of(n); k<<<m, b>>>(n);",
+    ],
+)
+def test_constants_that_nobody_knows_are_no_sizes(body: str) -> None:
+    assert [site.sized for site in sites(f"void f(int n, int m) {{ {body} }}")] == [()]
+
+
+@pytest.mark.parametrize(
+    "body", ["k<<<m, n>>>(n);", "int t = x.size(1); k<<<m, t>>>(n);", "int t = (n + 3) / 4; k<<<m, t>>>(n);"]
+)
+def test_sizes_make_blocks(body: str) -> None:
+    (site,) = sites(f"void f(int n, int m) {{ {body} }}")
+    assert site.sized

@@ -14,10 +14,8 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 
-from attrs import frozen
-
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
-from cuda_lsp.frontend.host.constants import Lookup, NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate
 from cuda_lsp.frontend.host.definitions import (
     Definition,
     Write,
@@ -27,6 +25,15 @@ from cuda_lsp.frontend.host.definitions import (
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.known_values import (
+    NOTHING_GIVEN,
+    UNKNOWN,
+    Given,
+    Key,
+    Reached,
+    all_known,
+)
+from cuda_lsp.frontend.host.tables import Tables
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
 
@@ -40,33 +47,6 @@ _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
-UNKNOWN: Extents = (None, None, None)
-
-Key = tuple[str, int]
-"""A name, and where the definition or assignment stands whose value it has."""
-
-
-@frozen
-class Given:
-    """Values that are known besides the text: of names, as they are defined or assigned at a place."""
-
-    values: Mapping[Key, int | Extents]
-
-    def and_those(self, other: Given) -> Given:
-        """Of both."""
-        return Given({**self.values, **other.values})
-
-
-NOTHING_GIVEN = Given({})
-
-
-@frozen
-class _Value:
-    """What reaches a use: ``text`` as it means there where it stands; None: unknown unless given."""
-
-    text: str | None
-    position: int
-    definition: Definition
 
 
 class HostConstants:
@@ -90,6 +70,7 @@ class HostConstants:
         self._work = 0
         self._braces = text.braces
         self.functions = HostFunctions(text)
+        self.tables = Tables(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
@@ -130,13 +111,18 @@ class HostConstants:
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
         """What tells the value of a name (or of a component) at a place; None: nothing does."""
-        value = self._reached(name, before, axis)
+        value = self.reached(name, before, axis)
         return (name, value.position) if value is not None else None
 
     def declared(self, name: str, before: int) -> Key | None:
         """What tells the value that a name has where it is declared: of parameters, what is passed."""
         definition = self._visible(name, before)
         return (name, definition.position) if definition is not None else None
+
+    def words_before(self, position: int, ends: str) -> str:
+        """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
+        first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
+        return self._plain[first + 1 : self._plain.find(" ", position)]
 
     @contextmanager
     def _with(self, given: Given) -> Generator[None]:
@@ -155,12 +141,12 @@ class HostConstants:
         known = self._definitions.get(name)
         return known.visible(before) if known else None
 
-    def _reached(self, name: str, before: int, axis: str | None = None) -> _Value | None:
+    def reached(self, name: str, before: int, axis: str | None = None) -> Reached | None:
         """The definition or assignment whose value the name (or its component) has; None: nobody knows."""
         definition = self._visible(name, before)
         if definition is None or definition.doubt:
             return None
-        value = _Value(definition.text, definition.position, definition)
+        value = Reached(definition.text, definition.position, definition)
         others = self._others(name, definition)
         if others is None:
             return None
@@ -175,12 +161,12 @@ class HostConstants:
                 text = assigned(self._plain, write)
                 if text is None or not self.comes_by(write.position, before):
                     return None
-                value = _Value(text, write.position, definition)
+                value = Reached(text, write.position, definition)
                 break
         later = any(write.position > before for write in concerning)
         return value if not later or self.functions.runs_once(value.position, before) else None
 
-    def _counter(self, name: str, before: int) -> _Value | None:
+    def _counter(self, name: str, before: int) -> Reached | None:
         """A loop's counter that only the loop's header changes: unknown unless given."""
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
@@ -192,7 +178,7 @@ class HostConstants:
         others = self._others(name, definition)
         if others is None or any(write.position > closing for write in others):
             return None
-        return _Value(None, definition.position, definition)
+        return Reached(None, definition.position, definition)
 
     @cached_property
     def _written(self) -> Mapping[str, Sequence[Write]]:
@@ -238,7 +224,7 @@ class HostConstants:
         if self._work > _MOST_WORK or not depth:
             raise NotConstant(text)
         lookup: Lookup = lambda name: self._lookup(name, before, depth - 1)  # noqa: E731
-        return evaluate(text, lookup, lambda name, values: self._returned(name, values, depth - 1))
+        return evaluate(text, lookup, lambda name, values: self._returned(name, values, before, depth - 1))
 
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if "." in name:
@@ -255,7 +241,7 @@ class HostConstants:
             return self._only(name.rpartition("::")[2], depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
-        value = self._reached(name, before) or self._counter(name, before)
+        value = self.reached(name, before) or self._counter(name, before)
         if value is None:
             raise NotConstant(name)
         given = self._given.values.get((name, value.position))
@@ -268,7 +254,7 @@ class HostConstants:
 
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
-        value = self._reached(variable, before)
+        value = self.reached(variable, before)
         if value is None:
             raise NotConstant(variable)
         key = (f"{variable}.{member}", value.position)
@@ -322,8 +308,20 @@ class HostConstants:
             raise NotConstant(name)
         return file._evaluated(definition.text or "", definition.position, depth)
 
-    def _returned(self, name: str, values: Sequence[int | None], depth: int) -> int:
+    def _of_table(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
+        """``sizes[1]``, ``sizeof sizes`` or ``sizeof sizes[0]``."""
+        name, bracket, _ = name.removeprefix("sizeof ").partition("[")
+        table, index = self.tables.visible(name, before), values[0] if values else 0
+        if table is None or index is None or not 0 <= index < len(table.elements):
+            raise NotConstant(name)
+        if values:
+            return self._evaluated(table.elements[index], table.position, depth)
+        return SIZES[table.type] * (1 if bracket else len(table.elements))
+
+    def _returned(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """What a call gives of a function that has one body, and that is one ``return``, or of a macro."""
+        if name.endswith("[]") or name.startswith("sizeof"):
+            return self._of_table(name, values, before, depth)
         name = name.rpartition("::")[2]
         macros = [(f, macro) for f in (self, *self._headers) for macro in f._called.get(name, ())]
         if len({macro for _, macro in macros}) == 1:
@@ -334,7 +332,7 @@ class HostConstants:
                 macro,
                 values,
                 lambda name: file._lookup(name, len(file._plain), depth - 1),
-                lambda name, values: file._returned(name, values, depth - 1),
+                lambda name, values: file._returned(name, values, 0, depth - 1),
             )
         found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
         if not found and not macros:
@@ -384,7 +382,7 @@ class HostConstants:
 
     def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
         """``block.x`` of a dim3 variable."""
-        value = self._reached(name, before, axis) if depth else None
+        value = self.reached(name, before, axis) if depth else None
         if value is None:
             return None
         index = "xyz".index(axis)
@@ -394,7 +392,7 @@ class HostConstants:
         if value.text is None:
             self._missed.add((name, value.position))
             return None
-        if self._component_at(name, value.position):
+        if self.is_component(name, value.position):
             return _extent(self._integer(value.text, value.position, depth - 1))
         found = self._extents(value.text, value.position, depth - 1)[index]
         if found is None:
@@ -406,7 +404,7 @@ class HostConstants:
         definition = self._visible(text, before)
         return text.startswith("dim3") or (definition is not None and not definition.scalar)
 
-    def _component_at(self, name: str, position: int) -> bool:
+    def is_component(self, name: str, position: int) -> bool:
         """Whether the write that stands here is one of a component."""
         return any(w.position == position and w.axis is not None for w in self._writes.get(name, ()))
 
@@ -419,12 +417,6 @@ class HostConstants:
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
-
-
-def all_known(extents: Extents) -> Dim3 | None:
-    """The extents when none is unknown."""
-    x, y, z = extents
-    return None if x is None or y is None or z is None else (x, y, z)
 
 
 def _position(write: Write) -> int:

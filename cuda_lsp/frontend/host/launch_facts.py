@@ -15,6 +15,7 @@ from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.host.text import HostText
 from cuda_lsp.frontend.kernel_sources import KernelSource
@@ -78,6 +79,26 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
             if known != here:
                 found[names[position]] = evolve(known, offset=None, pieces=known.pieces and here.pieces)
     return found
+
+
+def computed_arguments(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> dict[str, Formula]:
+    """Parameters for which every launch passes what it computes from others, in one way.
+
+    None where a directive speaks of launches: it may mean others.
+    """
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = own if directive is None else []
+    read = [s for s in own if not s.left_out] or own
+    names = kernel.parameters
+    return {
+        names[position]: here
+        for position, formula in (read[0].computed.items() if read else ())
+        if position < len(names)
+        and all(site.computed.get(position) == formula for site in read)
+        and (here := named(formula, names)) is not None
+    }
 
 
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.frontend.host.computed_arguments import computed_arguments
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -34,6 +35,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
@@ -71,6 +73,7 @@ class LaunchSite:
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
+    ``computed``: arguments that are computed from others, by position.
     """
 
     kernel: str
@@ -88,6 +91,7 @@ class LaunchSite:
     left_out: bool = False
     conditions: tuple[str, ...] = ()
     sized: tuple[SizedLaunch, ...] = ()
+    computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -218,6 +222,7 @@ class _Reader:
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
         self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
+        self._computed: dict[object, Mapping[int, Formula]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -309,6 +314,7 @@ class _Reader:
             block_axes=block_axes,
             conditions=self._conditions(launch, at, block, grid),
             shared=self._shared(launch, at),
+            computed=self._computed_from_others(launch, at),
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
@@ -321,6 +327,14 @@ class _Reader:
                 found += followed(constants, grid, at, launch.arguments, axes)
             self._guards[key] = found
         return self._guards[key]
+
+    def _computed_from_others(self, launch: Written, at: int) -> Mapping[int, Formula]:
+        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+        if key not in self._computed:
+            self._computed[key] = computed_arguments(
+                self._file.constants, launch.configuration, launch.arguments, at
+            )
+        return self._computed[key]
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
         key = (at, tuple(launch.arguments))

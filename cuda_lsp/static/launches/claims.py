@@ -2,6 +2,8 @@
 
 Who assumes a launch, or guesses template arguments, has no program of which anything could be an error. What
 every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
+A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
+mind: that is never more than possible.
 """
 
 from __future__ import annotations
@@ -10,11 +12,13 @@ from collections.abc import Iterable
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Status
-from cuda_lsp.static.findings.conditions import Needs
+from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Status
+from cuda_lsp.static.findings.conditions import Needs, Open
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such
 from cuda_lsp.static.launches.second_opinion import ADVICE
+
+_MISUSES = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
 
 
 def claimed(
@@ -24,9 +28,11 @@ def claimed(
     by_sizes = Needs.SIZES if launch.source is LaunchSource.SIZES else None
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
-    return tuple(
-        finding.needing(needs)
-        if needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
-        else finding
-        for finding in told
-    )
+    return tuple(_claim(finding, needs) for finding in told)
+
+
+def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
+    if needs in (Needs.LAUNCH, Needs.SIZES) and finding.certain and finding.code in _MISUSES:
+        return finding.doubted(Open.LAUNCH_UNTOLD)
+    hangs = needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
+    return finding.needing(needs) if needs is not None and hangs else finding
