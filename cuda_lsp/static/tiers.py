@@ -33,6 +33,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
+from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.incomplete import incomplete_findings, taken_as_meant
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
@@ -236,8 +237,8 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        limit = min(budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS, 1000 * self.left)
-        order = (*race_findings(trace, limit), *barrier_findings(trace))
+        limit = budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS
+        order = (*race_findings(trace, Comparing(limit / 1000, self.until)), *barrier_findings(trace))
         # What broken text does to addresses is no news to its author.
         asked = () if self.kernel.errors or self.late else MISTAKES
         return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
@@ -248,7 +249,9 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
 
     def ordered(other: LaunchConfig) -> Set[SourceRange]:
         trace = None if runs.late else runs.of(other)
-        if trace is None or trace.undecided or not trace.whole or race_findings(trace, budgets.COMPARING_MS):
+        if trace is None or trace.undecided or not trace.whole:
+            return frozenset()
+        if race_findings(trace, Comparing(budgets.COMPARING_MS / 1000)):
             return frozenset()
         return trace.written
 
