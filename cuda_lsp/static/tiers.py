@@ -46,7 +46,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
-from cuda_lsp.static.launches.claims import claimed
+from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
@@ -81,14 +81,11 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     is known by then is returned, as ``cut`` when that is not all; the rest is asked for without this limit.
     """
     runs = _Executions(kernel, settings, until)
-    launches = launches_of(kernel, settings)
-    looks: list[_Look] = []
-    for launch in launches:
-        if not looks or not runs.late:
-            looks.append(_look(runs, launch))
-    launches = (looks[0].launch, *launches[1:])
-    fitting = [look for look in looks if not look.misuses] if len(looks) == len(launches) else []
-    if fitting and len(fitting) < len(looks):  # sizes that make other blocks are no sizes of this program
+    launches, looks = _looks(runs, launches_of(kernel, settings))
+    fitting = [look for look in looks if not look.misuses]
+    if not fitting:  # sizes that make such blocks are no sizes of this program: nothing is known
+        launches, looks = _looks(runs, launches_of(evolve(kernel, launches=()), settings))
+    elif len(fitting) < len(looks) == len(launches):
         looks, launches = fitting, tuple(look.launch for look in fitting)
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
@@ -122,6 +119,17 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     sampled = frozenset[Key]().union(*(look.sampled for look in looks))
     told, cut = tuple(findings.values()), late and not kernel.errors
     return FirstTier(report, told, decided, reasons, sampled, cut, unseen)
+
+
+def _looks(
+    runs: _Executions, launches: tuple[LaunchConfig, ...]
+) -> tuple[tuple[LaunchConfig, ...], list[_Look]]:
+    """What the launches show, as far as there is time, and the launches, the first as it was looked at."""
+    looks: list[_Look] = []
+    for launch in launches:
+        if not looks or not runs.late:
+            looks.append(_look(runs, launch))
+    return (looks[0].launch, *launches[1:]), looks
 
 
 @frozen(eq=False)
@@ -283,6 +291,8 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
 
 
 def _under(finding: Diagnosis, example: Example) -> Diagnosis:
+    if finding.code in MISUSES and finding.certain:  # arrays are made for the sizes that the host has
+        return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
     return finding.needing(example) if hangs else finding
 
@@ -320,7 +330,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
-        if not finding.for_every_argument and better and better.certain:
+        readable = finding.status is Status.POSSIBLE and finding.code in MISUSES
+        if better and not finding.for_every_argument and (better.certain or readable):
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)

@@ -40,6 +40,7 @@ from cuda_lsp.model import Dim3, Extents
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
+_UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
@@ -118,6 +119,14 @@ class HostConstants:
         """What tells the value that a name has where it is declared: of parameters, what is passed."""
         definition = self._visible(name, before)
         return (name, definition.position) if definition is not None else None
+
+    def argument(self, number: int, name: str, at: int) -> str:
+        """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
+        definition = self._visible(name, at)
+        if definition is None:
+            return f"#{number}"
+        words = self.words_before(definition.position, "(,<" if definition.text is None else ";{}")
+        return f"#u{number}" if _UNSIGNED.search(words) else f"#{number}"
 
     def words_before(self, position: int, ends: str) -> str:
         """What stands before a place, from the last of the characters ``ends`` on; the word there too."""

@@ -17,7 +17,7 @@ from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launches import LaunchSite
 from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
@@ -30,8 +30,11 @@ _THREADS = re.compile(
     r"(?:size|dim|dimx|threads?|_?x|per_?block|count)?_{0,3}\Z|\A(?:bs|n_?threads|blk_?size)\Z",
     re.I,
 )
-_ARGUMENT = re.compile(r"#(\d+)")
+_ARGUMENT = re.compile(r"#(u?)(\d+)")
+_NO_SIGN = "__no_sign_"
+"""Before a parameter whose argument has no sign on the host either."""
 _LITERAL_TYPES = ("int", "float", "double")
+_PACK = "…"
 _TRUTH = {"true": "1", "false": "0"}
 
 
@@ -106,10 +109,14 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
     names = kernel.parameters
     shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
+    # Where one launch has a sign and another none, it holds of numbers with a sign.
+    told = [dict.fromkeys(c.replace("#u", "#") for c in s.conditions) for s in own]
+    plain = [c for c in (told[0] if told else ()) if all(c in conditions for conditions in told)]
+    shared += [c for c in plain if not any(c == known.replace("#u", "#") for known in shared)]
 
     def named(match: re.Match[str]) -> str:
-        position = int(match[1])
-        return names[position] if position < len(names) else "?"
+        position = int(match[2])
+        return (_NO_SIGN if match[1] else "") + names[position] if position < len(names) else "?"
 
     return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
 
@@ -117,10 +124,12 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
 def conditions_of(texts: Iterable[str], kernel: Kernel) -> tuple[Expr, ...]:
     """What comparisons of the host say of a kernel's parameters, where both mean the same numbers.
 
-    Not of unsigned parameters: what the host compares may be below zero.
+    Not of unsigned parameters, unless the host's variable has no sign either: it may be below zero.
     """
     found: list[Expr] = []
-    known = {var.name: var for var in kernel.params if isinstance(var.type, Int) and var.type.signed}
+    integers = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
+    known = {name: var for name, var in integers.items() if isinstance(var.type, Int) and var.type.signed}
+    known |= {_NO_SIGN + name: var for name, var in integers.items()}
     for text in texts:
         try:
             found.append(parse_assumption(text, known))
@@ -229,7 +238,9 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
     """Whether a launch may be of this instantiation: literal template arguments must agree."""
     if not kernel.template_arguments or not site.template_arguments:
         return True
-    written = [part.strip() for part in site.template_arguments.split(",")]
+    written = [part.strip() for part in split_arguments(site.template_arguments)]
+    if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
+        return False  # another template of that name
     for text, actual in zip(written, kernel.template_arguments, strict=False):
         literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
         if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):

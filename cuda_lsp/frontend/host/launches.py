@@ -47,7 +47,7 @@ from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 _LAUNCH = re.compile(r"<<<|cudaLaunch")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
-_HELD = r"\s?=\s?&?\s?([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
+_HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
 _ASSIGNED = re.compile(rf"(?<![\w.>])([A-Za-z_]\w*){_HELD}")
 _DECLARED = re.compile(rf"\(\s?\*\s?([A-Za-z_]\w*)\s?\)\s?\([^;{{}}]{{0,1000}}?\){_HELD}")
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
@@ -182,10 +182,12 @@ class _Use:
 def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
     """Every launch, whatever way it is written."""
     launches: list[Written] = []
+    by_macros, macros = uses_of_macros(host)
     for start, launch in every_launch(host):
-        launches.append(launch)
-        yield _Use(launch, start, launch.begin, launch.end)
-    for use in (*uses_of_macros(host), *uses_of_functions(host, launches)):
+        if not any(begin < start < end for begin, end in macros):  # it is told where these are used
+            launches.append(launch)
+            yield _Use(launch, start, launch.begin, launch.end)
+    for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
     for launch in configured_launches(host):
         yield _Use(launch, launch.begin, launch.begin, launch.end)

@@ -83,9 +83,12 @@ class _Site:
     def _may_be_size(self, name: str) -> bool:
         """Not a ``dim3``, nor what is made of names that nobody knows, as of constants of a missing file."""
         value = self.constants.reached(name, self.at) if "." not in name else None
-        if value is None or value.text is None:
+        if value is None:
             return True
-        words = self.constants.words_before(value.definition.position, ";{}")
+        given = value.definition.text is None
+        words = self.constants.words_before(value.definition.position, "(,<" if given else ";{}")
+        if value.text is None:
+            return _EXTENTS.search(words) is None
         plain = {match[0] for match in _PLAIN.finditer(value.text)} - _WORDS
         known = all(self.constants.key(word, value.position) is not None for word in plain)
         return known and _EXTENTS.search(words) is None
