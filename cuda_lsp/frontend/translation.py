@@ -51,6 +51,7 @@ from cuda_lsp.frontend.kernel_sources import (
     with_digests,
 )
 from cuda_lsp.frontend.libclang import raw_cursor
+from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -66,7 +67,7 @@ from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
-from cuda_lsp.ir.program import Directives, Kernel
+from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
@@ -399,7 +400,11 @@ class Translation:
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
+            directives=self._kernel_directives(
+                kernel,
+                directive,
+                conditions_of(common_conditions(source, sites), kernel, formulas_in(kernel, computed)),
+            ),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(
@@ -420,13 +425,13 @@ class Translation:
         return self.directives.for_kernel(first, max(ends, default=0))
 
     def _kernel_directives(
-        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[str, ...]
+        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[Expr, ...]
     ) -> Directives:
         stated = kernel.directives
         if directive is not None:
             stated, misread = stated_by(directive, kernel, self._source)
             self._bad_assumptions |= misread
-        return evolve(stated, assumptions=(*stated.assumptions, *conditions_of(guards, kernel)))
+        return evolve(stated, assumptions=(*stated.assumptions, *guards))
 
     # ------------------------------------------------------------------------------------- digests
 

@@ -96,3 +96,65 @@ def test_launches_that_compute_it_differently_tell_nothing() -> None:
     once = "heads<<<rows, block>>>(a, n, size, n * size);"
     assert assumed(once, "heads<<<b, block>>>(a, t, h, h * t);") == ()
     assert assumed(once, "heads<<<b, block>>>(a, t, h, s);") != ()
+
+
+def conditions(body: str) -> tuple[str, ...]:
+    return find_launches(Path("a.cu"), f"void f(float* a, int n, int m) {{ {body} }}")[-1].conditions
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("int k = n * 1024; k<<<1, 32>>>(a, k);", ("#u1 % 1024 == 0",)),
+        ("k<<<1, 32>>>(a, 8 * n + 12 * m);", ("#u1 % 4 == 0",)),
+        ("k<<<1, 32>>>(a, n / 4 * 4);", ("#u1 % 4 == 0",)),
+        ("k<<<1, 32>>>(a, n * m);", ()),
+        ("k<<<1, 32>>>(a, 2 * n + 1);", ()),
+    ],
+)
+def test_an_argument_that_is_multiplied_is_a_multiple(body: str, told: tuple[str, ...]) -> None:
+    assert conditions(body) == told
+
+
+STEPS = """
+__global__ void halves(float* a, int n, int m, int all) {
+    __shared__ float s[256];
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= all) return;
+    s[threadIdx.x] = a[i];
+    __syncthreads();
+    a[i] = s[255 - threadIdx.x];
+}
+void run(float* a, int n, int m) { LAUNCH }
+"""
+
+
+def test_blocks_of_a_multiple_of_their_size_are_whole() -> None:
+    def kernel(launch: str) -> tuple[Verdict, bool]:
+        report = check_text(Path("a.cu"), STEPS.replace("LAUNCH", launch))
+        diverges = any(f.code.value == "barrier-divergence" for f in report.findings)
+        return report.kernels[0].verdict, diverges
+
+    assert kernel("halves<<<n, 256>>>(a, n, m, n * 1024);") == (Verdict.RACE_FREE, False)
+    assert kernel("halves<<<n, 256>>>(a, n, m, n * 16);")[1]
+
+
+GUARDED = """
+__global__ void shifted(float* a, int heads, int size, int all) {
+    int i = threadIdx.x;
+    if (i < heads * size) a[i] = a[i + all];
+}
+void run(float* a, int heads, int size) {
+    int all = heads * size;
+    GUARD
+    shifted<<<1, 256>>>(a, heads, size, all);
+}
+"""
+
+
+def test_what_the_host_checks_of_a_computed_argument_holds_of_its_formula() -> None:
+    text = GUARDED.replace("a[i + all]", "a[i + 64]").replace("if (i < heads", "if (all <= 64 || i < heads")
+    free = text.replace("if (all <= 64 || ", "if (").replace("GUARD", "if (all > 64) return;")
+    assert check_text(Path("a.cu"), free).kernels[0].verdict is Verdict.RACE_FREE
+    racy = free.replace("all > 64", "all > 65")
+    assert check_text(Path("a.cu"), racy).kernels[0].verdict is not Verdict.RACE_FREE

@@ -9,6 +9,8 @@ agree modulo any power of two, so that widths and signs do not matter.
 from __future__ import annotations
 
 import ast
+import functools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,6 +70,16 @@ def computed_arguments(
     return found
 
 
+def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
+    """Conditions (``guards``): arguments that the host makes multiples of a number, ``n * 256``."""
+    host = _Host(constants)
+    for position, text in enumerate(arguments):
+        value = host.value(text, at) if "*" in text or text.strip().isidentifier() else None
+        by = math.gcd(*value.values()) if value and any(value) else 1
+        if by > 1:
+            yield f"#u{position} % {by} == 0"
+
+
 def _is_made(value: Polynomial) -> bool:
     """It is more than a name."""
     return len(value) > 1 or any(len(names) > 1 or factor != 1 for names, factor in value.items())
@@ -96,13 +108,17 @@ def _extents(host: _Host, configuration: Sequence[str], at: int) -> Iterator[_Te
 
 def _sum(value: Polynomial, terms: Sequence[_Term]) -> Formula | None:
     """The polynomial by these terms."""
-    total: Formula | None = None
+    products: list[Formula] = []
     for names, factor in sorted(value.items()):
         product = _factors(factor, Counter(names), terms, _MOST_FACTORS)
         if product is None:
             return None
-        total = product if total is None else ("+", total, product)
-    return total
+        products.append(product)
+    return functools.reduce(_plus, products)
+
+
+def _plus(left: Formula, right: Formula) -> Formula:
+    return ("+", left, right)
 
 
 def _factors(factor: int, names: Counter[str], terms: Sequence[_Term], most: int) -> Formula | None:

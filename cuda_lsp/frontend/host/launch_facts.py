@@ -121,15 +121,20 @@ def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tupl
     return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
 
 
-def conditions_of(texts: Iterable[str], kernel: Kernel) -> tuple[Expr, ...]:
+def conditions_of(
+    texts: Iterable[str], kernel: Kernel, formulas: Mapping[str, Expr] | None = None
+) -> tuple[Expr, ...]:
     """What comparisons of the host say of a kernel's parameters, where both mean the same numbers.
+
+    ``formulas``: of parameters that the kernel computes from others instead of reading them.
 
     Not of unsigned parameters, unless the host's variable has no sign either: it may be below zero.
     """
     found: list[Expr] = []
-    integers = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
-    known = {name: var for name, var in integers.items() if isinstance(var.type, Int) and var.type.signed}
-    known |= {_NO_SIGN + name: var for name, var in integers.items()}
+    integers: dict[str, Expr] = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
+    integers |= formulas or {}
+    known = {name: e for name, e in integers.items() if isinstance(e.type, Int) and e.type.signed}
+    known |= {_NO_SIGN + name: e for name, e in integers.items()}
     for text in texts:
         try:
             found.append(parse_assumption(text, known))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
-from cuda_lsp.frontend.host.computed_arguments import computed_arguments
+from cuda_lsp.frontend.host.computed_arguments import computed_arguments, multiples
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -324,6 +324,7 @@ class _Reader:
         if key not in self._guards:
             file, constants = self._file, self._file.constants
             found = guards(file.host, constants, at, block, launch.arguments)
+            found += tuple(multiples(constants, launch.arguments, at))
             if grid is not None:
                 axes = constants.known_extents(grid, at)
                 found += followed(constants, grid, at, launch.arguments, axes)
