@@ -47,7 +47,6 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
     "body",
     [
         "int w; k<<<1, w>>>();",
-        "int w = 32; if (c) { w = 64; } k<<<1, w>>>();",
         "int w = 32; if (c) w = 64; k<<<1, w>>>();",
         "int w = 32; w = 64; w += c; k<<<1, w>>>();",
         "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
@@ -357,3 +356,32 @@ def test_constants_that_nobody_knows_are_no_sizes(body: str) -> None:
 def test_sizes_make_blocks(body: str) -> None:
     (site,) = sites(f"void f(int n, int m) {{ {body} }}")
     assert site.sized
+
+
+# --------------------------------------------------------------------------------------- branches
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("int w = 32; if (c) { w = 64; } k<<<1, w>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("int w; if (c) { w = 64; } else { w = 128; } k<<<1, w>>>();", {(64, 1, 1), (128, 1, 1)}),
+        ("int w = 8; if (c) { w = 64; } else if (c > 1) { w = 128; } k<<<1, w>>>();",
+         {(8, 1, 1), (64, 1, 1), (128, 1, 1)}),
+        ("int w = 8; if (c) { w = 64; } else { throw 1; } k<<<1, w>>>();", {(64, 1, 1)}),
+        ("dim3 b, g; if (c) { b.x = 64; g.x = 2; } else { b.x = 128; b.y = 2; } k<<<g, b>>>();",
+         {(64, 1, 1), (128, 2, 1)}),
+        ("int w = 32; if (c) { w = 64; } dim3 b(w); k<<<1, b>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("int w = 32; if (c) { w = 64; if (c > 3) { w = 96; } } k<<<1, w>>>();", {None, (32, 1, 1)}),
+        ("int w = 32; while (c--) { if (c) { w = 64; } k<<<1, w>>>(); }", {(32, 1, 1), (64, 1, 1)}),
+    ],
+)  # fmt: skip
+def test_branches_that_make_the_block_are_ways_to_the_launch(body: str, found: set[Dim3 | None]) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == found
+
+
+def test_what_another_branch_asks_holds_on_no_way_but_its_own() -> None:
+    body = "if (n == 7) { m = 1; } else if (n > 100) { return; } k<<<1, 32>>>(n);"
+    assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ()
+    body = "if (n > 100) { return; } k<<<1, 32>>>(n);"
+    assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ("#0 <= 100",)

@@ -134,10 +134,8 @@ def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
     "assigned",
     [
         "block.x = 128; if (wide) block.y = 4;",
-        "block.x = 128; if (wide) { block.x = 64; }",
         "block.x = 128; while (wide) block.x = 64;",
         "block.x = 128; block.y += 1;",
-        "if (wide) { block.x = 128; }",
         "block.x = 128; resize(&block);",
         "block.x = 128; block = other;",
     ],

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
 
@@ -122,11 +122,14 @@ class HostConstants:
 
     def argument(self, number: int, name: str, at: int) -> str:
         """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
-        definition = self._visible(name, at)
-        if definition is None:
-            return f"#{number}"
-        words = self.words_before(definition.position, "(,<" if definition.text is None else ";{}")
+        found = self._visible(name, at)
+        words = self.words_before(found.position, "(,<" if found.text is None else ";{}") if found else ""
         return f"#u{number}" if _UNSIGNED.search(words) else f"#{number}"
+
+    def writes(self, names: Set[str], begin: int, end: int) -> bool:
+        """Whether a stretch of the text writes to one of the names."""
+        places = (self._written.get(name, ()) for name in names)
+        return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
 
     def words_before(self, position: int, ends: str) -> str:
         """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
@@ -135,13 +138,13 @@ class HostConstants:
 
     @contextmanager
     def _with(self, given: Given) -> Generator[None]:
-        outer, work = self._given, self._work
-        if given.values:
+        outer, work, told = self._given, self._work, given != NOTHING_GIVEN
+        if told:
             self._given, self._work = given, 0
         try:
             yield
         finally:
-            if given.values:
+            if told:
                 self._given, self._work = outer, work
 
     # ------------------------------------------------------------------------------ what reaches a use
@@ -159,7 +162,8 @@ class HostConstants:
         others = self._others(name, definition)
         if others is None:
             return None
-        concerning = [w for w in others if axis is None or w.axis in (None, axis)]
+        runs = self._given.taken.runs
+        concerning = [w for w in others if (axis is None or w.axis in (None, axis)) and runs(w.position)]
         if not concerning:
             return value
         function = self.functions.around(before)
@@ -213,9 +217,11 @@ class HostConstants:
 
     def comes_by(self, position: int, use: int) -> bool:
         """Whether every way to ``use`` has come by the statement at ``position`` before it."""
-        if self._braces.end(position) < use or use - position > FURTHEST:
-            return False
         block = self._braces.begin(position)
+        while block in self._given.taken.braces:
+            block = self._braces.begin(block - 1)
+        if self._braces.closing.get(block, len(self._plain)) < use or use - position > FURTHEST:
+            return False
         if any(self._braces.begin(m.start()) == block for m in _CASE.finditer(self._plain, position, use)):
             return False
         return not any(begin <= position <= end < use for begin, end in self._branches)

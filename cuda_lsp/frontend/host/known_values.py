@@ -16,14 +16,34 @@ Key = tuple[str, int]
 
 
 @frozen
+class Taken:
+    """Which branches of ``if``s before a place are taken: where their braces open, and what is not run."""
+
+    braces: frozenset[int] = frozenset()
+    skipped: tuple[tuple[int, int], ...] = ()
+
+    def and_those(self, other: Taken) -> Taken:
+        """Of both."""
+        return Taken(self.braces | other.braces, (*self.skipped, *other.skipped))
+
+    def runs(self, position: int) -> bool:
+        """Whether the place is in none of the branches that are not taken."""
+        return not any(begin < position < end for begin, end in self.skipped)
+
+
+@frozen
 class Given:
-    """Values that are known besides the text: of names, as they are defined or assigned at a place."""
+    """Values that are known besides the text: of names, as they are defined or assigned at a place.
+
+    ``taken``: the branches of the file on this way.
+    """
 
     values: Mapping[Key, int | Extents]
+    taken: Taken = Taken()
 
     def and_those(self, other: Given) -> Given:
-        """Of both."""
-        return Given({**self.values, **other.values})
+        """The values of both, on this way."""
+        return Given({**self.values, **other.values}, self.taken)
 
 
 NOTHING_GIVEN = Given({})

@@ -236,6 +236,10 @@ class _Reader:
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
         known = block is None or all(site.block is not None for site in plain)
+        if not known and block is not None:
+            facts = local_facts(self._file, at, (block,))
+            plain = [self._site(launch, at, place, given, given) for given in facts]
+            known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
         if known and not self._depends(template, at):
             yield from plain
@@ -249,15 +253,18 @@ class _Reader:
         found = [self._on(way, launch, at, place) for way in ways]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        yield from () if told else (self._by_sizes(site, launch, at) for site in plain)
+        if not told:
+            yield from (self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True))
 
-    def _by_sizes(self, site: LaunchSite, launch: Written, at: int) -> LaunchSite:
-        """With launches that it makes for some sizes."""
-        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+    def _by_sizes(self, site: LaunchSite, given: Given, launch: Written, at: int) -> LaunchSite:
+        """With launches that it makes for some sizes, where its block is not known."""
+        if site.block is not None:
+            return site
+        key = (at, given.taken, tuple(launch.configuration), tuple(launch.arguments))
         if key not in self._sized:
-            constants = self._file.constants
+            way = evolve(NOTHING_GIVEN, taken=given.taken)
             self._sized[key] = sized_launches(
-                constants, launch.configuration, at, launch.arguments, NOTHING_GIVEN
+                self._file.constants, launch.configuration, at, launch.arguments, way
             )
         conditions = (text for made in self._sized[key] for text in made.conditions)
         return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
