@@ -385,3 +385,33 @@ def test_what_another_branch_asks_holds_on_no_way_but_its_own() -> None:
     assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ()
     body = "if (n > 100) { return; } k<<<1, 32>>>(n);"
     assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ("#0 <= 100",)
+
+
+@pytest.mark.parametrize(
+    ("body", "block"),
+    [
+        ("int w = 32; if (c) { w = 64; } else { k<<<1, w>>>(); }", 32),
+        ("int w = 32; if (c) { w = 64; k<<<1, w>>>(); } else { w = 7; }", 64),
+        ("int w = 32; if (c) { w = 64; } else if (c > 3) { k<<<1, w>>>(); }", 32),
+        ("int w = 32; if (c) { if (c > 1) { w = 64; } } else { if (c < 1) { k<<<1, w>>>(); } }", 32),
+        ("int w = 32; w *= 4; k<<<1, w>>>();", 128),
+        ("int w = 64; w /= 2 + 2; w <<= 1; k<<<1, w>>>();", 32),
+        ("dim3 b(64); b.x /= 2; k<<<1, b>>>();", 32),
+        ("int w = 32; if (c) { w += 32; } else { k<<<1, w>>>(); }", 32),
+    ],
+)
+def test_a_branch_that_is_not_come_by_writes_nothing(body: str, block: int) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == {(block, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int w = 32; for (;;) { if (c) { w = 64; } else { k<<<1, w>>>(); } }",  # a round before
+        "int w = 32; for (;;) { k<<<1, w>>>(); w *= 2; }",
+        "int w = 32; w += c; k<<<1, w>>>();",
+        "int w = 32; again: if (c) { w = 64; } else { k<<<1, w>>>(); goto again; }",
+    ],
+)
+def test_a_branch_that_another_round_comes_by_does(body: str) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == {None}

@@ -46,7 +46,7 @@ def test_template_arguments_are_kept_as_written() -> None:
         "void g() { int n = 64; }\nvoid f() { int n = atoi(s); k<<<1, 32>>>(n); }\n",
         "void f() { int n = 64; n = atoi(s); k<<<1, 32>>>(n); }\n",
         "void f() { int n = 64; read_option(&n); k<<<1, 32>>>(n); }\n",
-        "void f() { int n = 64; n *= 2; k<<<1, 32>>>(n); }\n",
+        "void f() { int n = 64; n *= next(); k<<<1, 32>>>(n); }\n",
         "void f() { for (int n = 1; n < 9; ++n) k<<<1, 32>>>(n); }\n",
         "void f(int n = 64) { k<<<1, 32>>>(n); }\n",
         "#if BIG\n#define n 64\n#else\n#define n 32\n#endif\nvoid f() { k<<<1, 32>>>(n); }\n",
@@ -135,7 +135,7 @@ def test_components_of_a_dim3_assigned_once_are_its_extents() -> None:
     [
         "block.x = 128; if (wide) block.y = 4;",
         "block.x = 128; while (wide) block.x = 64;",
-        "block.x = 128; block.y += 1;",
+        "block.x = 128; block.y += wide;",
         "block.x = 128; resize(&block);",
         "block.x = 128; block = other;",
     ],

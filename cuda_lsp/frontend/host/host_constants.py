@@ -169,14 +169,16 @@ class HostConstants:
         function = self.functions.around(before)
         if function is None or not function.begin <= definition.position <= function.end:
             return None  # other functions write it
-        for write in reversed(concerning):
-            if write.position < before:
+        passed = [w for w in concerning if w.position < before]
+        elsewhere = [w for w in passed if self.functions.in_another_branch(w.position, before)]
+        for write in reversed(passed):
+            if write not in elsewhere:
                 text = assigned(self._plain, write)
                 if text is None or not self.comes_by(write.position, before):
                     return None
                 value = Reached(text, write.position, definition)
                 break
-        later = any(write.position > before for write in concerning)
+        later = len(concerning) > len(passed) or elsewhere
         return value if not later or self.functions.runs_once(value.position, before) else None
 
     def _counter(self, name: str, before: int) -> Reached | None:
