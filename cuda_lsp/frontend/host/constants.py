@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 _TOKEN = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[A-Za-z_]\w*\b(?!\s?\())?)"
-    r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:])"
+    r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:\[\]])"
 )
 _SPACE = re.compile(r"\s*")
-_SIZES: Mapping[str, int] = {
+SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,
     "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8, "size_t": 8, "int2": 8, "float2": 8,
     "uint2": 8, "double2": 16, "int4": 16, "float4": 16, "uint4": 16, "float3": 12, "int3": 12, "uint3": 12,
@@ -34,7 +34,10 @@ class NotConstant(Exception):
 
 Lookup = Callable[[str], int]
 Returned = Callable[[str, Sequence[int | None]], int]
-"""What a function gives for arguments, None for those that are not known. Raises NotConstant."""
+"""What a function gives for arguments, None for those that are not known. Raises NotConstant.
+
+``name[]`` gives an array's element, ``sizeof name`` how many bytes it has.
+"""
 
 
 def _gives_nothing(name: str, arguments: Sequence[int | None]) -> int:
@@ -178,8 +181,19 @@ class _Parser:
             return int(name == "true")
         if self.token == "(":
             return self._call_of(name)
+        if self.token == "[":
+            return self._element(name)
         try:
             return self.lookup(name)
+        except NotConstant:
+            return None
+
+    def _element(self, name: str) -> int | None:
+        self._next()
+        index = self.conditional()
+        self._expect("]")
+        try:
+            return self.returned(f"{name}[]", (index,))
         except NotConstant:
             return None
 
@@ -222,10 +236,10 @@ class _Parser:
             return 8
         wide = next((word for word in words if word in ("long", "short")), None)
         sizes = [
-            _SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in _SIZES
+            SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in SIZES
         ]
         if not sizes:
-            raise NotConstant(self.text)
+            return self.returned(f"sizeof {''.join(words)}", ())
         return sizes[-1]
 
     def _call(self, name: str) -> int | None:
