@@ -33,6 +33,9 @@ PROVED = {
     " for (int j = 0; j < B; j++) a[j*A + s] = 1;",
     "padded rows": "if (threadIdx.x < A && blockIdx.x < B)"
     " for (int z = 0; z < C; z++) a[z*(A+8)*(B+8) + blockIdx.x*(A+8) + threadIdx.x] = 1;",
+    "taken off one after the other": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / C; int y = t % B;"
+    " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
 }
@@ -42,6 +45,11 @@ NOT_PROVED = {
     "a digit forgotten": "if (i < A*B*C) a[(i/(B*C))*B*C + (i%B)*C] = 1;",
     "a column more than the row": "int t = i % A; for (int j = 0; j <= A; j++) a[i*A + j] = 1;",
     "a quotient of something else": "a[(i/(A*B))*A + i%A] = 1;",
+    "taken off, and more than there are": "if (i < A*B*C + 1) { int t = i, z = t % C; t = (t - z) / C;"
+    " int y = t % B; t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "taken off by another number": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / B; int y = t % B;"
+    " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }

@@ -191,6 +191,9 @@ class _Reader(Sizes):
                 index, divisor = remainder
                 x, outer = self.quotient(index)
                 whole = t.mul(outer, divisor)
+                if self._is_top(x, whole) and self.sound(outer, divisor):
+                    found[index, _renamed(index)] = None
+                    continue
                 for other, by in quotients:
                     if by is whole and _congruent(other, x, outer, divisor) and self.sound(outer, divisor):
                         y = index if other is x else other
@@ -198,6 +201,11 @@ class _Reader(Sizes):
             if len(found) == before:
                 break
         return list(found)
+
+
+    def _is_top(self, x: Term, whole: Term) -> bool:
+        """Both threads' index stays below ``whole``: its quotient by that is 0."""
+        return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))
 
 
 def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
