@@ -40,8 +40,8 @@ HARD_QUERY_S = 0.12
 projects nine in ten took less than it."""
 
 REFUTATION_S = 0.04
-"""Of ``work``, for a question of which only a refutation matters: of 130 refutations of such formulas one took
-longer, and questions that end without an answer were two thirds of all that the solver did."""
+"""Of ``work``, for a question of which only a refutation matters: of 130 refutations of such formulas one
+took longer, and questions that end without an answer were two thirds of all that the solver did."""
 
 KERNEL_S = 2.0
 """Of ``work``, for one kernel, where no setting tells."""
@@ -126,8 +126,8 @@ LINEAR_SHARE = 0.25
 """Of the time of a question, for asking it in linear arithmetic first."""
 
 LEAST_WATCH_S = 0.3
-"""Of the processor's time, and ten times as much of the clock's, before a question is ended that had few units
-of work: products of unknowns take two or three times the seconds that their units stand for."""
+"""Of the processor's time, and ten times as much of the clock's, before a question is ended that had few
+units of work: products of unknowns take two or three times the seconds that their units stand for."""
 
 LEAST_QUERY_S = 0.005
 """A question with less time is not asked."""

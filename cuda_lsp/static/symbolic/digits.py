@@ -202,7 +202,6 @@ class _Reader(Sizes):
                 break
         return list(found)
 
-
     def _is_top(self, x: Term, whole: Term) -> bool:
         """Both threads' index stays below ``whole``: its quotient by that is 0."""
         return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))

@@ -70,12 +70,9 @@ class Memory(Scene):
             guard = t.and_(self.guard, target.condition)
             if guard is not t.FALSE:
                 guard, order = t.and_(guard, self.assumed), self.number()
-                word = type is not None and _is_wide(type, array)
-                self.events.append(
-                    Access(
-                        array, target.offset, size, mode, guard, site, order, scope, value, self.held, word=word
-                    )
-                )
+                event = Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
+                wide = type is not None and _is_wide(type, array)
+                self.events.append(evolve(event, word=True) if wide else event)
         return places
 
     def _content(self, places: PointerValue, type: Type) -> Value:
