@@ -189,9 +189,20 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
-ROUNDS_OF_A_FILE = ((0.12, 3.0), (0.25, 5.5))
-"""Of a kernel's budget, on the command line: what each of a file has at least, and what all of them share.
-Most kernels take less than a tenth of a second, and files of real code have up to a hundred kernels."""
+FILE_SHARE = 3.0
+"""Of a kernel's budget, on the command line: what the kernels of a file share in each of two rounds. Most
+take less than a tenth of a second, and files of real code have up to a hundred kernels; of those that are
+looked at a second time few are decided."""
+
+LEAST_KERNEL_SHARES = (0.12, 0.04)
+"""Of a kernel's budget, what each has in the first round at least, and when the file has had twice its
+share."""
+
+WORTHWHILE_SHARE = 0.3
+"""Of a kernel's budget: with less, one that took its share is not tried a second time."""
+
+TOLD_S = 1.0
+"""Of ``work``, from one report of a file that is not finished to the next: its process may have to end."""
 
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""

@@ -58,8 +58,11 @@ def begin(seconds: float) -> float:
 
 def now() -> float:
     """Seconds of work; infinite when the processor's time says that it is enough."""
-    if time.process_time() > DONE.latest:
-        return math.inf
+    return math.inf if time.process_time() > DONE.latest else done()
+
+
+def done() -> float:
+    """Seconds of work since the process began."""
     made = TERM * DONE.terms + INSTRUCTION * DONE.instructions
     return made + Z3_UNIT * DONE.units + QUERY * DONE.queries
 
