@@ -35,6 +35,7 @@ PROVED = {
     " for (int z = 0; z < C; z++) a[z*(A+8)*(B+8) + blockIdx.x*(A+8) + threadIdx.x] = 1;",
     "taken off one after the other": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / C; int y = t % B;"
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
     "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
@@ -49,6 +50,8 @@ NOT_PROVED = {
     " int y = t % B; t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
     "taken off by another number": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / B; int y = t % B;"
     " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "a quotient of another remainder": "a[(i/(A*B*C))*A*B*C + ((i%(B*A))/C)*A*C + ((i%(A*B*C))/(B*C))*C"
+    " + i%C] = 1;",
     "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",

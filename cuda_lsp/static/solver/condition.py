@@ -62,10 +62,8 @@ class _Needed:
     asked: int = 0
 
     def __call__(self, atom: Term) -> bool:
-        if any(_fails(atom, model) for model in self.models):
-            return False
         self.asked += 1
-        if self.asked > budgets.MOST_CONDITION_QUERIES:
+        if self.asked > budgets.MOST_CONDITION_QUERIES or any(_fails(atom, m) for m in self.models):
             return False
         answer = self.query.briefly(t.and_(self.formula, t.not_(atom)))
         if answer.values is not None:
