@@ -27,7 +27,10 @@ BROKEN_TEXT_MS = 8.0
 # ------------------------------------------------------------------------------- in the background
 
 COMPARING_MS = 2000.0
-"""For comparing the accesses of one execution: enough for every kernel of real code that was tried."""
+"""For comparing the accesses of a kernel's executions: enough for nearly all kernels of real code."""
+
+LEAST_COMPARING_MS = 300.0
+"""The same for one execution, when others took all of it."""
 
 HANGING_S = 60.0
 """Of the clock: an execution that takes longer is taken to hang, on a busy machine too."""

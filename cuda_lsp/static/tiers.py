@@ -185,6 +185,7 @@ class _Executions:
     settings: Settings
     until: float
     missed: bool = False
+    _comparing: float = budgets.COMPARING_MS
     _known: dict[Dim3, Trace] = field(factory=dict[Dim3, Trace])
 
     @property
@@ -229,8 +230,10 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        limit = min(budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS, 1000 * self.left)
+        begun, comparing = time.thread_time(), max(self._comparing, budgets.LEAST_COMPARING_MS)
+        limit = min(budgets.BROKEN_TEXT_MS if glance else comparing, 1000 * self.left)
         order = (*race_findings(trace, limit), *barrier_findings(trace))
+        self._comparing -= 1000 * (time.thread_time() - begun)
         # What broken text does to addresses is no news to its author.
         asked = () if self.kernel.errors or self.late else MISTAKES
         return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))

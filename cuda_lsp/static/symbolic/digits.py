@@ -211,7 +211,12 @@ def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
     """Both have the same remainder: they are one, or differ by multiples of a constant divisor."""
     if a is b:
         return True
-    if a.op is Op.REM and a.args[0] is b and outer is t.ONE and exactly_divided(a.args[1], divisor) is not None:
+    if (
+        a.op is Op.REM
+        and a.args[0] is b
+        and outer is t.ONE
+        and exactly_divided(a.args[1], divisor) is not None
+    ):
         return True
     return outer is t.ONE and divisor.is_const and t.content(t.sub(a, b)) % divisor.value == 0
 
