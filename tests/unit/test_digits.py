@@ -117,3 +117,48 @@ def test_an_offset_that_may_be_0_is_only_free_if_rows_do_not_overlap():
     result = answer("if (i < 64) { a[i + A] = 1; a[i] = 2; }")
     if result.verdict is Verdict.RACE_FREE:  # else the time was short
         assert result.assumptions == ("rows of `A` elements do not overlap",)
+
+
+GRID = """
+__global__ void k(float* a, int A, int B, int C, int D) {{
+    int x = blockIdx.x, y = blockIdx.y, i = threadIdx.x;
+    {body}
+}}
+"""
+
+
+def in_a_grid(body: str) -> SolverResult:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    return refine_kernel(lowered(GRID.format(body=body)), [launch], GPU, Budget(kernel=2.0, query=0.1))
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        ("for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;", "rows of `A*B` elements"),
+        (
+            "for (int r = x; r < B; r += gridDim.x) if (i < C) a[((y*A + blockIdx.z)*B + r)*C + i] = 1;",
+            "rows of `A` elements",
+        ),
+        ("if (i < D) a[((blockIdx.z*A + y)*B + x)*D + i] = 1;", "rows of `B` elements"),
+    ],
+)
+def test_blocks_stay_within_the_rows_that_they_make(body: str, taken: str):
+    result = in_a_grid(body)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert any(taken in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (y <= A*B) for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",  # the source says else
+        "if (A > 7) for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
+        "for (int j = i; j <= C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
+        "if (i < C) { a[(x*A*B + y)*C + i] = 1; a[(x*A*B + y)*C + i + 1] = 2; }",
+        "if (i < C) a[(x*A*B + 2*y + blockIdx.z)*C + i] = 1;",
+        "if (i < C) a[(x*A + y*B)*C + i] = 1;",
+    ],
+)
+def test_rows_of_blocks_that_the_program_breaks_are_not_taken_for_granted(body: str):
+    assert in_a_grid(body).verdict is not Verdict.RACE_FREE
