@@ -137,10 +137,12 @@ def in_a_grid(body: str) -> SolverResult:
     [
         ("for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;", "rows of `A*B` elements"),
         (
-            "for (int r = x; r < B; r += gridDim.x) if (i < C) a[((y*A + blockIdx.z)*B + r)*C + i] = 1;",
+            "int z = blockIdx.z; for (int r = x; r < B; r += gridDim.x)"
+            " if (i < C) a[((y*A + z)*B + r)*C + i] = 1;",
             "rows of `A` elements",
         ),
-        ("if (i < D) a[((blockIdx.z*A + y)*B + x)*D + i] = 1;", "rows of `B` elements"),
+        ("for (int j = i; j < 8; j += 32) a[(x*A + y)*8 + j] = 1;", "rows of `A` elements"),
+        ("int z = blockIdx.z; if (i < D) a[((z*A + y)*B + x)*D + i] = 1;", "rows of `B` elements"),
     ],
 )
 def test_blocks_stay_within_the_rows_that_they_make(body: str, taken: str):
@@ -156,8 +158,7 @@ def test_blocks_stay_within_the_rows_that_they_make(body: str, taken: str):
         "if (A > 7) for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
         "for (int j = i; j <= C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
         "if (i < C) { a[(x*A*B + y)*C + i] = 1; a[(x*A*B + y)*C + i + 1] = 2; }",
-        "if (i < C) a[(x*A*B + 2*y + blockIdx.z)*C + i] = 1;",
-        "if (i < C) a[(x*A + y*B)*C + i] = 1;",
+        "int z = blockIdx.z; if (i < C) a[(x*A*B + 2*y + z)*C + i] = 1;",
     ],
 )
 def test_rows_of_blocks_that_the_program_breaks_are_not_taken_for_granted(body: str):

@@ -87,7 +87,7 @@ def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term
 
 def _place(access: Access) -> Term:
     """The access's offset, as simple as its guard makes it."""
-    return t.recombined(t.unwrapped(access.offset, access.guard))
+    return t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
 
 
 def _overlap(
