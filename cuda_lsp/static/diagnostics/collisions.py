@@ -6,8 +6,7 @@ warp is decided on the pairs.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from attrs import frozen
@@ -126,7 +125,7 @@ def _by_site_pairs(
             alike = len(widths[p] | widths[q]) == 1
             if not (writes[p] or writes[q]) or ({kinds[p], kinds[q]} <= ATOMIC_EFFECTS and alike):
                 continue
-            if time.thread_time() > group.deadline:
+            if group.comparing.over():
                 raise TooManyPairs("comparing all pairs of sites takes too long")
             first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
             found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
@@ -144,8 +143,9 @@ def _join(
     count = np.searchsorted(units, rows.unit[first], "right") - start
     edges = np.cumsum(count)
     total = int(edges[-1]) if len(edges) else 0
-    done, best = 0, None
-    while done < min(total, budgets.MOST_JOINED_PAIRS) and time.thread_time() < group.deadline:
+    done, told, best = 0, 0, None
+    while done < min(total, budgets.MOST_JOINED_PAIRS) and not group.comparing.over(pairs=done - told):
+        told = done
         # small stretches first: one pair of different warps is enough
         begin = int(np.searchsorted(edges, done, "right"))
         size = budgets.FIRST_JOINED_PAIRS if done == 0 else budgets.JOINED_PAIRS
@@ -207,8 +207,8 @@ def _best(
     sure = rows.sure[i] & rows.sure[j]
     same = _same_value(group, rows, i, j)
     in_step = same_warp & ~same_instruction  # lock step would order them
-    order = (rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], in_step, same_warp, same, ~sure)
-    rank = np.lexsort(order)[0]
+    order = (~sure, same, same_warp, in_step, rows.access[i], rows.access[j], rows.lane[i], rows.lane[j])
+    rank = _first_by(order)
     a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
@@ -216,6 +216,18 @@ def _best(
     instruction, alike = bool(same_instruction[rank]), a.may.shape == b.may.shape
     rounds = (int(rows.instance[i[rank]]), int(rows.instance[j[rank]])) if alike else (0, 0)
     return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, rounds, bool(same.all()))
+
+
+def _first_by(keys: Iterable[Ints | Flags]) -> int:
+    """The place of the least row, the first key counting most: what sorting all rows would put first."""
+    left: Ints | None = None
+    for key in keys:
+        values = key if left is None else key[left]
+        least = np.flatnonzero(values == values.min())
+        left = least if left is None else left[least]
+        if len(left) == 1:
+            break
+    return 0 if left is None else int(left[0])
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:
