@@ -19,6 +19,7 @@ from cuda_lsp.dynamic.compilation.compile import CompiledModule, CompileError, I
 from cuda_lsp.dynamic.compilation.sites import sites_of
 from cuda_lsp.dynamic.compilation.toolkit import Toolkit, ToolkitMissing, find_toolkit
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine
+from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 from cuda_lsp.dynamic.inputs import arguments, first_sizes, grown, with_grid
 from cuda_lsp.dynamic.instrumentation.detector import made_meanwhile
 from cuda_lsp.dynamic.job import CheckJob, CheckResult, EngineKind, Trial, TrialResult
@@ -141,6 +142,8 @@ class _Check:
             notes = (*notes, PRUNED)
         elif (watch := watched(job, sites)) is not None:
             notes = (*notes, f"{len(sites) - len(watch)} accesses are {PRUNED}")
+        if isinstance(engine, EmulatorEngine) and (why := LIBRARY.problem) is not None:
+            notes = (*notes, f"emulated in NumPy, several times slower than in C: {why}")
         result = CheckResult(job.kernel, engine.device, (), sites, notes=notes, headers=plain.headers)
         for number, trial in enumerate(job.trials):
             if number and (self.left <= 0 or not engine.usable):

@@ -295,7 +295,7 @@ def test_a_launch_goes_on_in_c_when_the_library_comes(monkeypatch):
         "mov.u32 %r5, 0; L: add.s32 %r5, %r5, 1; st.shared.u32 [%r4], %r5; setp.lt.u32 %p1, %r5, 3000;"
         "@%p1 bra L; ld.shared.u32 %r6, [%r4]; st.global.u32 [%rd3], %r6;"
     )
-    looks = iter([None, None])
+    looks = iter([None, None])  # it is not there yet
     there = LIBRARY.get()
     monkeypatch.setattr(LIBRARY, "at_once", lambda: next(looks, there))
     engine = EmulatorEngine(keep_results=True)

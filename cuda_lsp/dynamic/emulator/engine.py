@@ -184,6 +184,7 @@ class Launch:
             output="".join(services.printed),
             failure=machine.failure,
             results={n: self.memory.contents(n) for n in self.memory.buffers} if keep_results else {},
+            compiled=machine.native is not None,
         )
 
     def _races(self, detector: Detector) -> Iterable[SeenRace]:

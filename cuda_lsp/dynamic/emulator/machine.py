@@ -84,7 +84,7 @@ class Machine:
                 )
                 if ended:
                     return
-            elif steps % _LOOK == 0:
+            elif self.compiled or (steps and steps % (2 * often) == 0):  # shorter ones end before it pays
                 self._join(often)
             steps += 1
             if steps % often == 0 and time.monotonic() > self.deadline:

@@ -56,7 +56,7 @@ class Log(Protocol):
         ...
 
     def keep(self, kept: Any) -> None:
-        """Append to ``kept`` (of the same kind) the accesses outside shared memory, without what they read."""
+        """Append to ``kept`` (alike) the accesses outside shared memory, without what they read."""
         ...
 
     def first(self, most: int) -> bool:

@@ -2,7 +2,7 @@
 
 It is kept by content: source, compiler and options. Until it is there, and where there is no compiler,
 kernels run in NumPy, with the same results. Nobody waits for it: it is made beside a launch that takes a
-while, which goes on in it as soon as it is there.
+while, which goes on in it as soon as it is there; ``cuda-lsp doctor`` waits for it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import math
 import os
 import platform
 import shutil
 import subprocess
-import tempfile
+import time
 from functools import lru_cache
 from pathlib import Path
 
 from attrs import define
 
 from cuda_lsp.cache_folder import cache_folder
+from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch_folder
 from cuda_lsp.dynamic.emulator.native.operations import source
 
 _FLAGS = (
@@ -43,6 +45,7 @@ _FUNCTIONS = {
     ),
     "log_select": (_NUMBER, (_PLACE, _PLACE, _PLACE, _NUMBER)),
 }  # fmt: skip
+_PAUSE = 0.05  # seconds between looks for what is not there yet
 _SECONDS = 60.0  # for a build that somebody waits for
 
 
@@ -55,7 +58,7 @@ class _Making:
     """A build that goes on. ``folder``: where it happens."""
 
     process: subprocess.Popen[bytes]
-    folder: str
+    folder: Path
     result: Path
 
 
@@ -66,10 +69,13 @@ class Library:
         self._loaded: ctypes.CDLL | None = None
         self._making: _Making | None = None
         self._problem: str | None = None
+        self._again = -math.inf  # when to look for it again, monotonic
 
     def at_once(self) -> ctypes.CDLL | None:
         """The library if it was made before, or is made by now. Starts nothing."""
-        if self._loaded is None and self._problem is None:
+        now = time.monotonic()
+        if self._loaded is None and self._problem is None and now > self._again:
+            self._again = now + _PAUSE
             try:
                 place = _place()
             except NoLibrary as problem:
@@ -87,9 +93,8 @@ class Library:
             return
         place = _place()
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            folder = tempfile.mkdtemp(dir=place.parent)
-            (Path(folder) / "engine.c").write_text(source())
+            folder = scratch_folder(place.parent)
+            (folder / "engine.c").write_text(source())
             command = [_compiler(), *_FLAGS, "engine.c", "-o", "engine.so", "-lm"]
             process = subprocess.Popen(
                 command,
@@ -97,11 +102,17 @@ class Library:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                env=compiler_environment(folder),
             )
         except OSError as problem:
             self._problem = str(problem)
             return
         self._making = _Making(process, folder, place)
+
+    @property
+    def problem(self) -> str | None:
+        """Why it cannot be had; None: it can, or nobody has tried."""
+        return self._problem
 
     def get(self) -> ctypes.CDLL:
         """The library, made now if need be. Raises NoLibrary."""
@@ -112,6 +123,7 @@ class Library:
             except subprocess.TimeoutExpired:
                 self._making.process.kill()
                 self._making.process.wait()
+            self._again = -math.inf
         found = self.at_once()
         if found is None:
             raise NoLibrary(self._problem or "the host compiler does not compile it")
@@ -123,7 +135,7 @@ class Library:
             self._problem = f"the host compiler {_compiler()} does not compile it"
         else:
             with contextlib.suppress(OSError):  # somebody else was faster: theirs is as good
-                os.replace(Path(making.folder) / "engine.so", making.result)
+                os.replace(making.folder / "engine.so", making.result)
         shutil.rmtree(making.folder, ignore_errors=True)
 
     def _load(self, place: Path) -> None:
