@@ -1,10 +1,10 @@
-"""How fast the CPU emulator executes and checks kernels, in NumPy and in C: ``python benchmarks/emulator.py``.
+"""How fast the CPU emulator executes and checks kernels, in NumPy and in C.
 
-Needs nvcc. For each kernel: milliseconds of plain execution, of execution watched for races, of one whose bank
-conflicts are counted, in NumPy and in the C engine; after translation and lowering, in CPU time, the best
-of several runs in turn (the machine is noisy, the program is not). One execution is measured; a kernel that
-races is executed a second time, with the opposite order of warps. Then every run that a check of each fixture
-makes.
+``python benchmarks/emulator.py``. Needs nvcc. For each kernel: milliseconds of plain execution, of execution
+watched for races, of one whose bank conflicts are counted; after translation and lowering, in CPU time, the
+best of several runs in turn (the machine is noisy, the program is not). One execution is measured; a kernel
+that races is executed a second time, with the opposite order of warps. Then every run that a check of each
+fixture makes.
 """
 
 from __future__ import annotations
