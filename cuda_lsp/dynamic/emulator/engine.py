@@ -22,6 +22,7 @@ from cuda_lsp.dynamic.emulator.detect import Detector, Found
 from cuda_lsp.dynamic.emulator.lanes import Lanes
 from cuda_lsp.dynamic.emulator.machine import Machine
 from cuda_lsp.dynamic.emulator.memory import Memory, TooMuchMemory, lay_out
+from cuda_lsp.dynamic.emulator.native.library import LIBRARY
 from cuda_lsp.dynamic.emulator.order import Order, Unfollowed
 from cuda_lsp.dynamic.emulator.program import Program
 from cuda_lsp.dynamic.emulator.services import Services
@@ -55,6 +56,12 @@ DEVICE = "CPU emulator"
 OUTSIDE = "accesses that leave their buffer for another one; they race with nothing"
 _MAX_THREADS = 1 << 16
 _KEPT = 64
+
+
+def remarks() -> tuple[str, ...]:
+    """What people are told of how kernels are executed here: nothing, unless it is slow."""
+    why = LIBRARY.problem
+    return () if why is None else (f"emulated in NumPy, several times slower than in C: {why}",)
 
 
 class EmulatorEngine:
