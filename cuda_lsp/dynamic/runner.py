@@ -23,6 +23,7 @@ from attrs import evolve, frozen
 
 from cuda_lsp.children import NEUTRAL_FOLDER, python_command, working_folder
 from cuda_lsp.children.sweep import MARK, end, end_marked, is_stopped
+from cuda_lsp.dynamic.emulator.native.library import Maker, NoLibrary
 from cuda_lsp.dynamic.job import CheckJob, CheckResult
 from cuda_lsp.dynamic.messages import receive, send
 from cuda_lsp.dynamic.programs.build_command import BuildJob, Built
@@ -63,6 +64,7 @@ class Runner:
         self._turn = threading.Lock()
         self._mark = uuid4().hex
         self._seen: CheckResult | None = None  # of a check that goes on
+        self._maker = Maker()
 
     def run(
         self, job: CheckJob, progress: Progress = lambda stage: None, cancelled: Cancelled = lambda: False
@@ -121,6 +123,7 @@ class Runner:
         """End the child; the runner may be used again."""
         with self._turn:
             self._stop()
+            self._maker.abandon()
 
     def warm_up(self) -> None:
         """Start the child now, so that the first check need not wait for it."""
@@ -163,6 +166,9 @@ class Runner:
             if kind == "progress":
                 due = due if content == "running" else math.inf
                 progress(content)
+            elif kind == "wanted":
+                with contextlib.suppress(NoLibrary, OSError):  # it goes on without
+                    self._maker.begin()
             elif kind == "seen":
                 self._seen = content
             elif kind == "due":
@@ -176,6 +182,7 @@ class Runner:
         with selector:
             while not selector.select(_POLL):
                 now = time.monotonic()
+                self._maker.finish()
                 if cancelled():
                     raise CheckCancelled
                 if now > deadline:

@@ -20,11 +20,11 @@ from toolkit import needs_nvcc
 
 from cuda_lsp.dynamic.compilation.compile import compile_module
 from cuda_lsp.dynamic.compilation.toolkit import find_toolkit
-from cuda_lsp.dynamic.emulator import translate
+from cuda_lsp.dynamic.emulator import machine, translate
 from cuda_lsp.dynamic.emulator.detect import Detector
 from cuda_lsp.dynamic.emulator.engine import EmulatorEngine, Launch
 from cuda_lsp.dynamic.emulator.native import library
-from cuda_lsp.dynamic.emulator.native.library import LIBRARY, Library, NoLibrary
+from cuda_lsp.dynamic.emulator.native.library import LIBRARY, Library, Maker, NoLibrary
 from cuda_lsp.dynamic.emulator.native.operations import ROWS
 from cuda_lsp.dynamic.emulator.records import Records
 from cuda_lsp.dynamic.ptx.reader import read_module
@@ -325,7 +325,33 @@ def test_a_compiler_that_fails_is_asked_once(monkeypatch, tmp_path):
         with pytest.raises(NoLibrary, match="does not compile"):
             alone.get()
     assert (tmp_path / "asked").read_text() == "x\n"
-    assert [*(tmp_path / "emulator").iterdir()] == []
+    assert [path.suffix for path in (tmp_path / "emulator").iterdir()] == [".failed"]
+
+
+def test_a_build_that_is_abandoned_leaves_nothing(monkeypatch, tmp_path):
+    slow = tmp_path / "g++"
+    slow.write_text("#!/bin/sh\nexec sleep 100\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("CUDA_LSP_CACHE", str(tmp_path))
+    monkeypatch.setenv("NVCC_CCBIN", str(slow))
+    maker = Maker()
+    maker.begin()
+    process = maker._process
+    maker.abandon()
+    assert process.returncode is not None and [*(tmp_path / "emulator").iterdir()] == []
+
+
+def test_a_long_launch_asks_for_the_library_once(monkeypatch):
+    asked = []
+    alone = Library(lambda: asked.append(1))
+    monkeypatch.setattr(alone, "at_once", lambda: None)
+    monkeypatch.setattr(machine, "LIBRARY", alone)
+    body = "mov.u32 %r5, 0; L: add.s32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, 40000; @%p1 bra L;"
+    engine = EmulatorEngine()
+    run = request(module(body), deadline=30)
+    for _ in range(2):
+        assert Launch(engine.translated(run.ptx, "k"), run).machine.native is None
+    assert asked == [1]
 
 
 def test_the_library_is_kept_for_the_next_process(monkeypatch, tmp_path):

@@ -119,7 +119,7 @@ class Machine:
                 self.compiled is True,
             )  # fmt: skip
         elif time.monotonic() - self.begun > _WORTH_MAKING:
-            LIBRARY.begin()
+            LIBRARY.want()
 
     def _run_block(self, block: Block, number: int, group: Mask) -> Mask:
         if self.native is not None:

@@ -1,8 +1,9 @@
 """The C engine as a loaded library: compiled once on a machine, by the host compiler that nvcc uses.
 
 It is kept by content: source, compiler and options. Until it is there, and where there is no compiler,
-kernels run in NumPy, with the same results. Nobody waits for it: it is made beside a launch that takes a
-while, which goes on in it as soon as it is there; ``cuda-lsp doctor`` waits for it.
+kernels run in NumPy, with the same results. Nobody waits for it: who executes a launch that takes a while
+asks for it (``want``), who owns that process has it made (``Maker``), and the launch goes on in it as soon
+as it is there. ``cuda-lsp doctor`` waits for it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,9 @@ import platform
 import shutil
 import subprocess
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-
-from attrs import define
 
 from cuda_lsp.cache_folder import cache_folder
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch_folder
@@ -53,96 +53,115 @@ class NoLibrary(Exception):
     """It cannot be had here; the message says why."""
 
 
-@define(eq=False)
-class _Making:
-    """A build that goes on. ``folder``: where it happens."""
+class Maker:
+    """Makes the library for processes that ask, one build at a time. Its process outlives theirs."""
 
-    process: subprocess.Popen[bytes]
-    folder: Path
-    result: Path
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: Path | None = None
+        self._result: Path | None = None
+
+    def begin(self) -> None:
+        """Start a build, where there is none yet. Raises NoLibrary, OSError."""
+        self.finish()
+        place = _place()
+        if self._process is not None or place.exists() or _failed(place).exists():
+            return
+        folder = scratch_folder(place.parent)
+        (folder / "engine.c").write_text(source())
+        quiet = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            [_compiler(), *_FLAGS, "engine.c", "-o", "engine.so", "-lm"],
+            cwd=folder, stdin=quiet, stdout=quiet, stderr=quiet, env=compiler_environment(folder),
+        )  # fmt: skip
+        self._folder, self._result = folder, place
+
+    def finish(self, seconds: float = 0.0) -> None:
+        """Put the library into its place when it is done, in some seconds at most."""
+        if self._process is None or self._folder is None or self._result is None:
+            return
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        if self._process.returncode is None:
+            return
+        with contextlib.suppress(OSError):  # somebody else was faster: theirs is as good
+            if self._process.returncode:
+                _failed(self._result).touch()
+            else:
+                os.replace(self._folder / "engine.so", self._result)
+        self._tidy()
+
+    def abandon(self) -> None:
+        """End a build that is not done."""
+        self.finish()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._tidy()
+
+    def _tidy(self) -> None:
+        assert self._folder is not None
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._process = self._folder = self._result = None
 
 
 class Library:
-    """The one library of this process."""
+    """The one library of this process. ``asked``: called once when a launch would go faster with it.
 
-    def __init__(self) -> None:
+    ``problem``: why it cannot be had; None: it can, or nobody has tried.
+    """
+
+    def __init__(self, asked: Callable[[], object] = lambda: None) -> None:
+        self.asked = asked
+        self.problem: str | None = None
         self._loaded: ctypes.CDLL | None = None
-        self._making: _Making | None = None
-        self._problem: str | None = None
         self._again = -math.inf  # when to look for it again, monotonic
+        self._wanted = False
 
     def at_once(self) -> ctypes.CDLL | None:
-        """The library if it was made before, or is made by now. Starts nothing."""
+        """The library, if it is there by now."""
         now = time.monotonic()
-        if self._loaded is None and self._problem is None and now > self._again:
+        if self._loaded is None and self.problem is None and now > self._again:
             self._again = now + _PAUSE
             try:
                 place = _place()
             except NoLibrary as problem:
-                self._problem = str(problem)
+                self.problem = str(problem)
                 return None
-            if self._making is not None and self._making.process.poll() is not None:
-                self._made(self._making)
             if place.exists():
                 self._load(place)
+            elif _failed(place).exists():
+                self.problem = f"the host compiler {_compiler()} does not compile it"
         return self._loaded
 
-    def begin(self) -> None:
-        """Start making it, where that is not done, under way or impossible."""
-        if self.at_once() is not None or self._making is not None or self._problem is not None:
-            return
-        place = _place()
-        try:
-            folder = scratch_folder(place.parent)
-            (folder / "engine.c").write_text(source())
-            command = [_compiler(), *_FLAGS, "engine.c", "-o", "engine.so", "-lm"]
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=compiler_environment(folder),
-            )
-        except OSError as problem:
-            self._problem = str(problem)
-            return
-        self._making = _Making(process, folder, place)
-
-    @property
-    def problem(self) -> str | None:
-        """Why it cannot be had; None: it can, or nobody has tried."""
-        return self._problem
+    def want(self) -> None:
+        """Ask for it, once."""
+        if not self._wanted and self.problem is None:
+            self._wanted = True
+            self.asked()
 
     def get(self) -> ctypes.CDLL:
         """The library, made now if need be. Raises NoLibrary."""
-        self.begin()
-        if self._making is not None and self._loaded is None:
+        if self.at_once() is None and self.problem is None:
+            maker = Maker()
             try:
-                self._making.process.wait(_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._making.process.kill()
-                self._making.process.wait()
+                maker.begin()
+                maker.finish(_SECONDS)
+            except OSError as problem:
+                raise NoLibrary(str(problem)) from problem
+            finally:
+                maker.abandon()
             self._again = -math.inf
         found = self.at_once()
         if found is None:
-            raise NoLibrary(self._problem or "the host compiler does not compile it")
+            raise NoLibrary(self.problem or "the host compiler takes too long")
         return found
-
-    def _made(self, making: _Making) -> None:
-        self._making = None
-        if making.process.returncode:
-            self._problem = f"the host compiler {_compiler()} does not compile it"
-        else:
-            with contextlib.suppress(OSError):  # somebody else was faster: theirs is as good
-                os.replace(making.folder / "engine.so", making.result)
-        shutil.rmtree(making.folder, ignore_errors=True)
 
     def _load(self, place: Path) -> None:
         try:
             loaded = ctypes.CDLL(str(place))
         except OSError as problem:
-            self._problem = str(problem)
+            self.problem = str(problem)
             return
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(loaded, name)
@@ -181,3 +200,8 @@ def _processor() -> str:
 def _place() -> Path:
     compiler = _compiler()
     return cache_folder() / "emulator" / f"{_key(compiler, os.stat(compiler).st_mtime_ns)}.so"
+
+
+def _failed(place: Path) -> Path:
+    """Where it is noted that the compiler does not make what belongs into ``place``."""
+    return place.with_suffix(".failed")

@@ -201,7 +201,9 @@ class CostlyLog(Costly):
         base = np.ascontiguousarray(self.memory.shared_base, np.int64)
         for number in sorted({*self.log.rows()["number"].tolist(), *self.rows}):
             room, found = _FEW_PATTERNS // 8, -1
-            rows = active = counts = np.empty(0)
+            rows: Array = None
+            active: Array = None
+            counts: Array = None
             while found < 0:
                 room *= 8
                 rows, table = np.empty((room, WARP), np.int64), np.zeros(2 * room, np.int64)
