@@ -22,6 +22,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cuda_lsp.cache_folder import cache_folder
+from cuda_lsp.children.sweep import end
 from cuda_lsp.dynamic.compilation.scratch import compiler_environment, scratch_folder
 from cuda_lsp.dynamic.emulator.native.operations import source
 
@@ -73,6 +74,7 @@ class Maker:
         self._process = subprocess.Popen(
             [_compiler(), *_FLAGS, "engine.c", "-o", "engine.so", "-lm"],
             cwd=folder, stdin=quiet, stdout=quiet, stderr=quiet, env=compiler_environment(folder),
+            start_new_session=True,
         )  # fmt: skip
         self._folder, self._result = folder, place
 
@@ -95,7 +97,7 @@ class Maker:
         """End a build that is not done."""
         self.finish()
         if self._process is not None:
-            self._process.kill()
+            end(self._process.pid)  # with the compilers that it has started
             self._process.wait()
             self._tidy()
 
