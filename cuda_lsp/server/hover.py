@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+from attrs import evolve
 
 from cuda_lsp.model import (
     BankReport,
@@ -14,6 +16,7 @@ from cuda_lsp.model import (
     Position,
     Witness,
 )
+from cuda_lsp.report.defects import defects, places_of
 from cuda_lsp.server.positions import contains
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -21,10 +24,21 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 def hover_text(report: FileReport, position: Position) -> str | None:
     """Markdown for ``position``; None where there is nothing to say."""
-    parts = [_finding(finding) for finding in report.findings if _touches(finding, position)]
+    parts = [_finding(finding, instances) for finding, instances in _meant(report, position)]
     if not parts:
         parts = [_kernel(k) for k in report.kernels if k.range.start.line == position.line]
     return "\n\n---\n\n".join(parts) or None
+
+
+def _meant(report: FileReport, position: Position) -> Iterator[tuple[Finding, Sequence[str]]]:
+    """The findings at a position, the worst of a defect first, and the instances that they are of."""
+    for defect in defects(report.findings):
+        pairs: dict[object, list[Finding]] = {}
+        for finding in (evolve(defect, related=defect.related[:1]), *defect.also):
+            if _touches(finding, position):
+                pairs.setdefault((finding.code, places_of(finding)), []).append(finding)
+        for same in pairs.values():
+            yield same[0], list(dict.fromkeys(finding.kernel for finding in same))
 
 
 def _touches(finding: Finding, position: Position) -> bool:
@@ -32,7 +46,7 @@ def _touches(finding: Finding, position: Position) -> bool:
     return any(contains(extent, position) for extent in places)
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, instances: Sequence[str]) -> str:
     kind = f" ({finding.kind.value})" if finding.kind else ""
     lines = [f"**{finding.code.value}**{kind} · {finding.status.value}"]
     if (
@@ -47,6 +61,8 @@ def _finding(finding: Finding) -> str:
         lines += ["", _observation(finding.observation)]
     if finding.bank:
         lines += ["", *_bank(finding.bank)]
+    if len(instances) > 1:
+        lines += ["", f"In {', '.join(f'`{name}`' for name in instances)}."]
     if finding.launch:
         lines += ["", f"*{launch_text(finding.launch)}*"]
     if finding.earlier:
