@@ -19,7 +19,7 @@ from cuda_lsp import __version__, config, settings_file
 from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
 from cuda_lsp.model import FileReport
-from cuda_lsp.server import actions, check_commands, hover, lenses
+from cuda_lsp.server import actions, check_commands, hover, lenses, run_messages
 from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
 from cuda_lsp.server.positions import from_client, path_of, uri_of
@@ -29,6 +29,7 @@ from cuda_lsp.server.trials import Trials
 
 if TYPE_CHECKING:
     from cuda_lsp.server.dynamic_check import DynamicChecks
+    from cuda_lsp.server.run_outcomes import LastRun
 
 SECTION = "cuda-lsp"
 _WATCHED = ("**/{cuda-lsp,pyproject}.toml", "**/*.{h,hh,hpp,hxx,cuh,inl,inc}")
@@ -86,6 +87,10 @@ class CudaServer(Server):
     def with_checks(self, report: FileReport, text: str) -> FileReport:
         """The report of a text, with what dynamic checks of its kernels saw."""
         return self._checks.overlay(report, text, self.settings) if self._checks else report
+
+    def runs(self, report: FileReport, text: str) -> Mapping[str, LastRun]:
+        """What the last dynamic checks of kernels came to, by name."""
+        return self._checks.runs(report, text, self.settings) if self._checks else {}
 
     def trials(self, session: Session, document: TextDocument, seconds: float) -> Trials:
         """Trials of repairs of a document as it is, for so long; what earlier ones found is known to them."""
@@ -202,44 +207,50 @@ def create_server(process: AnalysisProcess | None = None) -> CudaServer:
 
 
 def _wire_dynamic(server: CudaServer) -> None:
+    def said(ls: CudaServer, text: str, kind: lsp.MessageType = lsp.MessageType.Warning) -> None:
+        ls.window_show_message(lsp.ShowMessageParams(kind, text))
+
+    def engine(ls: CudaServer) -> str:
+        return str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+
     @server.command(check_commands.COMMAND)
-    async def run(ls: CudaServer, uri: str, kernel: str) -> None:
+    async def run(ls: CudaServer, uri: str, kernel: str | int) -> None:
+        """``kernel``: its name, or a line (from 0) that it is on."""
         session, document = ls.session, ls.workspace.get_text_document(uri)
         if not ls.trusted:
-            return ls.window_show_message(
-                lsp.ShowMessageParams(lsp.MessageType.Warning, check_commands.UNTRUSTED)
-            )
+            return said(ls, check_commands.UNTRUSTED)
         checks = await ls.checks()
         report = session.report(document.uri) if session else None
-        found = next((k for k in report.kernels if k.name == kernel), None) if report else None
-        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+        found = lenses.kernel_at(report, kernel) if report else None
         text = document.source if found else ""
         job = None
         if session and report and found:
-            job = await checks.job(session, report.path, text, found, engine)
+            job = await checks.job(session, report.path, text, found, engine(ls))
         if report is None or found is None or job is None:
-            message = f"{kernel} is not analysed yet; mend the errors of the file and run the check again"
-            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        problem = await checks.run(ls, report, text, job, found, ls.settings)
-        if problem:
-            ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, problem))
+            name = kernel if isinstance(kernel, str) else "the code here"
+            return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
+        told = await checks.run(ls, report, text, job, found, ls.settings)
         ls.show_again(uri)
+        run_messages.tell(ls, told, document)
 
     @server.command(check_commands.PROGRAM_COMMAND)
-    async def run_program(ls: CudaServer, uri: str) -> None:
+    async def run_program(ls: CudaServer, uri: str, arguments: list[str] | None = None) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
         report = session.report(document.uri) if session and ls.trusted else None
         if session is None or report is None:
-            message = "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED
-            return ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, message))
-        engine = str(cast("Protocol", ls.protocol).options.get("engine", "auto"))
+            return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
-        problem, said = await checks.run_program(ls, report, document.source, session, ls.settings, engine)
-        kind = lsp.MessageType.Error if problem else lsp.MessageType.Info
-        ls.window_show_message(lsp.ShowMessageParams(kind, problem or said))
+        options = checks.options(engine(ls))
+        told = await checks.run_program(ls, report, document.source, session, ls.settings, options, arguments)
         ls.show_again(uri)
+        run_messages.tell(ls, told, document)
 
-    del run, run_program
+    @server.command(check_commands.VERDICTS_COMMAND)
+    def tell(ls: CudaServer, uri: str, line: int) -> None:
+        report = ls.report(uri)
+        said(ls, lenses.told_instances(report, line) if report else "not analysed", lsp.MessageType.Info)
+
+    del run, run_program, tell
 
 
 def _wire_documents(server: CudaServer) -> None:
@@ -338,7 +349,7 @@ def _wire_reading(server: CudaServer) -> None:
         if report is None or not ls.settings.code_lens:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
-        shown = [*lenses.lenses(report, document), *lenses.run_lenses(report, document)]
+        shown = lenses.lenses(report, document, ls.runs(report, document.source))
         built = bool(ls.settings.build_command)
         return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
 
@@ -348,7 +359,8 @@ def _wire_reading(server: CudaServer) -> None:
         if report is None or not ls.settings.inlay_hints:
             return []
         lines = (params.range.start.line, params.range.end.line)
-        return lenses.hints(report, ls.workspace.get_text_document(params.text_document.uri), lines)
+        document = ls.workspace.get_text_document(params.text_document.uri)
+        return lenses.hints(report, document, lines, ls.runs(report, document.source))
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,

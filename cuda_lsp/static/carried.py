@@ -69,29 +69,36 @@ class _Executed:
 
 @frozen
 class _Decided:
-    """An analysis of ``text`` that has finished, and what executing told before."""
+    """An analysis of ``text`` that has finished, and what executing told before.
+
+    ``before``: of the text before, whose code was another: the one behind a lone ``/`` may be that again.
+    """
 
     text: str
     report: KernelReport
     first: _Executed
+    before: _Decided | None = None
 
     def told(self) -> _Told:
-        executed = {_key(finding) for finding in self.first.findings}
+        executed = {_key(finding): finding.message for finding in self.first.findings}
         quick = tuple(f for f in self.report.findings if _key(f) in executed)
         slow = tuple(f for f in self.report.findings if _key(f) not in executed)
-        return _Told(self.text, quick, slow, self)
+        better = tuple(f for f in quick if executed[_key(f)] != f.message)
+        return _Told(self.text, quick, slow, better, self)
 
 
 @frozen
 class _Told:
     """What was last told of a kernel of ``text``: found ``quick``, by executing it, or ``slow``.
 
-    ``decided``: the last text of which all was known.
+    ``better``: what the solver says of findings that executing has too. ``decided``: the last text of which
+    all was known.
     """
 
     text: str
     quick: _Executed | tuple[Finding, ...] = ()
     slow: tuple[Finding, ...] = ()
+    better: tuple[Finding, ...] = ()
     decided: _Decided | None = None
 
 
@@ -121,20 +128,23 @@ class Carried:
         ``broken``: the text is, so that what is not found may be there all the same.
         """
         executed = _Executed(first, lines)
-        if report.refined and not broken:
-            self._known[kernel] = _Decided(text, report, executed)
-            return report
         known = self._known.get(kernel) or _Told(text)
         decided = known if isinstance(known, _Decided) else known.decided
-        again = None if decided is None or broken else self._again(decided, text, report)
+        if report.refined and not broken:
+            before = decided.before if decided and decided.report is report else decided
+            self._known[kernel] = _Decided(text, report, executed, before and evolve(before, before=None))
+            return report
+        again = None if broken else self._again(decided, text, report)
         if again is not None:
             self._known[kernel] = again
             return again.report
         told = known.told() if isinstance(known, _Decided) else known
         if not (cut or broken):  # the usual case, of every kernel at every keystroke
-            slow = self._moved(told.slow, told.text, text)
-            self._known[kernel] = _Told(text, executed, slow, told.decided)
-            return _with(report, slow)
+            slow, better = (self._moved(found, told.text, text) for found in (told.slow, told.better))
+            there = {_key(finding) for finding in report.findings} if better else ()
+            better = tuple(finding for finding in better if _key(finding) in there)
+            self._known[kernel] = _Told(text, executed, slow, better, told.decided)
+            return _with(report, slow, better)
         # While somebody types, half a statement accuses nobody whom the whole text did not.
         half_typed = broken and not report.refined and decided is not None
         return _with(evolve(report, findings=()) if half_typed else report, self._follow(kernel, told, text))
@@ -147,13 +157,15 @@ class Carried:
         told = known.told() if isinstance(known, _Decided) else known
         return _with(evolve(report, findings=()), self._follow(kernel, told, text))
 
-    def _again(self, decided: _Decided, text: str, report: KernelReport) -> _Decided | None:
+    def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:
         """What was decided, for a text with the same code: none of it has to be found anew."""
+        if decided is None:
+            return None
         if self._same is None or self._same[0] is not decided.text or self._same[1] is not text:
             self._same = (decided.text, text, SameCode.of(self._path, decided.text, text))
         same = self._same[2]
         if same is None:
-            return None
+            return self._again(decided.before, text, report)
         findings, quick = (
             _all_moved(known.findings, same.moved) for known in (decided.report, decided.first)
         )
@@ -168,13 +180,15 @@ class Carried:
             refined=True,
             assumptions=before.assumptions,
         )
-        return _Decided(text, known, _Executed(evolve(report, findings=quick), 0))
+        return _Decided(text, known, _Executed(evolve(report, findings=quick), 0), decided.before)
 
     def _follow(self, kernel: str, told: _Told, text: str) -> tuple[Finding, ...]:
         """All that was told, in a newer text."""
         earlier = told.quick.findings if isinstance(told.quick, _Executed) else told.quick
-        quick, slow = (self._moved(findings, told.text, text) for findings in (earlier, told.slow))
-        self._known[kernel] = _Told(text, quick, slow, told.decided)
+        best = {_key(finding): finding for finding in (*earlier, *told.better)}
+        quick = self._moved(tuple(best.values()), told.text, text)
+        slow, better = (self._moved(found, told.text, text) for found in (told.slow, told.better))
+        self._known[kernel] = _Told(text, quick, slow, better, told.decided)
         return (*quick, *slow)
 
     def _moved(self, findings: tuple[Finding, ...], old: str, new: str) -> tuple[Finding, ...]:
@@ -198,15 +212,24 @@ def _all_moved(findings: Iterable[Finding], moved: Moved) -> tuple[Finding, ...]
     return tuple(found)
 
 
-def _with(report: KernelReport, earlier: tuple[Finding, ...]) -> KernelReport:
-    """``report`` with findings of an earlier text, but for those that it tells as surely itself."""
-    if not earlier:
+def _with(
+    report: KernelReport, earlier: tuple[Finding, ...], better: tuple[Finding, ...] = ()
+) -> KernelReport:
+    """``report`` with findings of an earlier text, but for those that it tells as surely itself.
+
+    ``better``: those that stay also where it is as sure.
+    """
+    if not earlier and not better:
         return report
     known = {_key(finding): finding for finding in report.findings}
     added = {
         key: evolve(finding, earlier=True)
         for finding in earlier
         if (key := _key(finding)) not in known or _rank(known[key]) > _rank(finding)
+    } | {
+        key: evolve(finding, earlier=True)
+        for finding in better
+        if _rank(known[key := _key(finding)]) >= _rank(finding)
     }
     if not added:
         return report
@@ -220,4 +243,9 @@ def _rank(finding: Finding) -> int:
 
 
 def _key(finding: Finding) -> tuple[object, ...]:
-    return (finding.code, finding.site.range, *(r.site.range for r in finding.related))
+    """Equal for the same thing found twice: a race may have another code when more is known of it."""
+    return (
+        finding.code if finding.kind is None else None,
+        finding.site.range,
+        *(r.site.range for r in finding.related),
+    )

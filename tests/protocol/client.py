@@ -45,12 +45,14 @@ class Client:
         self.messages: queue.Queue[tuple[float, Json | None]] = queue.Queue()
         self.notifications: list[tuple[float, Json]] = []
         self.answers: dict[int, Json] = {}
+        self.requests: dict[str, Json] = {}  # of the server's, the last of each kind
         self.errors: list[bytes] = []
         self.versions: dict[str, int] = {}
         self.number = 0
         for target in (self._read, self._read_errors):
             threading.Thread(target=target, daemon=True).start()
         offered: Json = {"general": {"positionEncodings": [encoding]}} if encoding else {}
+        offered["window"] = {"workDoneProgress": True}
         if resolves:
             offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
         self.capabilities = self.request(
@@ -186,9 +188,28 @@ class Client:
     def stderr(self) -> str:
         return b"".join(self.errors).decode("utf-8", "replace")
 
+    def asked(self, method: str, timeout: float = PATIENCE) -> Json:
+        """The parameters of the last request of this kind that the server has made; waits for one."""
+        deadline = time.monotonic() + timeout
+        while method not in self.requests:
+            self._keep(*self._next(deadline - time.monotonic()))
+        return self.requests[method]
+
+    def begun(self, title: str) -> str:
+        """The title of a progress that has begun with these words."""
+
+        def wanted(m: Json) -> bool:
+            return m["method"] == "$/progress" and m["params"]["value"].get("title", "").startswith(title)
+
+        return self.wait(wanted)[1]["params"]["value"]["title"]
+
     def _keep(self, moment: float, message: Json) -> None:
         if "id" in message and "method" in message:
-            result = [{}] if message["method"] == "workspace/configuration" else None
+            self.requests[message["method"]] = message["params"]
+            results: Json = {"workspace/configuration": [{}], "window/showDocument": {"success": True}}
+            result = results.get(message["method"])
+            if message["method"] == "window/showMessageRequest":  # whoever is asked takes the first
+                result = message["params"]["actions"][0]
             self._send({"id": message["id"], "result": result})
         elif "method" in message:
             self.notifications.append((moment, message))

@@ -185,7 +185,9 @@ class Typist:
         told = Counter(map(_place, seen))
         lost = self._places - told
         if lost:
-            self._complain(params["version"], f"lost {list(lost)}")
+            self._complain(
+                params["version"], f"lost {list(lost)}, there is {[k for k in told if k not in self._places]}"
+            )
         stale = [
             text for place in told if place[0] for text in (place[1], *place[2]) if not _is_expression(text)
         ]

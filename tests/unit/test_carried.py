@@ -95,7 +95,12 @@ def test_a_finding_whose_code_was_edited_is_gone(analyzer: Analyzer) -> None:
         ("s[t] = in[t];", "s[t] = in[t]; ", 6, "out[blockIdx.x * pitch + t % (n * 64)]"),
         ("s[t] = in[t];", "\n\n    s[t]\n = in[t];", 9, "out[blockIdx.x * pitch + t % (n * 64)]"),
         ("s[t] = in[t];", "s[t] = in[t];  // out[0] = n;", 6, "out[blockIdx.x * pitch + t % (n * 64)]"),
-        ("out[blockIdx.x * pitch", "/* here */ out[ blockIdx.x*pitch", 6, "out[ blockIdx.x*pitch + t % (n * 64)]"),
+        (
+            "out[blockIdx.x * pitch",
+            "/* here */ out[ blockIdx.x*pitch",
+            6,
+            "out[ blockIdx.x*pitch + t % (n * 64)]",
+        ),
         ("// rows of a matrix", "// rows\n\n", 8, "out[blockIdx.x * pitch + t % (n * 64)]"),
     ],
 )
@@ -106,7 +111,9 @@ def test_white_space_and_comments_change_nothing_but_places(
     text = TEXT.replace(old, new)
     edited = analyzer.update(PATH, text)
     assert all(kernel.refined for kernel in edited.kernels)
-    assert [(k.verdict, k.reasons) for k in edited.kernels] == [(k.verdict, k.reasons) for k in before.kernels]
+    assert [(k.verdict, k.reasons) for k in edited.kernels] == [
+        (k.verdict, k.reasons) for k in before.kernels
+    ]
     assert [f.message for f in edited.findings] == [f.message for f in before.findings]
     (found,) = findings(edited, "rows")
     start, end = found.site.range.start, found.site.range.end
