@@ -8,6 +8,9 @@ from cuda_lsp.model import KernelReport
 
 COMMAND = "cuda-lsp.runDynamicCheck"
 PROGRAM_COMMAND = "cuda-lsp.runProgram"
+PROGRAM_WITH_COMMAND = "cuda-lsp.runProgramWith"
+"""With arguments for the program, instead of those of the settings."""
+
 VERDICTS_COMMAND = "cuda-lsp.tellInstances"
 SET_LAUNCH = "Set launch configuration…"
 STALE = "the result of the dynamic check is of another text"

@@ -233,24 +233,31 @@ def _wire_dynamic(server: CudaServer) -> None:
         ls.show_again(uri)
         run_messages.tell(ls, told, document)
 
-    @server.command(check_commands.PROGRAM_COMMAND)
-    async def run_program(ls: CudaServer, uri: str, arguments: list[str] | None = None) -> None:
+    async def program(ls: CudaServer, uri: str, arguments: list[str] | None) -> None:
         session, document = ls.session, ls.workspace.get_text_document(uri)
         report = session.report(document.uri) if session and ls.trusted else None
         if session is None or report is None:
             return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
-        options = checks.options(engine(ls))
-        told = await checks.run_program(ls, report, document.source, session, ls.settings, options, arguments)
+        how = checks.options(engine(ls))
+        told = await checks.run_program(ls, report, document.source, session, ls.settings, how, arguments)
         ls.show_again(uri)
         run_messages.tell(ls, told, document)
+
+    @server.command(check_commands.PROGRAM_COMMAND)
+    async def run_program(ls: CudaServer, uri: str) -> None:
+        await program(ls, uri, None)
+
+    @server.command(check_commands.PROGRAM_WITH_COMMAND)
+    async def run_program_with(ls: CudaServer, uri: str, arguments: list[str]) -> None:
+        await program(ls, uri, arguments)
 
     @server.command(check_commands.VERDICTS_COMMAND)
     def tell(ls: CudaServer, uri: str, line: int) -> None:
         report = ls.report(uri)
         said(ls, lenses.told_instances(report, line) if report else "not analysed", lsp.MessageType.Info)
 
-    del run, run_program, tell
+    del run, run_program, run_program_with, tell
 
 
 def _wire_documents(server: CudaServer) -> None:

@@ -403,7 +403,7 @@ def test_a_program_that_wants_arguments_says_so_and_takes_them(trusted: Client) 
     run = {"command": "cuda-lsp.runProgram", "arguments": [trusted.uri("a.cu")]}
     trusted.request("workspace/executeCommand", run, 2 * PATIENCE)
     assert any("usage: a N" in text and "need arguments" in text for text in shown(trusted)), shown(trusted)
-    run["arguments"] = [trusted.uri("a.cu"), ["5"]]
+    run = {"command": "cuda-lsp.runProgramWith", "arguments": [trusted.uri("a.cu"), ["5"]]}
     trusted.request("workspace/executeCommand", run, 2 * PATIENCE)
     assert any("exit status 0" in text and "1 confirmed" in text for text in shown(trusted)), shown(trusted)
     printed = [m["params"] for _, m in trusted.notifications if m["method"] == "cuda-lsp/programOutput"]
