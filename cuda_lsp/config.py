@@ -20,7 +20,7 @@ from typing import Any, cast
 from attrs import evolve, field, fields, frozen
 
 from cuda_lsp.file_patterns import matches
-from cuda_lsp.hardware import DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
+from cuda_lsp.hardware import ARCHITECTURES, DEFAULT_ARCH, GpuModel, UnknownArchitecture, gpu_model
 from cuda_lsp.model import Code, Dim3, Severity
 
 _SEVERITIES = {s.name.lower(): s for s in Severity}
@@ -175,6 +175,8 @@ _SEVERITY = _Kind(
     },
 )
 _MEBIBYTES = _whole(1 << 30)
+_NAMED: list[_Json] = [{"enum": [*ARCHITECTURES]}, {"pattern": r"^(sm|compute)_\d{2,3}[af]?$"}]
+_ARCHITECTURE: _Json = {"type": "string", "anyOf": _NAMED}  # editors complete the first
 _IGNORE = "ignore"
 _BY_FILE = ("arch", "banks", "default_block", "block_dim", "grid_dim", "severity", "min_bank_ways", "solver")
 """Settings that files may have of their own."""
@@ -231,9 +233,7 @@ def _setting(default: Any, kind: _Kind, help: str, reach: Reach = Reach.ANYBODY)
 class Settings:
     """Everything a user can set. Times in milliseconds unless the name says otherwise."""
 
-    arch: str = _setting(
-        DEFAULT_ARCH, _Kind(_architecture, {"type": "string"}), "Target architecture (sm_NN)."
-    )
+    arch: str = _setting(DEFAULT_ARCH, _Kind(_architecture, _ARCHITECTURE), "Target architecture (sm_NN).")
     banks: int | None = _setting(None, _nullable(_whole(32)), "Shared-memory banks; by default the target's.")
     include_dirs: tuple[str, ...] = _setting((), _TEXTS, "Folders searched for headers.", Reach.TRUSTED)
     defines: tuple[str, ...] = _setting((), _TEXTS, "Macros, as NAME or NAME=VALUE.", Reach.TRUSTED)

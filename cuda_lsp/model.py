@@ -472,6 +472,7 @@ class FileReport:
     """All that is known of one file at one version. ``seconds``: wall time of the analysis.
 
     ``kernel_headers``: files of the project with kernels that it includes, each of which has its own report.
+    ``unused``: comments that silence nothing, as far as all kernels are decided.
     """
 
     path: Path
@@ -480,6 +481,7 @@ class FileReport:
     seconds: float = 0.0
     version: int | None = None
     kernel_headers: tuple[Path, ...] = ()
+    unused: tuple[SourceRange, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -21,7 +21,7 @@ SOURCE = "cuda-lsp"
 def diagnostics(report: FileReport, document: TextDocument, base: str) -> list[lsp.Diagnostic]:
     """Every finding and error of a report in the client's units; ``base``: where codes are documented."""
     found = [_diagnostic(finding, document, base) for finding in defects(report.findings)]
-    return found + [_problem(error, document) for error in report.errors]
+    return found + _beside(report, document)
 
 
 class DiagnosticsJson:
@@ -45,7 +45,7 @@ class DiagnosticsJson:
             made[key] = before.get(key) or (kernels, self._told(kernels, document))
         self._made[report.path] = made
         items = [item for _, told in made.values() for item in told]
-        items += self._json(_problem(error, document) for error in report.errors)
+        items += self._json(_beside(report, document))
         return f"[{', '.join(items)}]"
 
     def forget(self, path: Path) -> None:
@@ -109,6 +109,21 @@ def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:
     severity = lsp.DiagnosticSeverity.Information if problem.refused else lsp.DiagnosticSeverity.Warning
     message = problem.said
     return lsp.Diagnostic(lsp.Range(start, end), message, severity=severity, source=SOURCE)
+
+
+def _beside(report: FileReport, document: TextDocument) -> list[lsp.Diagnostic]:
+    """What there is to say besides findings: errors, and comments that silence nothing."""
+    idle = [
+        lsp.Diagnostic(
+            range=to_client(place, document),
+            message="nothing is found here that this comment could silence",
+            severity=lsp.DiagnosticSeverity.Hint,
+            source=SOURCE,
+            tags=[lsp.DiagnosticTag.Unnecessary],
+        )
+        for place in report.unused
+    ]
+    return [*(_problem(error, document) for error in report.errors), *idle]
 
 
 def _problem(error: ToolError, document: TextDocument) -> lsp.Diagnostic:

@@ -22,9 +22,9 @@ from cuda_lsp.server.positions import contains
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-def hover_text(report: FileReport, position: Position) -> str | None:
-    """Markdown for ``position``; None where there is nothing to say."""
-    parts = [_finding(finding, instances) for finding, instances in _meant(report, position)]
+def hover_text(report: FileReport, position: Position, *, tables: bool = True) -> str | None:
+    """Markdown for ``position``; None where there is nothing to say. ``tables``: the client draws them."""
+    parts = [_finding(finding, instances, tables) for finding, instances in _meant(report, position)]
     if not parts:
         parts = [_kernel(k) for k in report.kernels if k.range.start.line == position.line]
     return "\n\n---\n\n".join(parts) or None
@@ -46,7 +46,7 @@ def _touches(finding: Finding, position: Position) -> bool:
     return any(contains(extent, position) for extent in places)
 
 
-def _finding(finding: Finding, instances: Sequence[str]) -> str:
+def _finding(finding: Finding, instances: Sequence[str], tables: bool) -> str:
     kind = f" ({finding.kind.value})" if finding.kind else ""
     lines = [f"**{finding.code.value}**{kind} · {finding.status.value}"]
     if (
@@ -56,7 +56,7 @@ def _finding(finding: Finding, instances: Sequence[str]) -> str:
     if finding.condition:
         lines += ["", f"When {finding.condition}."]
     if finding.witness:
-        lines += ["", *_witness(finding, finding.witness)]
+        lines += ["", *_witness(finding, finding.witness, tables)]
     if finding.observation:
         lines += ["", _observation(finding.observation)]
     if finding.bank:
@@ -70,20 +70,37 @@ def _finding(finding: Finding, instances: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _witness(finding: Finding, witness: Witness) -> Iterator[str]:
+def _witness(finding: Finding, witness: Witness, tables: bool) -> Iterator[str]:
     places = [related.site for related in finding.related[:1]] + [finding.site]
     if len(places) == 1:
         places *= 2
-    yield "| | thread | block | access | line |"
-    yield "|---|---|---|---|---|"
+    rows = [("", "thread", "block", "access", "line")]
     shown = 1 if witness.alone else 2
     for number, (thread, site) in enumerate(zip(witness.threads[:shown], places[:shown], strict=True), 1):
-        block = witness.blocks[number - 1] if witness.blocks else "same"
-        yield f"| {number} | {thread} | {block} | `{site.text}` | {site.range.start.line} |"
+        block = str(witness.blocks[number - 1]) if witness.blocks else "same"
+        rows.append((str(number), str(thread), block, site.text, str(site.range.start.line)))
+    yield from _table(rows) if tables else _columns(rows)
     yield ""
     yield f"{'It touches' if witness.alone else 'Both touch'} `{witness}`."
     if witness.values:
         yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Markdown; the fourth column is code."""
+    yield f"| {' | '.join(rows[0])} |".replace("|  |", "| |")
+    yield "|---" * len(rows[0]) + "|"
+    for *first, code, line in rows[1:]:
+        yield f"| {' | '.join(first)} | `{code.replace('|', chr(92) + '|')}` | {line} |"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """For clients that show the bars of a table as they are."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield "```text"
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+    yield "```"
 
 
 def _observation(seen: Observation) -> str:

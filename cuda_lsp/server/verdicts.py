@@ -39,8 +39,9 @@ def title(instances: Sequence[KernelReport]) -> str:
     launches = [kernel.launches[0] for kernel in instances if kernel.launches]
     told = dict.fromkeys(launch_words(launch) for launch in launches)
     launch = f" · {next(iter(told))}" if len(told) == 1 else ""
-    name = template_of(instances[0].name)
-    return f"{name}: {state}{launch}" if name != instances[0].name else f"{state}{launch}"
+    first = instances[0].name
+    name = template_of(first) if len(instances) > 1 else first
+    return f"{name}: {state}{launch}" if template_of(first) != first else f"{state}{launch}"
 
 
 def _state(instances: Sequence[KernelReport]) -> str:

@@ -18,7 +18,7 @@ from pygls.workspace import TextDocument
 from cuda_lsp import __version__, config, settings_file
 from cuda_lsp.children import working_folder
 from cuda_lsp.config import Settings, SettingsProblem
-from cuda_lsp.model import FileReport
+from cuda_lsp.model import FileReport, Severity
 from cuda_lsp.server import actions, check_commands, hover, lenses, run_messages
 from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.diagnostics import DiagnosticsJson, diagnostics, settings_diagnostic
@@ -26,6 +26,7 @@ from cuda_lsp.server.positions import from_client, path_of, uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, Server, as_it_is
 from cuda_lsp.server.session import Session
 from cuda_lsp.server.trials import Trials
+from cuda_lsp.server.verdicts import shown_verdict
 
 if TYPE_CHECKING:
     from cuda_lsp.server.dynamic_check import DynamicChecks
@@ -108,6 +109,12 @@ class CudaServer(Server):
         return support is not None and "edit" in support.properties
 
     @property
+    def draws_tables(self) -> bool:
+        """Whether the client says how it renders Markdown: those that do draw tables, others show bars."""
+        general = self.client_capabilities.general
+        return general is not None and general.markdown is not None
+
+    @property
     def trusted(self) -> bool:
         """Whether the client says that this workspace may compile and run its code."""
         return bool(cast("Protocol", self.protocol).options.get("trusted", False))
@@ -157,9 +164,17 @@ class CudaServer(Server):
             found = f'{place[:-1]}, "diagnostics": {self._made.of(report, document)}}}'
             cast("Protocol", self.protocol).notify_json(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, found)
         kernels = [
-            {"name": k.name, "verdict": k.verdict.value, "reasons": list(k.reasons)} for k in report.kernels
+            {"name": k.name, "verdict": shown_verdict(k), "reasons": list(k.reasons)} for k in report.kernels
         ]
-        status = {"uri": uri, "version": report.version, "refined": refined, "kernels": kernels}
+        errors = sum(error.severity is Severity.ERROR for error in report.errors)
+        errors += sum(finding.effective_severity is Severity.ERROR for finding in report.findings)
+        status = {
+            "uri": uri,
+            "version": report.version,
+            "refined": refined,
+            "kernels": kernels,
+            "errors": errors,
+        }
         self.protocol.notify(f"{SECTION}/fileStatus", status)
         self._refresh_annotations()
 
@@ -347,7 +362,8 @@ def _wire_reading(server: CudaServer) -> None:
     def show(ls: CudaServer, params: lsp.HoverParams) -> lsp.Hover | None:
         document = ls.workspace.get_text_document(params.text_document.uri)
         report = ls.report(document.uri)
-        text = hover.hover_text(report, from_client(params.position, document)) if report else None
+        where = from_client(params.position, document)
+        text = hover.hover_text(report, where, tables=ls.draws_tables) if report else None
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
@@ -362,8 +378,8 @@ def _wire_reading(server: CudaServer) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-        report = ls.report(params.text_document.uri)
-        if report is None or not ls.settings.inlay_hints:
+        report = ls.report(params.text_document.uri) if ls.settings.inlay_hints else None
+        if report is None:
             return []
         lines = (params.range.start.line, params.range.end.line)
         document = ls.workspace.get_text_document(params.text_document.uri)
@@ -391,7 +407,8 @@ def _wire_reading(server: CudaServer) -> None:
             return []  # the client asks again when it has the findings of its newest text
         only = tuple(getattr(kind, "value", kind) for kind in params.context.only or ())
         lines = params.range.start.line, params.range.end.line
-        wanted = actions.Wanted(*lines, only, resolves=ls.resolves_edits)
+        asks = bool(cast("Protocol", ls.protocol).options.get("asksLaunch"))
+        wanted = actions.Wanted(*lines, only, ls.resolves_edits, asks, session.reports())
         # The analysis thread tries repairs when it has nothing else to do, and as fast as edits.
         trials = ls.trials(session, document, _VERIFY_WAIT)
         return await asyncio.to_thread(actions.actions, report, document, wanted, trials)
@@ -423,8 +440,7 @@ def _wire_reading(server: CudaServer) -> None:
             known = (document.uri, document.version, document.source)
             report = await asyncio.to_thread(session.settled, *known, _PULL_WAIT)
             report = report or session.report(document.uri)
-        if report:
-            report = ls.with_checks(report, document.source)
+            report = ls.with_checks(report, document.source) if report else None
         items = diagnostics(report, document, ls.settings.documentation) if report else []
         result = f"{document.version}:{hash(str(items))}"
         if params.previous_result_id == result:

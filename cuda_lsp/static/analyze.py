@@ -26,7 +26,7 @@ from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import Code, FileReport, KernelReport, ToolError, Verdict
+from cuda_lsp.model import Code, FileReport, KernelReport, Severity, ToolError, Verdict
 from cuda_lsp.static import budgets
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
@@ -34,7 +34,7 @@ from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.kept_reports import KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
-from cuda_lsp.static.suppressed import without_suppressed
+from cuda_lsp.static.suppressed import unused, without_suppressed
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
@@ -392,6 +392,7 @@ class Analyzer:
             known = self._reports.get(key)
             if known:
                 kernels.append(self._with_earlier(document, key, known, line))
+        broken = any(error.severity is Severity.ERROR for error in document.errors)
         visible = tuple(without_suppressed(kernel, document.directives) for kernel in kernels)
         return FileReport(
             path,
@@ -400,6 +401,7 @@ class Analyzer:
             seconds=document.seconds,
             version=document.version,
             kernel_headers=document.translation.kernel_headers(),
+            unused=() if broken else unused(kernels, document.directives, self.settings_of(path)),
         )
 
     def _with_earlier(self, document: _Document, key: str, known: KeptReport, line: int) -> KernelReport:

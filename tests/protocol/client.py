@@ -20,7 +20,7 @@ PATIENCE = 60.0
 class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
 
-    ``resolves``: it asks for the edits of a code action when it is chosen.
+    ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
     """
 
     def __init__(
@@ -30,6 +30,7 @@ class Client:
         options: Json | None = None,
         *,
         resolves: bool = False,
+        general: Json | None = None,
         **environment: str,
     ):
         import os
@@ -53,6 +54,7 @@ class Client:
             threading.Thread(target=target, daemon=True).start()
         offered: Json = {"general": {"positionEncodings": [encoding]}} if encoding else {}
         offered["window"] = {"workDoneProgress": True}
+        offered["general"] = {**offered.get("general", {}), **(general or {})}
         if resolves:
             offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
         self.capabilities = self.request(
