@@ -27,7 +27,10 @@ BROKEN_TEXT_MS = 8.0
 # ------------------------------------------------------------------------------- in the background
 
 COMPARING_MS = 2000.0
-"""For comparing the accesses of one execution: enough for every kernel of real code that was tried."""
+"""Of counted work, for comparing the accesses of one execution: enough for all real code that was tried."""
+
+COMPARING_AGAIN_MS = 300.0
+"""The same where a barrier is thought away, or an execution serves the solver."""
 
 HANGING_S = 60.0
 """Of the clock: an execution that takes longer is taken to hang, on a busy machine too."""
