@@ -20,7 +20,7 @@ from cuda_lsp.repairs.kinds import repairable
 from cuda_lsp.repairs.search import Trials, composed, every_one, mended
 from cuda_lsp.repairs.source import Source
 from cuda_lsp.report.defects import places_of, template_of
-from cuda_lsp.server.check_commands import action_for
+from cuda_lsp.server.check_commands import action_for, picture_action
 from cuda_lsp.server.diagnostics import templates
 from cuda_lsp.server.launch_actions import known_launches, launch_actions
 from cuda_lsp.server.positions import range_at, to_client
@@ -60,6 +60,8 @@ def actions(
         found += _without_idle_comments(report, document, wanted)
     if wanted.only and wanted.kind(FIX_ALL):
         found += _fix_all(report, document, trials)
+    if wanted.kind(lsp.CodeActionKind.Source.value):
+        found += _pictures(report, document, wanted)
     for kernel, *_ in templates(report.kernels):
         if kernel.range.start.line - 1 <= wanted.first <= kernel.range.end.line - 1:
             if wanted.kind(lsp.CodeActionKind.RefactorRewrite.value):
@@ -210,6 +212,14 @@ def _keep_lock_step(kernel: KernelReport, document: TextDocument) -> lsp.CodeAct
         kind=lsp.CodeActionKind.QuickFix,
         edit=_insertion(document, line, text),
     )
+
+
+def _pictures(report: FileReport, document: TextDocument, wanted: Wanted) -> Iterator[lsp.CodeAction]:
+    conflicts = [f for f in report.findings if f.code is Code.BANK_CONFLICT]
+    lines = {f.site.range.start.line for f in conflicts if _is_here(f, report, document, wanted)}
+    for line in sorted(lines):
+        command = picture_action(document.uri, line)
+        yield lsp.CodeAction(command.title, kind=lsp.CodeActionKind.Source, command=command)
 
 
 def _run(kernel: KernelReport, document: TextDocument) -> lsp.CodeAction:
