@@ -231,7 +231,10 @@ def _setting(default: Any, kind: _Kind, help: str, reach: Reach = Reach.ANYBODY)
 
 @frozen
 class Settings:
-    """Everything a user can set. Times in milliseconds unless the name says otherwise."""
+    """Everything a user can set. Times in milliseconds unless the name says otherwise.
+
+    ``folders``, which nobody sets: folders with settings of their own.
+    """
 
     arch: str = _setting(DEFAULT_ARCH, _Kind(_architecture, _ARCHITECTURE), "Target architecture (sm_NN).")
     banks: int | None = _setting(None, _nullable(_whole(32)), "Shared-memory banks; by default the target's.")
@@ -323,6 +326,7 @@ class Settings:
     )
     inlay_hints: bool = _setting(True, _TRUTH, "Show n-way conflicts beside the access.")
     code_lens: bool = _setting(True, _TRUTH, "Show each kernel's verdict above it.")
+    folders: tuple[tuple[Path, Settings], ...] = ()
 
     @property
     def gpu(self) -> GpuModel:
@@ -330,7 +334,11 @@ class Settings:
         return gpu_model(self.arch, self.banks)
 
     def of_file(self, path: Path) -> Settings:
-        """Those of one file: all tables of ``per_file`` that match it, in their order, before the others."""
+        """Those of one file: of the nearest folder with its own, and there all tables of ``per_file`` that
+        match it, in their order, before the others."""
+        around = [(len(folder.parts), of) for folder, of in self.folders if path.is_relative_to(folder)]
+        if around:
+            return max(around, key=lambda found: found[0])[1].of_file(path)
         if not self.per_file:
             return self
         found = self
@@ -346,7 +354,7 @@ class Settings:
         return min(self.solver_workers, _CORES)
 
 
-_ROWS = {attribute.name: attribute for attribute in fields(Settings)}
+_ROWS = {attribute.name: attribute for attribute in fields(Settings) if "kind" in attribute.metadata}
 
 
 @frozen

@@ -10,6 +10,7 @@ from cuda_lsp.server import check_commands, close_ups, lenses, run_messages
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.positions import uri_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
+from cuda_lsp.server.workspace_check import WorkspaceCheck, folders_of
 
 _REPAIR_WAIT = 10.0  # seconds for the picture of a mended text
 
@@ -39,7 +40,7 @@ def wire_commands(server: CudaServer) -> None:
         if report is None or found is None or job is None:
             name = kernel if isinstance(kernel, str) else "the code here"
             return said(ls, f"{name} is not analysed yet; mend the errors of the file and run it again")
-        told = await checks.run(ls, report, text, job, found, ls.settings)
+        told = await checks.run(ls, report, text, job, found, ls.settings_at(report.path))
         ls.show_again(uri)
         run_messages.tell(ls, told, document)
 
@@ -49,8 +50,8 @@ def wire_commands(server: CudaServer) -> None:
         if session is None or report is None:
             return said(ls, "the file is not analysed yet" if ls.trusted else check_commands.UNTRUSTED)
         checks = await ls.checks()
-        how = checks.options(engine(ls))
-        told = await checks.run_program(ls, report, document.source, session, ls.settings, how, arguments)
+        how, settings = checks.options(engine(ls)), ls.settings_at(report.path)
+        told = await checks.run_program(ls, report, document.source, session, settings, how, arguments)
         ls.show_again(uri)
         run_messages.tell(ls, told, document)
 
@@ -87,4 +88,15 @@ def wire_commands(server: CudaServer) -> None:
         else:
             said(ls, f"{drawn.words}. The picture: {drawn.path}", lsp.MessageType.Info)
 
-    del run, run_program, run_program_with, tell, picture
+    workspace = WorkspaceCheck()
+
+    @server.command(check_commands.WORKSPACE_COMMAND)
+    async def check_workspace(ls: CudaServer) -> None:
+        folders = folders_of(ls.roots)
+        if not ls.trusted or not folders:
+            return said(ls, check_commands.UNTRUSTED if not ls.trusted else "no folder is open")
+        told = await workspace.run(ls, folders, ls.settings.documentation)
+        if told is not None:
+            said(ls, told, lsp.MessageType.Info)
+
+    del run, run_program, run_program_with, tell, picture, check_workspace

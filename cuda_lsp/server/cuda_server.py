@@ -44,6 +44,9 @@ class CudaServer(Server):
         self.loop: asyncio.AbstractEventLoop | None = None
         self.session: Session | None = None
         self._checks: DynamicChecks | None = None
+        self._editor: tuple[Mapping[str, Any], ...] = ()  # settings of the client, by folder
+        self._nested: set[Path] = set()  # folders with settings files below those of the client
+        self._asked: set[Path] = set()  # folders in which files were opened
         self._blamed: set[Path] = set()  # settings files that something was told of
         self._trials: dict[str, tuple[Session, int | None, str, Trials]] = {}
         self._made = DiagnosticsJson(cast("Protocol", self.protocol).encode)
@@ -81,11 +84,11 @@ class CudaServer(Server):
 
     def with_checks(self, report: FileReport, text: str) -> FileReport:
         """The report of a text, with what dynamic checks of its kernels saw."""
-        return self._checks.overlay(report, text, self.settings) if self._checks else report
+        return self._checks.overlay(report, text, self.settings_at(report.path)) if self._checks else report
 
     def runs(self, report: FileReport, text: str) -> Mapping[str, LastRun]:
         """What the last dynamic checks of kernels came to, by name."""
-        return self._checks.runs(report, text, self.settings) if self._checks else {}
+        return self._checks.runs(report, text, self.settings_at(report.path)) if self._checks else {}
 
     def trials(self, session: Session, document: TextDocument, seconds: float) -> Trials:
         """Trials of repairs of a document as it is, for so long; what earlier ones found is known to them."""
@@ -179,21 +182,61 @@ class CudaServer(Server):
         if workspace and workspace.inlay_hint and workspace.inlay_hint.refresh_support:
             self.workspace_inlay_hint_refresh(None)
 
-    def apply_settings(self, editor: Mapping[str, Any]) -> None:
-        """Merge file and editor settings; mistakes are shown once, the rest holds."""
-        folders = list(self.workspace.folders.values())
-        root_uri = folders[0].uri if folders else self.workspace.root_uri  # the latter: of older clients
-        root = path_of(root_uri) if root_uri else Path(working_folder())
-        loaded, problems = settings_file.load(root, trusted=self.trusted)
-        settings, more = config.merge(loaded, editor, "editor settings")
-        settings = settings_file.placed(settings, root)
-        if not self.trusted and settings.compile_commands is None:
-            settings = evolve(settings, compile_commands=config.NO_DATABASE)
-        self._tell(problems)
-        for problem in more:
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, str(problem)))
+    @property
+    def roots(self) -> list[str | None]:
+        """URIs of the client's folders, the main one first; None: of where the server was started."""
+        folders = [folder.uri for folder in self.workspace.folders.values()]
+        return [*folders] or [self.workspace.root_uri]  # the latter: of older clients
+
+    def apply_settings(self, editor: Sequence[Mapping[str, Any]]) -> None:
+        """Merge file and editor settings, the latter of each of ``roots``; mistakes are shown once.
+
+        Each folder of the client has its own, and so has each folder below it with a settings file in which a
+        file is open.
+        """
+        opened = {path_of(uri).parent for uri in self.workspace.text_documents}
+        self._nested = {*filter(None, map(self._settings_folder, opened))}
+        told: list[SettingsProblem] = []
+        shown: list[str] = []
+        found: list[tuple[Path, Settings]] = []
+        for uri, values in zip(self.roots, editor, strict=True):
+            root = path_of(uri) if uri else Path(working_folder())
+            nested = sorted(folder for folder in self._nested if folder.is_relative_to(root))
+            for folder in (root, *nested):
+                loaded, problems = settings_file.load(folder, trusted=self.trusted)
+                settings, more = config.merge(loaded, values, "editor settings")
+                settings = settings_file.placed(settings, folder)
+                if not self.trusted and settings.compile_commands is None:
+                    settings = evolve(settings, compile_commands=config.NO_DATABASE)
+                told += problems
+                shown += map(str, more)
+                found.append((folder, settings))
+        self._editor = tuple(editor)
+        self._tell(told)
+        for problem in dict.fromkeys(shown):
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, problem))
+        main = found[0][1]
+        settings = evolve(main, folders=tuple(found)) if len(found) > 1 else main
         if settings != self.settings or self.session is None:
             self.start_session(settings)
+
+    def opened_in(self, folder: Path) -> None:
+        """A file of this folder was opened: a settings file near it counts from now on."""
+        if folder not in self._asked and self._editor:
+            self._asked.add(folder)
+            if self._settings_folder(folder) not in (None, *self._nested):
+                self.apply_settings(self._editor)
+
+    def _settings_folder(self, folder: Path) -> Path | None:
+        """Where the settings file of a folder lies, if that is below one of the client's folders."""
+        nearest = settings_file.find_settings_file(folder)
+        roots = [path_of(uri) for uri in self.roots if uri]
+        below = nearest is not None and any(root in nearest.parent.parents for root in roots)
+        return nearest.parent if nearest is not None and below else None
+
+    def settings_at(self, path: Path) -> Settings:
+        """Those of one file."""
+        return self.settings.of_file(path) if self.settings.folders else self.settings
 
     def _tell(self, problems: Sequence[SettingsProblem]) -> None:
         """The mistakes of settings files, on their lines; those that were mended go."""

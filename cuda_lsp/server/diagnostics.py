@@ -100,7 +100,8 @@ def _related(finding: Finding, document: TextDocument) -> list[lsp.DiagnosticRel
 
 def _data(finding: Finding) -> dict[str, Any]:
     """What code actions need to find the finding again."""
-    return {"code": finding.code.value, "kernel": finding.kernel, "status": finding.status.value}
+    told = {"code": finding.code.value, "kernel": finding.kernel, "status": finding.status.value}
+    return {**told, **({"missed": True} if finding.missed else {})}
 
 
 def settings_diagnostic(problem: SettingsProblem) -> lsp.Diagnostic:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -48,6 +47,7 @@ from cuda_lsp.dynamic.programs.job import ProgramResult
 from cuda_lsp.dynamic.runner import CheckCancelled, Runner
 from cuda_lsp.model import FileReport, KernelReport, ToolError
 from cuda_lsp.server.check_commands import STALE
+from cuda_lsp.server.client_progress import Progress
 from cuda_lsp.server.result_places import Layout, belongings, relocated
 from cuda_lsp.server.run_messages import Told
 from cuda_lsp.server.run_outcomes import LastRun, guess_of, last_run
@@ -174,7 +174,7 @@ class DynamicChecks:
         """Check one kernel of ``file`` with progress in the client."""
         guess = guess_of(report, job, text)
         title = f"Dynamic check of {report.name}{f' ({guess})' if guess else ''}"
-        progress = await _Progress.begin(server, title)
+        progress = await Progress.begin(server, title)
         try:
             result = await self._alone(progress, self._runner.run, job)
         except CheckCancelled:
@@ -193,7 +193,7 @@ class DynamicChecks:
         said = run.said(report.name, guess)
         return Told(f"{said}: {failure}" if failure else said, failure is not None, run.place)
 
-    async def _alone(self, progress: _Progress, work: Callable[..., _T], job: Any) -> _T:
+    async def _alone(self, progress: Progress, work: Callable[..., _T], job: Any) -> _T:
         """Do work in a thread once it is its turn. Raises CheckCancelled, at once also while it waits."""
         turn, stop = object(), threading.Event()
         self._queue.append(turn)
@@ -225,7 +225,7 @@ class DynamicChecks:
         arguments: Sequence[str] | None,
     ) -> Told:
         """Run the program that ``file`` belongs to; ``arguments``: instead of those of the settings."""
-        progress = await _Progress.begin(server, f"Running {file.path.name} under check")
+        progress = await Progress.begin(server, f"Running {file.path.name} under check")
         options, how = chosen(options, settings), options_of(settings)
         if arguments is not None:
             how = evolve(how, arguments=tuple(arguments))
@@ -296,43 +296,6 @@ def _usage(result: ProgramResult) -> str:
     last = next((line.strip() for line in reversed(result.output.splitlines()) if line.strip()), "")
     said = f" (“{last[:120]}”)" if last else ""
     return f"; it ended before any kernel{said}: does it need arguments?"
-
-
-class _Progress:
-    """A work-done progress of the client; silent where it has none."""
-
-    def __init__(self, server: LanguageServer, token: str | None) -> None:
-        self._server = server
-        self._token = token
-        self._loop = asyncio.get_running_loop()
-
-    @classmethod
-    async def begin(cls, server: LanguageServer, title: str) -> _Progress:
-        window = server.client_capabilities.window
-        if not (window and window.work_done_progress):
-            return cls(server, None)
-        token = str(uuid.uuid4())
-        made: Any = server.work_done_progress
-        await made.create_async(token)
-        server.work_done_progress.begin(token, lsp.WorkDoneProgressBegin(title=title, cancellable=True))
-        return cls(server, token)
-
-    def stage(self, text: str) -> None:
-        """Called from the runner's thread."""
-        self._loop.call_soon_threadsafe(self._report, text)
-
-    def _report(self, text: str) -> None:
-        if self._token is not None:
-            self._server.work_done_progress.report(self._token, lsp.WorkDoneProgressReport(message=text))
-
-    def cancelled(self) -> bool:
-        progress: Any = self._server.work_done_progress
-        future = progress.tokens.get(self._token) if self._token is not None else None
-        return future is not None and future.cancelled()
-
-    def end(self, text: str) -> None:
-        if self._token is not None:
-            self._server.work_done_progress.end(self._token, lsp.WorkDoneProgressEnd(message=text))
 
 
 def _log(server: LanguageServer, text: str) -> None:

@@ -17,7 +17,7 @@ from cuda_lsp.server.analysis.process import AnalysisProcess
 from cuda_lsp.server.commands import wire_commands
 from cuda_lsp.server.cuda_server import SECTION, CudaServer
 from cuda_lsp.server.diagnostics import diagnostics
-from cuda_lsp.server.positions import from_client
+from cuda_lsp.server.positions import from_client, path_of
 from cuda_lsp.server.pygls_fixes import Protocol, as_it_is
 from cuda_lsp.server.session import Session
 
@@ -41,6 +41,7 @@ def create_server(process: AnalysisProcess | None = None) -> CudaServer:
 def _wire_documents(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def did_open(ls: CudaServer, params: lsp.DidOpenTextDocumentParams) -> None:
+        ls.opened_in(path_of(params.text_document.uri).parent)
         ls.changed(ls.workspace.get_text_document(params.text_document.uri))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -82,7 +83,12 @@ def _wire_settings(server: CudaServer) -> None:
             await _pull_settings(ls)
         ls.files_changed(headers=any(not change.uri.endswith(".cu") for change in params.changes))
 
-    del initialized, changed, watched
+    @server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    async def folders(ls: CudaServer, params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+        del params
+        await _pull_settings(ls)
+
+    del initialized, changed, watched, folders
 
 
 async def _watch_files(ls: CudaServer) -> None:
@@ -99,14 +105,20 @@ async def _watch_files(ls: CudaServer) -> None:
 async def _pull_settings(ls: CudaServer, pushed: Mapping[str, Any] | None = None) -> None:
     """Ask the client where it can answer; else what it pushed or sent at the start."""
     workspace = ls.client_capabilities.workspace
-    editor: Any = pushed
+    roots = ls.roots
+    editor: list[Any] = [pushed] * len(roots)
     if workspace and workspace.configuration:
-        item = lsp.ConfigurationItem(section=SECTION)
-        answers = await ls.workspace_configuration_async(lsp.ConfigurationParams([item]))
-        editor = answers[0] if answers else None
-    if not editor:
-        editor = cast("Protocol", ls.protocol).options.get("settings")
-    ls.apply_settings({k: v for k, v in _table(editor).items() if k not in ("server", "trace")})
+        several = len(roots) > 1
+        items = [lsp.ConfigurationItem(scope_uri=uri if several else None, section=SECTION) for uri in roots]
+        answers = await ls.workspace_configuration_async(lsp.ConfigurationParams(items))
+        editor = [*answers, *[None] * len(roots)][: len(roots)]
+    given = cast("Protocol", ls.protocol).options.get("settings")
+    ls.apply_settings([_own(_table(values or given)) for values in editor])
+
+
+def _own(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is the extension's."""
+    return {key: value for key, value in values.items() if key not in ("server", "trace")}
 
 
 async def _report_of(ls: CudaServer, session: Session, document: TextDocument) -> FileReport | None:
@@ -135,17 +147,17 @@ def _wire_reading(server: CudaServer) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
     def lens(ls: CudaServer, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
         report = ls.report(params.text_document.uri)
-        if report is None or not ls.settings.code_lens:
+        if report is None or not ls.settings_at(report.path).code_lens:
             return []
         document = ls.workspace.get_text_document(params.text_document.uri)
         shown = lenses.lenses(report, document, ls.runs(report, document.source))
-        built = bool(ls.settings.build_command)
+        built = bool(ls.settings_at(report.path).build_command)
         return [*shown, *(lenses.program_lens(report, document, built) if report.kernels else [])]
 
     @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
     def inlay(ls: CudaServer, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-        report = ls.report(params.text_document.uri) if ls.settings.inlay_hints else None
-        if report is None:
+        report = ls.report(params.text_document.uri)
+        if report is None or not ls.settings_at(report.path).inlay_hints:
             return []
         lines = (params.range.start.line, params.range.end.line)
         document = ls.workspace.get_text_document(params.text_document.uri)

@@ -94,7 +94,7 @@ class Analyzer:
 
     def settings_of(self, path: Path) -> Settings:
         """Those of one file."""
-        if not self.settings.per_file:
+        if not (self.settings.per_file or self.settings.folders):
             return self.settings
         if path not in self._settings_of:
             self._settings_of[path] = self.settings.of_file(path)

@@ -21,6 +21,7 @@ class Client:
     """A server process and the conversation with it. ``encoding``: what the client offers, None: nothing.
 
     ``resolves``: it asks for the edits of a code action when it is chosen. ``general``: further capabilities.
+    ``folders``: below the root, a workspace of several; ``configured`` has the settings of each by name.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class Client:
         *,
         resolves: bool = False,
         general: Json | None = None,
+        folders: tuple[str, ...] = (),
         **environment: str,
     ):
         import os
@@ -57,11 +59,16 @@ class Client:
         offered["general"] = {**offered.get("general", {}), **(general or {})}
         if resolves:
             offered["textDocument"] = {"codeAction": {"resolveSupport": {"properties": ["edit"]}}}
+        self.configured: dict[str, Json] = {}
+        several = [{"uri": (root / name).as_uri(), "name": name} for name in folders]
+        if folders:
+            offered["workspace"] = {"workspaceFolders": True, "configuration": True}
         self.capabilities = self.request(
             "initialize",
             {
                 "processId": None,
                 "rootUri": root.as_uri(),
+                **({"workspaceFolders": several} if folders else {}),
                 "capabilities": offered,
                 "initializationOptions": options or {},
             },
@@ -208,7 +215,10 @@ class Client:
     def _keep(self, moment: float, message: Json) -> None:
         if "id" in message and "method" in message:
             self.requests[message["method"]] = message["params"]
-            results: Json = {"workspace/configuration": [{}], "window/showDocument": {"success": True}}
+            items = message["params"].get("items", []) if message["params"] else []
+            names = [str(item.get("scopeUri")).rpartition("/")[2] for item in items]
+            configured = [self.configured.get(name, {}) for name in names]
+            results: Json = {"workspace/configuration": configured, "window/showDocument": {"success": True}}
             result = results.get(message["method"])
             if message["method"] == "window/showMessageRequest":  # whoever is asked takes the first
                 result = message["params"]["actions"][0]
