@@ -18,6 +18,7 @@ from cuda_lsp.model import (
 )
 from cuda_lsp.report.defects import defects, places_of
 from cuda_lsp.server.positions import contains
+from cuda_lsp.source_names import called
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -81,7 +82,8 @@ def _witness(finding: Finding, witness: Witness, tables: bool) -> Iterator[str]:
         rows.append((str(number), str(thread), block, site.text, str(site.range.start.line)))
     yield from _table(rows) if tables else _columns(rows)
     yield ""
-    yield f"{'It touches' if witness.alone else 'Both touch'} `{witness}`."
+    element = called(str(witness), witness.array, (site.text for site in places))
+    yield f"{'It touches' if witness.alone else 'Both touch'} `{element}`."
     if witness.values:
         yield "With " + ", ".join(f"`{name} = {value}`" for name, value in witness.values.items()) + "."
 
