@@ -178,6 +178,8 @@ class Analyzer:
         document = self._documents.get(path)
         if document is not None:
             document.translation.refresh()
+            with self._lock:
+                document.carried.surroundings_changed()
 
     def refine(self, path: Path, publish: Publish) -> int:
         """Send the file's kernels that are not settled to the background; returns how many.
@@ -343,6 +345,8 @@ class Analyzer:
             document = self._documents.get(path)
             if document is not None and found and found != document.translation.outside and self._learnt:
                 document.translation.outside = found
+                with self._lock:
+                    document.carried.surroundings_changed()
                 self._learnt(path)
 
     def _vanished(self, document: _Document, text: str, names: Iterable[str]) -> list[tuple[str, int]]:

@@ -149,6 +149,12 @@ class Carried:
         half_typed = broken and not report.refined and decided is not None
         return _with(evolve(report, findings=()) if half_typed else report, self._follow(kernel, told, text))
 
+    def surroundings_changed(self) -> None:
+        """Headers, or launches in other files: the same code may mean something else now."""
+        for kernel, known in self._known.items():
+            told = known.told() if isinstance(known, _Decided) else known
+            self._known[kernel] = evolve(told, decided=None)
+
     def hidden(self, kernel: str, text: str, report: KernelReport) -> KernelReport:
         """The last ``report`` of a kernel that clang cannot make out in the newest ``text``."""
         known = self._known.get(kernel)
@@ -159,7 +165,7 @@ class Carried:
 
     def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:
         """What was decided, for a text with the same code: none of it has to be found anew."""
-        if decided is None:
+        if decided is None or decided.text == text:  # something else than the text has changed
             return None
         if self._same is None or self._same[0] is not decided.text or self._same[1] is not text:
             self._same = (decided.text, text, SameCode.of(self._path, decided.text, text))

@@ -265,3 +265,21 @@ def test_two_texts_are_compared_once_however_many_kernels_are_open(monkeypatch: 
         assert all(not kernel.refined for kernel in many.update(PATH, text).kernels)
     many.shutdown()
     assert len(compared) <= 3
+
+
+@pytest.mark.parametrize("typed", ["", " ", "\n// note\n"])
+def test_a_changed_header_has_the_same_text_proved_again(tmp_path: Path, typed: str) -> None:
+    header = tmp_path / "columns.h"
+    header.write_text("#define COLUMNS (n * 64)\n")
+    text = '#include "columns.h"\n' + TEXT.replace("(n * 64)", "COLUMNS")
+    path = tmp_path / "k.cu"
+    editor = Analyzer(quick=True)
+    editor.update(path, text)
+    assert all(kernel.refined for kernel in editor.settle(path).kernels)
+    header.write_text("#define COLUMNS (n * 32)\n")
+    editor.refresh(path)
+    edited = editor.update(path, text.replace("= in[t];", f"= in[t];{typed}"))
+    assert not edited.kernels[0].refined
+    again = editor.update(path, text.replace("= in[t];", f"= in[t];{typed} "))
+    assert not again.kernels[0].refined
+    editor.shutdown()
