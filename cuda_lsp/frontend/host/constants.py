@@ -64,12 +64,18 @@ def _divide(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _places(count: int) -> int:
+    if count < 0:
+        raise NotConstant("a shift by less than nothing")
+    return min(count, 64)
+
+
 _APPLY: Mapping[str, Callable[[int, int], int]] = {
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
     "&": lambda a, b: a & b,
-    "<<": lambda a, b: a << min(b, 64),
-    ">>": lambda a, b: a >> min(b, 64),
+    "<<": lambda a, b: a << _places(b),
+    ">>": lambda a, b: a >> _places(b),
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -84,13 +90,20 @@ _APPLY: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
+_MOST = (1 << 64) - 1
+"""What an integer of C++ can be, signed or not; a sum of shifts may be anything."""
+
+
 def _combined(operator: str, a: int | None, b: int | None) -> int | None:
     """The value of ``a operator b``; None: it depends on what is not known."""
     if operator in ("&&", "||"):
         settled = operator == "||"
         truths = [None if value is None else bool(value) for value in (a, b)]
         return int(settled) if settled in truths else None if None in truths else int(not settled)
-    return None if a is None or b is None else _APPLY[operator](a, b)
+    if a is None or b is None:
+        return None
+    value = _APPLY[operator](a, b)
+    return value if -_MOST <= value <= _MOST else None
 
 
 class _Parser:
