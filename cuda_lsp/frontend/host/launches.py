@@ -35,6 +35,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.pointed import Pointed, pointed
 from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
@@ -73,7 +74,7 @@ class LaunchSite:
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
-    ``computed``: arguments that are computed from others, by position.
+    ``computed``: arguments that are computed from others, by position. ``pointed``: what they may point to.
     """
 
     kernel: str
@@ -92,6 +93,7 @@ class LaunchSite:
     conditions: tuple[str, ...] = ()
     sized: tuple[SizedLaunch, ...] = ()
     computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
+    pointed: tuple[Pointed, ...] = ()
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -224,6 +226,7 @@ class _Reader:
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
         self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
+        self._places: dict[object, tuple[Pointed, ...]] = {}
         self._computed: dict[object, Mapping[int, Formula]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
@@ -324,6 +327,7 @@ class _Reader:
             conditions=self._conditions(launch, at, block, grid),
             shared=self._shared(launch, at),
             computed=self._computed_from_others(launch, at),
+            pointed=self._pointed(launch, at),
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
@@ -346,6 +350,12 @@ class _Reader:
             )
         return self._computed[key]
 
+    def _pointed(self, launch: Written, at: int) -> tuple[Pointed, ...]:
+        key = (at, tuple(launch.arguments))
+        if key not in self._places:
+            self._places[key] = pointed(self._file.pointers, launch.arguments, at)
+        return self._places[key]
+
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
         key = (at, tuple(launch.arguments))
         if key not in self._buffers:
@@ -353,6 +363,7 @@ class _Reader:
                 launch.arguments,
                 lambda text: self._file.constants.integer(text, at),
                 lambda name: self._file.pointers.held(name, at),
+                self._file.pointers.type_of,
             )
         return self._buffers[key]
 
