@@ -1,7 +1,7 @@
-"""Where launches pass one buffer in ways that no offset is read of: in records, and beside a device's variable.
+"""Where launches pass one buffer in ways that no offset is read of: in records, and as a device's variable.
 
-``k<<<…>>>(Args{d, d + 1})``, ``k<<<…>>>(record, d)`` and ``k<<<…>>>(table)`` of a ``__device__`` array that the
-kernel names itself. How far apart the places are is not asked: it is enough to know that they may be one.
+``k<<<…>>>(Args{d, d + 1})``, ``k<<<…>>>(record, d)`` and ``k<<<…>>>(table)`` of a ``__device__`` array that
+the kernel names itself. How far apart the places are is not asked: it is enough that they may be one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST = 64
 
 @frozen
 class Pointed:
-    """An argument, by position, or a ``field`` of one (by name, or by its place), and a buffer it may point to."""
+    """An argument, by position, or a ``field`` of one (by name, or its place), and where it may point to."""
 
     position: int
     field: str | int | None

@@ -37,7 +37,7 @@ from cuda_lsp.ir.program import (
     const,
 )
 from cuda_lsp.ir.types import INT64, Int, Pointer
-from cuda_lsp.ir.walk import written_arrays
+from cuda_lsp.ir.walk import pointers, root_array, walk, written_arrays
 from cuda_lsp.model import Site, SourceRange, Space
 
 
@@ -193,10 +193,12 @@ def _say_overlapping(low: Lowering) -> None:
 def _written_together(low: Lowering) -> Iterator[str]:
     """Places of parameters that a launch may point to one buffer, of which one is written, for people."""
     written = written_arrays(low.out)
+    touched = {root_array(pointer) for s in walk(low.out) for pointer in pointers(s)}
     for pair in low.launched.one_buffer:
         here, there = (list(_arrays_at(low, place)) for place in pair)
         for one, other in itertools.product(here, there):
-            if one is not other and not written.isdisjoint({one, other, None}):
+            met = None in touched or {one, other} <= touched
+            if one is not other and met and not written.isdisjoint({one, other, None}):
                 yield f"`{one.name}` and `{other.name}`"
 
 
