@@ -6,6 +6,8 @@ arithmetic operation always have one type and its width and signedness decide wr
 
 from __future__ import annotations
 
+import re
+
 from attrs import frozen
 
 
@@ -82,6 +84,17 @@ class Opaque:
 
 
 Type = Int | Float | Pointer | Opaque
+
+_VECTOR = re.compile(r"u?(char|short|int|long|longlong|float|double)[124]|v[24]\..*")
+"""CUDA's vectors that are aligned as a whole, and those of PTX. Records may be aligned as their members."""
+_WORDS = (2, 4, 8, 16)
+
+
+def is_word(type: Type) -> bool:
+    """An access is one of the machine's, whose address has to be a multiple of its size."""
+    whole = not isinstance(type, Opaque) or _VECTOR.fullmatch(type.name) is not None
+    return whole and type.size in _WORDS
+
 
 BOOL = Int(8, signed=False, boolean=True)
 INT32 = Int(32)

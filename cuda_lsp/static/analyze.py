@@ -28,12 +28,13 @@ from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
 from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, Verdict
-from cuda_lsp.static import budgets
+from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.carried import Carried
 from cuda_lsp.static.kept_reports import KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
+from cuda_lsp.static.shares import Shares
 from cuda_lsp.static.tiers import FirstTier, enumerate_kernel
 
 _PROBE = "__global__ void k(int* a, int n) { if (threadIdx.x < n) a[threadIdx.x] = n; }\n"
@@ -182,29 +183,25 @@ class Analyzer:
         open_ = {key: (k.kernel, k.first) for key, k in known if k is not None and not k.report.refined}
         return self._background.want(path, open_)
 
-    def settle(self, path: Path, timed: Callable[[int, float], object] | None = None) -> FileReport:
+    def settle(self, path: Path, said: Publish | None = None) -> FileReport:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
-        First all kernels with little of the solver's time, then what that did not decide with what is left
-        of the file's. ``timed`` is told each refined kernel's number in the report, and its seconds.
+        First all kernels with little of the solver's time, then what that did not decide with a share of the
+        file's (``budgets.FILE_SHARE``). ``said`` is told what is known while there is more to come.
         """
-        document, whole = self._documents[path], self.settings_of(path)
-        numbered = enumerate(document.keys, len(document.unknown))
-        left = {n: known for n, (key, _) in numbered if not (known := self._reports[key]).report.refined}
-        seconds = dict.fromkeys(left, 0.0)
-        for least, share in budgets.ROUNDS_OF_A_FILE:
-            if not left:
-                break
-            part = min(1.0, max(least, share / len(left)))
-            settings = evolve(whole, solver_budget=round(part * whole.solver_budget))
-            for number, known in list(left.items()):
-                started = time.perf_counter()
-                if not known.settle(settings) or settings.solver_budget == whole.solver_budget:
-                    del left[number]
-                seconds[number] += time.perf_counter() - started
-        if timed is not None:
-            for number, took in seconds.items():
-                timed(number, took)
+        document, settings = self._documents[path], self.settings_of(path)
+        open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
+        told = work.done()
+        for again in (False, True):
+            shares, undecided = Shares(settings.solver_budget, len(open_), again), list[KeptReport]()
+            for known in open_:
+                budget = shares.following()
+                if budget is not None and known.settle(evolve(settings, solver_budget=budget)):
+                    undecided += [known] if budget < settings.solver_budget else []
+                if said is not None and work.done() > told + budgets.TOLD_S:
+                    told = work.done()
+                    said(self._report(path, document))
+            open_ = undecided
         return self._report(path, document)
 
     def check(self, path: Path, text: str, *, solver: bool = True, unit: Path | None = None) -> FileReport:

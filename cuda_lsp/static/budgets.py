@@ -27,16 +27,25 @@ BROKEN_TEXT_MS = 8.0
 # ------------------------------------------------------------------------------- in the background
 
 COMPARING_MS = 2000.0
-"""Of counted work, for comparing the accesses of one execution: enough for all real code that was tried."""
+"""Of counted work, for comparing the accesses of a kernel's executions: enough for nearly all real code."""
 
 COMPARING_AGAIN_MS = 300.0
-"""The same where a barrier is thought away, or an execution serves the solver."""
+"""The same for one execution: when others took all of it, where a barrier is thought away, and where it
+serves the solver."""
 
 HANGING_S = 60.0
 """Of the clock: an execution that takes longer is taken to hang, on a busy machine too."""
 
 QUERY_S = 0.4
 """Of ``work``, for one question to the solver; a kernel has many."""
+
+HARD_QUERY_S = 0.12
+"""The same where unknowns are multiplied: of 700 models of such formulas that Z3 found in kernels of public
+projects nine in ten took less than it."""
+
+REFUTATION_S = 0.04
+"""Of ``work``, for a question of which only a refutation matters: of 130 refutations of such formulas one
+took longer, and questions that end without an answer were two thirds of all that the solver did."""
 
 KERNEL_S = 2.0
 """Of ``work``, for one kernel, where no setting tells."""
@@ -120,6 +129,10 @@ SMALL_WITNESSES = (64, 4096)
 LINEAR_SHARE = 0.25
 """Of the time of a question, for asking it in linear arithmetic first."""
 
+LEAST_WATCH_S = 0.3
+"""Of the processor's time, and ten times as much of the clock's, before a question is ended that had few
+units of work: products of unknowns take two or three times the seconds that their units stand for."""
+
 LEAST_QUERY_S = 0.005
 """A question with less time is not asked."""
 
@@ -180,9 +193,20 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
-ROUNDS_OF_A_FILE = ((0.12, 3.0), (0.25, 5.5))
-"""Of a kernel's budget, on the command line: what each of a file has at least, and what all of them share.
-Most kernels take less than a tenth of a second, and files of real code have up to a hundred kernels."""
+FILE_SHARE = 3.0
+"""Of a kernel's budget, on the command line: what the kernels of a file share in each of two rounds. Most
+take less than a tenth of a second, and files of real code have up to a hundred kernels; of those that are
+looked at a second time few are decided."""
+
+LEAST_KERNEL_SHARES = (0.12, 0.04)
+"""Of a kernel's budget, what each has in the first round at least, and when the file has had twice its
+share."""
+
+WORTHWHILE_SHARE = 0.3
+"""Of a kernel's budget: with less, one that took its share is not tried a second time."""
+
+TOLD_S = 1.0
+"""Of ``work``, from one report of a file that is not finished to the next: its process may have to end."""
 
 MOST_BASES = 4
 """Arrays between which a pointer moves in a loop."""

@@ -201,6 +201,7 @@ class _Executions:
     settings: Settings
     until: float
     missed: bool = False
+    _comparing: float = budgets.COMPARING_MS
     _known: dict[Dim3, Trace] = field(factory=dict[Dim3, Trace])
 
     @property
@@ -245,8 +246,11 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        limit = budgets.BROKEN_TEXT_MS if glance else budgets.COMPARING_MS
-        order = (*race_findings(trace, Comparing(limit / 1000, self.until)), *barrier_findings(trace))
+        share = max(self._comparing, budgets.COMPARING_AGAIN_MS)
+        comparing = Comparing((budgets.BROKEN_TEXT_MS if glance else share) / 1000, self.until)
+        begun = comparing.seconds
+        order = (*race_findings(trace, comparing), *barrier_findings(trace))
+        self._comparing -= 1000 * (begun - comparing.seconds)
         # What broken text does to addresses is no news to its author.
         asked = () if self.kernel.errors or self.late else MISTAKES
         return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))

@@ -17,6 +17,9 @@ TERM, INSTRUCTION, Z3_UNIT, QUERY = 1e-5, 2.5e-6, 3.6e-7, 3.5e-3
 """Seconds: to make a term (or find it made), for an instruction of the exact machine, one of Z3's units, one
 question."""
 
+HARD = 1.7
+"""Times so much for one of Z3's units where unknowns are multiplied."""
+
 SAFETY = 2.5
 """Times the budget: when the processor's time ends the work."""
 
@@ -38,7 +41,8 @@ class Work:
     __slots__ = ("instructions", "latest", "patience", "queries", "terms", "units")
 
     def __init__(self) -> None:
-        self.terms = self.instructions = self.units = self.queries = 0
+        self.terms = self.instructions = self.queries = 0
+        self.units = 0.0
         self.latest = math.inf  # of time.process_time
         self.patience = PATIENCE
 
@@ -54,12 +58,15 @@ def begin(seconds: float) -> float:
 
 def now() -> float:
     """Seconds of work; infinite when the processor's time says that it is enough."""
-    if time.process_time() > DONE.latest:
-        return math.inf
+    return math.inf if time.process_time() > DONE.latest else done()
+
+
+def done() -> float:
+    """Seconds of work since the process began."""
     made = TERM * DONE.terms + INSTRUCTION * DONE.instructions
     return made + Z3_UNIT * DONE.units + QUERY * DONE.queries
 
 
-def z3_units(seconds: float) -> int:
-    """How much Z3 may do in ``seconds``."""
-    return max(1, int(seconds / Z3_UNIT))
+def z3_units(seconds: float, hard: bool) -> int:
+    """How much Z3 may do in ``seconds``; ``hard``: unknowns are multiplied."""
+    return max(1, int(seconds / (Z3_UNIT * (HARD if hard else 1))))

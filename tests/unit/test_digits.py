@@ -33,6 +33,10 @@ PROVED = {
     " for (int j = 0; j < B; j++) a[j*A + s] = 1;",
     "padded rows": "if (threadIdx.x < A && blockIdx.x < B)"
     " for (int z = 0; z < C; z++) a[z*(A+8)*(B+8) + blockIdx.x*(A+8) + threadIdx.x] = 1;",
+    "taken off one after the other": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / C; int y = t % B;"
+    " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "quotients of remainders": "a[(i/(A*B*C))*A*B*C + ((i%(B*C))/C)*A*C + ((i%(A*B*C))/(B*C))*C + i%C] = 1;",
+    "the highest is what is left": "if (i < A*B) a[(i%B)*A + (i/B)%A] = 1;",
     "known extents": "if (i < 645120)"
     " a[(i / 640) % 42 + i / 26880 * 42 + (i / 32) % 20 * 1008 + i % 32 * 20160] = 1;",
 }
@@ -42,6 +46,13 @@ NOT_PROVED = {
     "a digit forgotten": "if (i < A*B*C) a[(i/(B*C))*B*C + (i%B)*C] = 1;",
     "a column more than the row": "int t = i % A; for (int j = 0; j <= A; j++) a[i*A + j] = 1;",
     "a quotient of something else": "a[(i/(A*B))*A + i%A] = 1;",
+    "taken off, and more than there are": "if (i < A*B*C + 1) { int t = i, z = t % C; t = (t - z) / C;"
+    " int y = t % B; t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "taken off by another number": "if (i < A*B*C) { int t = i, z = t % C; t = (t - z) / B; int y = t % B;"
+    " t = (t - y) / B; a[y*A*C + (t % A)*C + z] = 1; }",
+    "a quotient of another remainder": "a[(i/(A*B*C))*A*B*C + ((i%(B*A))/C)*A*C + ((i%(A*B*C))/(B*C))*C"
+    " + i%C] = 1;",
+    "the highest without a limit": "a[(i%B)*A + (i/B)%A] = 1;",
     "two parts overlap": "if (i < A*B) { a[(i/B)*2*B + i%B] = 1; a[(i/B)*2*B + i%B + B - 1] = 2; }",
     "weights that are no multiples": "a[(i%2)*2 + ((i/2)%2)*3 + (i/4)*1] = 1;",
 }
@@ -106,3 +117,49 @@ def test_an_offset_that_may_be_0_is_only_free_if_rows_do_not_overlap():
     result = answer("if (i < 64) { a[i + A] = 1; a[i] = 2; }")
     if result.verdict is Verdict.RACE_FREE:  # else the time was short
         assert result.assumptions == ("rows of `A` elements do not overlap",)
+
+
+GRID = """
+__global__ void k(float* a, int A, int B, int C, int D) {{
+    int x = blockIdx.x, y = blockIdx.y, i = threadIdx.x;
+    {body}
+}}
+"""
+
+
+def in_a_grid(body: str) -> SolverResult:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    return refine_kernel(lowered(GRID.format(body=body)), [launch], GPU, Budget(kernel=2.0, query=0.1))
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        ("for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;", "rows of `A*B` elements"),
+        (
+            "int z = blockIdx.z; for (int r = x; r < B; r += gridDim.x)"
+            " if (i < C) a[((y*A + z)*B + r)*C + i] = 1;",
+            "rows of `A` elements",
+        ),
+        ("for (int j = i; j < 8; j += 32) a[(x*A + y)*8 + j] = 1;", "rows of `A` elements"),
+        ("int z = blockIdx.z; if (i < D) a[((z*A + y)*B + x)*D + i] = 1;", "rows of `B` elements"),
+    ],
+)
+def test_blocks_stay_within_the_rows_that_they_make(body: str, taken: str):
+    result = in_a_grid(body)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert any(taken in text for text in result.assumptions)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (y <= A*B) for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",  # the source says else
+        "if (A > 7) for (int j = i; j < C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
+        "for (int j = i; j <= C*C; j += 64) a[(x*A*B + y)*C*C + j] = 1;",
+        "if (i < C) { a[(x*A*B + y)*C + i] = 1; a[(x*A*B + y)*C + i + 1] = 2; }",
+        "int z = blockIdx.z; if (i < C) a[(x*A*B + 2*y + z)*C + i] = 1;",
+    ],
+)
+def test_rows_of_blocks_that_the_program_breaks_are_not_taken_for_granted(body: str):
+    assert in_a_grid(body).verdict is not Verdict.RACE_FREE

@@ -7,7 +7,6 @@ two addresses differ by no multiple of the alignment, one is wrong, wherever the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -15,18 +14,13 @@ from attrs import frozen
 
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.program import Array
-from cuda_lsp.ir.types import Opaque
+from cuda_lsp.ir.types import is_word
 from cuda_lsp.ir.walk import walk
 from cuda_lsp.model import Code, Mode, SourceRange, Status
 from cuda_lsp.static.execution.trace import Path, Trace, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes
 from cuda_lsp.static.findings import words
 from cuda_lsp.static.findings.diagnosis import Diagnosis
-
-_VECTOR = re.compile(r"u?(char|short|int|long|longlong|float|double)[124]|v[24]\..*")
-"""CUDA's vectors that are aligned as a whole, and those of PTX. Records may be aligned as their members."""
-
-_WORDS = (2, 4, 8, 16)
 
 Wide = ir.Load | ir.Store | ir.Atomic
 
@@ -44,7 +38,7 @@ class _Done:
 
 def alignment_findings(trace: Trace) -> tuple[Diagnosis, ...]:
     """``misaligned-access``: one per access site."""
-    wide = {s.site.range: s for s in walk(trace.kernel.body) if isinstance(s, Wide) and _is_word(s)}
+    wide = {s.site.range: s for s in walk(trace.kernel.body) if isinstance(s, Wide) and is_word(s.type)}
     first: dict[object, tuple[int, int]] = {}  # address and lane, by site and array
     found: dict[object, Diagnosis] = {}
     for done in (d for path in trace.paths for d in _done(path, wide)) if wide else ():
@@ -59,11 +53,6 @@ def alignment_findings(trace: Trace) -> tuple[Diagnosis, ...]:
             other = int(apart[0])
             found[place] = _misaligned(trace, done, int(offsets[other]) - byte, (int(lanes[other]), lane))
     return tuple(found.values())
-
-
-def _is_word(s: Wide) -> bool:
-    aligned = not isinstance(s.type, Opaque) or _VECTOR.fullmatch(s.type.name) is not None
-    return aligned and s.type.size in _WORDS
 
 
 def _done(path: Path, wide: Mapping[SourceRange, Wide]) -> Iterator[_Done]:

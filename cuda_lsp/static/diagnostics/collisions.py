@@ -6,7 +6,7 @@ warp is decided on the pairs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from attrs import frozen
@@ -207,8 +207,8 @@ def _best(
     sure = rows.sure[i] & rows.sure[j]
     same = _same_value(group, rows, i, j)
     in_step = same_warp & ~same_instruction  # lock step would order them
-    order = (rows.lane[j], rows.lane[i], rows.access[j], rows.access[i], in_step, same_warp, same, ~sure)
-    rank = np.lexsort(order)[0]
+    order = (~sure, same, same_warp, in_step, rows.access[i], rows.access[j], rows.lane[i], rows.lane[j])
+    rank = _first_by(order)
     a, b = (group.accesses[int(rows.access[k[rank]])] for k in (i, j))
     lanes = (int(rows.lane[i[rank]]) + base, int(rows.lane[j[rank]]) + base)
     every = bool(same_warp.all())
@@ -216,6 +216,18 @@ def _best(
     instruction, alike = bool(same_instruction[rank]), a.may.shape == b.may.shape
     rounds = (int(rows.instance[i[rank]]), int(rows.instance[j[rank]])) if alike else (0, 0)
     return Collision(a, b, lanes, byte, bool(sure[rank]), every, instruction, rounds, bool(same.all()))
+
+
+def _first_by(keys: Iterable[Ints | Flags]) -> int:
+    """The place of the least row, the first key counting most: what sorting all rows would put first."""
+    left: Ints | None = None
+    for key in keys:
+        values = key if left is None else key[left]
+        least = np.flatnonzero(values == values.min())
+        left = least if left is None else left[least]
+        if len(left) == 1:
+            break
+    return 0 if left is None else int(left[0])
 
 
 def _tells_more(found: Collision, than: Collision) -> bool:

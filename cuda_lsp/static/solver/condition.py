@@ -11,10 +11,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from attrs import define
+
 from cuda_lsp.ir.program import BDIM, GDIM, Axis
 from cuda_lsp.static import budgets
 from cuda_lsp.static.findings.conditions import Compared, Conditions, Example, SomeValues, parameters_of
-from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.affine import Problem
 from cuda_lsp.static.symbolic.terms import Term
@@ -34,13 +36,7 @@ def condition_of(p: Problem, facts: Term, query: Query) -> Conditions:
 def needed_condition(formula: Term, query: Query) -> Conditions:
     """A condition on the parameters in ``formula`` without which it has no model."""
     parameters = sorted(query.parameters(formula), key=lambda part: part.args[0])
-    asked = [0]
-
-    def needed(atom: Term) -> bool:
-        asked[0] += 1
-        if asked[0] > budgets.MOST_CONDITION_QUERIES:
-            return False
-        return query.satisfiable(t.and_(formula, t.not_(atom))) is False
+    needed = _Needed(formula, query, [query.known_model(formula)])
 
     found: list[Compared] = []
     for i, a in enumerate(parameters):
@@ -54,6 +50,31 @@ def needed_condition(formula: Term, query: Query) -> Conditions:
     if found:
         return tuple(found[: budgets.MOST_CONDITIONS])
     return (SomeValues(tuple(x.args[0] for x in parameters[: budgets.MOST_CONDITIONS])),)
+
+
+@define
+class _Needed:
+    """Whether a race has no model without an ``atom``; each model that is found tells of many atoms."""
+
+    formula: Term
+    query: Query
+    models: list[Mapping[Term, int]]
+    asked: int = 0
+
+    def __call__(self, atom: Term) -> bool:
+        self.asked += 1
+        if self.asked > budgets.MOST_CONDITION_QUERIES or any(_fails(atom, m) for m in self.models):
+            return False
+        answer = self.query.briefly(t.and_(self.formula, t.not_(atom)))
+        if answer.values is not None:
+            self.models.append(answer.values)
+        return answer.outcome is Outcome.REFUTED
+
+
+def _fails(atom: Term, model: Mapping[Term, int]) -> bool:
+    """A model of the race in which the comparison of parameters is false."""
+    values = {x: t.const(model[x]) for x in t.subterms(atom) if x in model}
+    return t.substitute(atom, values) is t.FALSE
 
 
 def worded(

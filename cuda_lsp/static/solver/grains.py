@@ -99,4 +99,4 @@ def _apart(p: Problem, facts: Term, whole: str, query: Query) -> bool:
     if digits is not None and digits.refuted:
         return True
     formula = query.complete(t.and_(facts, p.formula), p)
-    return query.satisfiable(formula) is False
+    return query.refutes(formula)

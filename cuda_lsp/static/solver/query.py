@@ -64,6 +64,9 @@ class Stats:
     seconds: float = 0.0
 
 
+_CANCELED = "canceled"
+"""What Z3 says when it is interrupted."""
+
 Places = tuple[SourceRange, SourceRange]
 """Of two accesses, in the order of the text."""
 
@@ -84,6 +87,7 @@ class Query:
     )
     """Pairs that race when something holds of the parameters: how the two relate, the witness's arguments."""
     _any: dict[Term, Answer] = field(factory=dict[Term, Answer])
+    _brief: dict[Term, Answer] = field(factory=dict[Term, Answer])
     _linearly: dict[Term, bool] = field(factory=dict[Term, bool])
     _context: Any = field(factory=lambda: z3().Context())
     _units: int = 0
@@ -106,7 +110,25 @@ class Query:
 
     def refutes(self, formula: Term) -> bool:
         """The formula is impossible; what its linear part shows is seen first."""
-        return self.satisfiable(formula) is False
+        return self.briefly(formula).outcome is Outcome.REFUTED
+
+    def briefly(self, formula: Term) -> Answer:
+        """A refutation, or else any model, that is found soon.
+
+        Where products of unknowns have a part in a contradiction, it is found soon or hardly ever.
+        """
+        if formula is t.FALSE:
+            return REFUTED
+        answer = self.known.get(formula) or self._any.get(formula) or self._brief.get(formula)
+        if answer is None:
+            answer = self._any_model(formula, None if is_linear(formula) else budgets.REFUTATION_S)[0]
+            (self._brief if answer.outcome is Outcome.UNKNOWN else self._any)[formula] = answer
+        return answer
+
+    def known_model(self, formula: Term) -> Mapping[Term, int]:
+        """The model that was found when the formula was asked before; else empty."""
+        answer = self.known.get(formula) or self._any.get(formula)
+        return (answer.values if answer is not None else None) or {}
 
     def refutes_quickly(self, formula: Term) -> bool:
         """``refutes``, as far as linear arithmetic goes."""
@@ -166,15 +188,15 @@ class Query:
         answer, width, sure = self._any_model(formula)
         return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
 
-    def _any_model(self, formula: Term) -> tuple[Answer, int | None, bool]:
+    def _any_model(self, formula: Term, limit: float | None = None) -> tuple[Answer, int | None, bool]:
         """An answer, the width of its integers, and whether a model is more than a candidate."""
         if self.refuted_linearly(formula):
             return REFUTED, None, True
-        answer, inexact = self._check(formula, Encoder(self._context))
+        answer, inexact = self._check(formula, Encoder(self._context), limit)
         if answer.outcome is Outcome.REFUTED or not has_bits(formula):
             return answer, None, not inexact
         width = width_for(formula)
-        return self._check(formula, Encoder(self._context, width))[0], width, True
+        return self._check(formula, Encoder(self._context, width), limit)[0], width, True
 
     def _smaller(self, formula: Term, answer: Answer, width: int | None) -> Answer:
         """A model with modest parameters, rounds and blocks, when there is one."""
@@ -207,7 +229,9 @@ class Query:
     def _check(self, formula: Term, encoder: Encoder, limit: float | None = None) -> tuple[Answer, bool]:
         if formula is t.FALSE:
             return REFUTED, False
-        left = min(limit or self.limit, self.deadline - work.now())
+        hard = not (encoder.linear or is_linear(formula))
+        usual = min(self.limit, budgets.HARD_QUERY_S) if hard else self.limit
+        left = min(limit or usual, usual, self.deadline - work.now())
         if left <= budgets.LEAST_QUERY_S:
             return UNKNOWN, False
         self.stats.queries += 1
@@ -216,21 +240,27 @@ class Query:
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
         solver: Any = z3().Solver(ctx=self._context)
-        solver.set("rlimit", work.z3_units(left))
-        solver.set("timeout", int(1000 * work.DONE.patience * left))
+        solver.set("rlimit", work.z3_units(left, hard))
+        seconds = max(work.SAFETY * left, budgets.LEAST_WATCH_S)
+        solver.set("timeout", int(1000 * work.DONE.patience * seconds))
         solver.add(*encoder.constraints, goal)
-        with WATCH.over(self._context, work.SAFETY * left):
-            result = solver.check()
-        work.DONE.queries += 1
-        units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
-        work.DONE.units += units - self._units
-        self._units = units
-        if result == z3().unsat:
-            return REFUTED, encoder.inexact
-        if result != z3().sat:
-            return UNKNOWN, encoder.inexact
-        model = solver.model()
-        return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
+        try:
+            with WATCH.over(self._context, seconds):
+                result = solver.check()
+            work.DONE.queries += 1
+            units = int(solver.statistics().get_key_value("rlimit count"))  # of all questions in the context
+            work.DONE.units += (units - self._units) * (work.HARD if hard else 1)
+            self._units = units
+            if result == z3().unsat:
+                return REFUTED, encoder.inexact
+            if result != z3().sat:
+                return UNKNOWN, encoder.inexact
+            model = solver.model()
+            return Answer(Outcome.MODEL, _values(model, encoder), _cells(model, encoder)), encoder.inexact
+        except z3().Z3Exception as error:
+            if _CANCELED not in str(error):
+                raise
+            return UNKNOWN, encoder.inexact  # the time was over as the answer came
 
 
 _NONLINEAR = frozenset({*BIT_OPS, Op.DIV, Op.REM, Op.POWER, Op.WRAP, Op.INTRINSIC})

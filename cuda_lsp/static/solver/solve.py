@@ -253,4 +253,4 @@ def _contradicted(query: Query) -> bool:
     demanded = t.and_(query.summary.asserted or t.TRUE, query.summary.assumptions or t.TRUE)
     if demanded is t.TRUE:
         return False
-    return query.satisfiable(t.and_(query.where.bounds, demanded)) is False
+    return query.refutes(t.and_(query.where.bounds, demanded))

@@ -87,7 +87,7 @@ def _other_lock(pair: Pair, shared: Level, one: dict[Term, Term], two: dict[Term
 
 def _place(access: Access) -> Term:
     """The access's offset, as simple as its guard makes it."""
-    return t.recombined(t.unwrapped(access.offset, access.guard))
+    return t.recombined(t.unwrapped(t.pinned(access.offset, access.guard), access.guard))
 
 
 def _overlap(
@@ -104,6 +104,8 @@ def _overlap(
     size_a, size_b = copy_of(first.size, 1, shared, one), copy_of(second.size, 2, shared, two)
     if size_a is size_b and size_a.is_const and size_a.value > 0:
         size = size_a.value
+        if first.word and second.word:
+            return t.eq(a, b)
         if all(c % size == 0 for m, c in t.monomials(t.sub(a, b)).items() if m) and _aligned(a, b, size):
             return t.eq(a, b)
     return t.and_(t.lt(a, t.add(b, size_b)), t.lt(b, t.add(a, size_a)))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from cuda_lsp.ir.program import BID, TID, Axis
 from cuda_lsp.static import budgets
@@ -30,12 +30,13 @@ class Digits:
 
     ``refuted``: they would be one thread. ``equal``: the equations, without products of unknowns that
     the address had. ``positive``: what was taken to be positive, parameters
-    and quotients of them.
+    and quotients of them. ``rows``: no more blocks than so many the grid was taken to have along an axis.
     """
 
     refuted: bool
     equal: Term
     positive: tuple[Term, ...]
+    rows: tuple[Term, ...] = ()
 
 
 @frozen(eq=False)
@@ -48,11 +49,17 @@ class _Digit:
     shift: int = 0
 
 
-def digits_of(p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable[str]) -> Digits | None:
-    """The digits of the pair's address; None when it is no such number. ``free``: parameters' names."""
+def digits_of(
+    p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable[str], unbounded: Iterable[Term] = ()
+) -> Digits | None:
+    """The digits of the pair's address; None when it is no such number. ``free``: parameters' names.
+
+    ``unbounded``: blocks' indices that are taken to stay within the rows that they are the columns of.
+    """
     if p.overlap.op is not Op.EQ:
         return None
-    reader = _Reader(frozenset(free), upper_bounds(t.conjuncts(facts) + t.conjuncts(p.guards)))
+    bounds = upper_bounds(t.conjuncts(facts) + t.conjuncts(p.guards))
+    reader = _Reader(frozenset(free), bounds, unbounded=frozenset(map(_first, unbounded)))
     equations = reader.separate(p.overlap.args[0])
     if equations is None:
         return None
@@ -63,7 +70,7 @@ def digits_of(p: Problem, facts: Term, axes: Mapping[Axis, Term], free: Iterable
         agreed = {a for a, b in equations if _renamed(a) is b}
         refuted = all(_first(axis) in agreed for axis in told_apart)
     equal = t.and_(*(t.eq(a, b) for a, b in equations))
-    return Digits(refuted, equal, tuple(reader.assumed))
+    return Digits(refuted, equal, tuple(reader.assumed), tuple(reader.rows))
 
 
 _Equation = tuple[Term, Term]
@@ -85,7 +92,10 @@ def _renamed(term: Term) -> Term:
 
 @define(eq=False)
 class _Reader(Sizes):
-    """Separates equations."""
+    """Separates equations. ``rows``: of blocks, that are taken not to overlap for it."""
+
+    unbounded: frozenset[Term] = frozenset()
+    rows: dict[Term, None] = field(factory=dict[Term, None])
 
     # -- separation
 
@@ -97,9 +107,12 @@ class _Reader(Sizes):
                 return None
             best: list[list[_Digit]] = []
             for order in _orders(sorted(parts, key=_size)):
+                taken = dict(self.rows)
                 runs = self._runs(order)
                 if len(runs) > len(best):
                     best = runs
+                else:
+                    self.rows = taken
             equations = self._equations(best)
             if equations is not None or all(len(t.monomials(d.weight)) == 1 for d in parts):
                 return equations
@@ -114,7 +127,7 @@ class _Reader(Sizes):
         low: Term | None = None  # what is below the next digit differs by less than this
         first = second = t.ZERO
         for digit in ordered:
-            if runs[-1] and self._apart(digit, low, first, second):
+            if runs[-1] and (self._apart(digit, low, first, second) or self._in_rows(digit, runs[-1])):
                 runs.append([])
             elif len(runs) > 1 and exactly_divided(digit.weight, runs[-1][0].weight) is None:
                 return []
@@ -136,6 +149,25 @@ class _Reader(Sizes):
         candidates = [low] if low is not None else []
         candidates += self._common(first, second)
         return any(self.at_least(digit.weight, candidate) for candidate in candidates)
+
+    def _in_rows(self, digit: _Digit, below: list[_Digit]) -> bool:
+        """What stands below is the index of blocks of which a row has as many as the digit's weight says."""
+        column = below[0]
+        if len(below) > 1 or column.shift or column.first not in self.unbounded:
+            return False
+        row = exactly_divided(digit.weight, column.weight)
+        names = [x for x in t.subterms(row) if x.op is Op.SYMBOL] if row is not None else []
+        if (
+            row is None
+            or not names
+            or len(t.monomials(row)) > 1
+            or column.second is not _renamed(column.first)
+        ):
+            return False
+        if any(x.args[0] not in self.free for x in names) or not self.sound(digit.weight):
+            return False
+        self.rows[row] = None
+        return True
 
     def _common(self, first: Term, second: Term) -> list[Term]:
         """What the difference of two terms that are not negative stays below."""
@@ -191,6 +223,9 @@ class _Reader(Sizes):
                 index, divisor = remainder
                 x, outer = self.quotient(index)
                 whole = t.mul(outer, divisor)
+                if self._is_top(x, whole) and self.sound(outer, divisor):
+                    found[index, _renamed(index)] = None
+                    continue
                 for other, by in quotients:
                     if by is whole and _congruent(other, x, outer, divisor) and self.sound(outer, divisor):
                         y = index if other is x else other
@@ -199,10 +234,21 @@ class _Reader(Sizes):
                 break
         return list(found)
 
+    def _is_top(self, x: Term, whole: Term) -> bool:
+        """Both threads' index stays below ``whole``: its quotient by that is 0."""
+        return any(self.at_least(whole, limit) for limit in self._common(x, _renamed(x)))
+
 
 def _congruent(a: Term, b: Term, outer: Term, divisor: Term) -> bool:
     """Both have the same remainder: they are one, or differ by multiples of a constant divisor."""
     if a is b:
+        return True
+    if (
+        a.op is Op.REM
+        and a.args[0] is b
+        and outer is t.ONE
+        and exactly_divided(a.args[1], divisor) is not None
+    ):
         return True
     return outer is t.ONE and divisor.is_const and t.content(t.sub(a, b)) % divisor.value == 0
 

@@ -47,6 +47,7 @@ class Access:
     copying: bool = False  # goes on until its copy is awaited
     team: bool = False  # by some thread of the block, which one is not told
     elementwise: bool = False  # an atomic on a vector, atomic in each element only
+    word: bool = False  # of several elements, at a multiple of its size: elsewhere the GPU ends the kernel
 
 
 @frozen(eq=False)

@@ -42,12 +42,24 @@ def floor_div(a: Term, divisor: int) -> Term:
         return floor_div(rest.args[0], rest.args[1] * divisor)
     if rest.is_const:
         return add(whole, const(rest.value // divisor))
+    index = _before_remainder(rest, Op.FLOOR_MOD, divisor)
+    if index is not None:
+        return add(whole, floor_div(index, divisor))
     common = math.gcd(content(rest), divisor)
     if common > 1:
         return add(whole, floor_div(_shared(rest, common), divisor // common))
     low = rest.lo // divisor if math.isfinite(rest.lo) else rest.lo
     high = rest.hi // divisor if math.isfinite(rest.hi) else rest.hi
     return add(whole, intern(Op.FLOOR_DIV, (rest, divisor), (rest,), low, high))
+
+
+def _before_remainder(a: Term, op: Op, divisor: int | Term) -> Term | None:
+    """``x`` of ``x - x % divisor``, which has the quotient of ``x``."""
+    for atoms, factor in monomials(a).items():
+        if factor == -1 and len(atoms) == 1 and atoms[0].op is op and atoms[0].args[1] == divisor:
+            index = add(a, atoms[0])
+            return index if index is atoms[0].args[0] else None
+    return None
 
 
 def _shared(a: Term, divisor: int) -> Term:
@@ -78,6 +90,9 @@ def divide(a: Term, b: Term) -> Term:
         return from_monomials({m: c // b.value for m, c in monomials(a).items()})
     if a is b and a.lo > 0:
         return ONE
+    index = _before_remainder(a, Op.REM, b)
+    if index is not None:
+        return divide(index, b)
     reach = max(abs(a.lo), abs(a.hi))
     # What is divided by 0 has no meaning.
     return intern(Op.DIV, (a, b), (a, b), 0 if a.lo >= 0 and b.lo >= 0 else -reach, reach)

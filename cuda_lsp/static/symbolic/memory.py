@@ -14,7 +14,7 @@ from attrs import define, evolve
 from cuda_lsp.ir import program as ir
 from cuda_lsp.ir.atomics import AtomicOp
 from cuda_lsp.ir.program import Array, BarrierScope
-from cuda_lsp.ir.types import Int, Pointer, Type
+from cuda_lsp.ir.types import Int, Opaque, Pointer, Type, is_word
 from cuda_lsp.model import Mode, Scope, Site, Space
 from cuda_lsp.static.symbolic import cells as memory_cells
 from cuda_lsp.static.symbolic import terms as t
@@ -55,9 +55,11 @@ class Memory(Scene):
         return value
 
     def _access(
-        self, pointer: ir.Expr, size: Term, mode: Mode, site: Site,
+        self, pointer: ir.Expr, size: Term | Type, mode: Mode, site: Site,
         scope: Scope | None = None, value: Term | None = None,
     ) -> PointerValue:  # fmt: skip
+        """``size``: in bytes; of statements that have one, the type."""
+        type, size = (None, size) if isinstance(size, Term) else (size, t.const(size.size))
         places = self._places(pointer, site)
         for target in places.targets:
             array = target.array
@@ -68,9 +70,9 @@ class Memory(Scene):
             guard = t.and_(self.guard, target.condition)
             if guard is not t.FALSE:
                 guard, order = t.and_(guard, self.assumed), self.number()
-                self.events.append(
-                    Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
-                )
+                event = Access(array, target.offset, size, mode, guard, site, order, scope, value, self.held)
+                wide = type is not None and _is_wide(type, array)
+                self.events.append(evolve(event, word=True) if wide else event)
         return places
 
     def _content(self, places: PointerValue, type: Type) -> Value:
@@ -118,17 +120,17 @@ class Memory(Scene):
         return memory_cells.content(self, offset, type, held, cells)
 
     def _load(self, s: ir.Load) -> None:
-        size = t.const(s.type.size)
-        places = (
-            self._places(s.pointer, s.site) if s.part else self._access(s.pointer, size, Mode.READ, s.site)
-        )
+        if s.part:
+            places = self._places(s.pointer, s.site)
+        else:
+            places = self._access(s.pointer, s.type, Mode.READ, s.site)
         if s.var is not None:
             self.state.values[s.var] = self._content(places, s.type)
 
     def _store(self, s: ir.Store) -> None:
         value = self.evaluator().value(s.value)
         known = value if isinstance(value, Term) else None
-        places = self._access(s.pointer, t.const(s.type.size), Mode.WRITE, s.site, value=known)
+        places = self._access(s.pointer, s.type, Mode.WRITE, s.site, value=known)
         before = self._cells(places)
         self.overwrite(places, s.type.size)
         for array, cells in before:
@@ -163,7 +165,7 @@ class Memory(Scene):
 
     def _atomic(self, s: ir.Atomic) -> None:
         begun = len(self.events)
-        places = self._access(s.pointer, t.const(s.type.size), s.mode, s.site, s.scope)
+        places = self._access(s.pointer, s.type, s.mode, s.site, s.scope)
         if s.elementwise:
             self.events[begun:] = [
                 evolve(e, elementwise=True) if isinstance(e, Access) else e for e in self.events[begun:]
@@ -242,6 +244,12 @@ class Memory(Scene):
             self.events.append(CopyEvent(self.guard, pending.value))
         elif pending.is_const and self.depth == 0:
             self.reasons[f"`{s.site.text}` waits for a stage that was not committed"] = None
+
+
+def _is_wide(type: Type, array: Array) -> bool:
+    """It takes several elements as one word; over bytes a number may be the member of a packed record."""
+    whole = isinstance(type, Opaque) or array.element.size > 1
+    return whole and is_word(type) and type.size > array.element.size and not array.surface
 
 
 def _apart(a: Term, size_a: int, b: Term, size_b: int) -> bool:

@@ -195,7 +195,7 @@ class Sizes:
         found: list[Term] = []
         varying = {m: c for m, c in t.monomials(value).items() if any(side(a) for a in m)}
         own = t.from_monomials(varying)
-        for limit in self.bounds.get(own, ()):
+        for limit in (*self.bounds.get(own, ()), *self._limits_of_sums(varying)):
             if side(limit) == SHARED:
                 found.append(t.add(limit, t.sub(value, own)))
             elif own is not value:
@@ -217,6 +217,16 @@ class Sizes:
         if value.hi < 1 << 62:
             found.append(t.const(int(value.hi) + 1))
         return list(dict.fromkeys(found))
+
+    def _limits_of_sums(self, part: Mapping[t.Monomial, int]) -> list[Term]:
+        """What bounds a sum of which this is a part, and the rest is not negative."""
+        found: list[Term] = []
+        for whole, limits in self.bounds.items():
+            sums = t.monomials(whole)
+            if len(sums) > len(part) and all(sums.get(m) == c for m, c in part.items()):
+                rest = (a for m, c in sums.items() if m not in part for a in m)
+                found += limits if all(a.lo >= 0 for a in rest) else ()
+        return found
 
     def sound(self, *divisors: Term) -> bool:
         """Quotients nest, and remainders are what is left, for positive divisors."""

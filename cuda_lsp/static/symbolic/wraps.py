@@ -10,9 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from cuda_lsp.static import budgets
-from cuda_lsp.static.symbolic.core import Level, Monomial, Op, Term, monomials, range_of_sum, scale, sub
+from cuda_lsp.static.symbolic.core import (
+    Level,
+    Monomial,
+    Op,
+    Term,
+    const,
+    monomials,
+    range_of_sum,
+    scale,
+    sub,
+)
 from cuda_lsp.static.symbolic.logic import conjuncts, lt
-from cuda_lsp.static.symbolic.rewrite import replace, subterms
+from cuda_lsp.static.symbolic.rewrite import replace, substitute, subterms
 
 LEAST = 1
 """What everything else is, where a grid that the source tells wraps by itself."""
@@ -47,6 +57,12 @@ def unwrapped(term: Term, guard: Term) -> Term:
         return inner if sized and _stays_above_zero(inner, conditions, known) else None
 
     return replace(term, leaf, {})
+
+
+def pinned(term: Term, guard: Term) -> Term:
+    """The term with what can have one value only where ``guard`` holds: ``k`` where ``32 * k + i < 8``."""
+    known = {atom: const(int(low)) for atom, (low, high) in _bounds(guard).items() if low == high}
+    return substitute(term, known) if known else term
 
 
 def _without_multiples(index: Term, divisor: Term) -> Term:

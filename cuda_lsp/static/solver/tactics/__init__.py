@@ -24,6 +24,7 @@ from cuda_lsp.static.solver.tactics.pair import Tactic
 PROOFS: tuple[Tactic, ...] = (
     digits.differ,  # threads with one address are one thread, by its digits
     one_to_one.injective,  # rotations, xor, bit reversal
+    digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
     rows.apart,  # rows and columns, known, assumed, as stated
     masks.powers_of_two,
     plain.refuted,  # Z3 as it is

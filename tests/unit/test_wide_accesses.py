@@ -1,0 +1,56 @@
+"""Accesses of several elements stand at multiples of their size: two that overlap are at one place."""
+
+from __future__ import annotations
+
+import pytest
+from extract_kernels import lowered
+
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
+
+KERNEL = """
+struct alignas(4) Four {{ float x, y, z, w; }};
+__global__ void k({type}* out, int width, int shift) {{
+    int c = {count} * threadIdx.x;
+    {type}* row = out + blockIdx.x * width;
+    {body}
+}}
+"""
+
+
+def decided(body: str, type: str = "float", count: int = 4) -> SolverResult:
+    launch = LaunchConfig((128, 1, 1), source=LaunchSource.FILE)
+    text = KERNEL.format(body=body, type=type, count=count)
+    return refine_kernel(lowered(text), [launch], GpuModel("test", (9, 0)))
+
+
+@pytest.mark.parametrize(
+    ("body", "type", "count"),
+    [
+        ("if (c < width) *(float4*)&row[c] = make_float4(0, 0, 0, 0);", "float", 4),
+        ("for (; c < width; c += 4 * blockDim.x) *(int2*)&row[c] = make_int2(0, 0);", "short", 4),
+        ("if (c < width) *(float*)&row[c] = 0;", "short", 2),
+    ],
+)
+def test_rows_of_whole_vectors_do_not_overlap(body: str, type: str, count: int) -> None:
+    result = decided(body, type, count)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert result.assumptions == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "type", "count"),
+    [
+        ("if (c <= width) *(float4*)&row[c] = make_float4(0, 0, 0, 0);", "float", 4),  # the next row's first
+        ("if (c < width) *(Four*)&row[c] = Four();", "float", 4),  # aligned as a float is
+        ("*(float4*)&out[c + blockIdx.x * shift] = make_float4(0, 0, 0, 0);", "float", 4),
+        ("if (c < width) { row[c] = 0; row[c + 1] = 0; row[c + 2] = 0; row[c + 3] = 0; }", "float", 4),
+        ("if (c < width) *(float4*)&row[c] = make_float4(0, 0, 0, 0); else out[c] = 0;", "float", 4),
+        # a record may be packed: a number in an array of bytes need not be aligned
+        ("struct __attribute__((packed)) P { char c; int x; }; ((P*)(out + threadIdx.x))->x = 1;", "char", 4),
+    ],
+)
+def test_rows_that_a_vector_may_leave_are_not_proved(body: str, type: str, count: int) -> None:
+    result = decided(body, type, count)
+    assert result.verdict is not Verdict.RACE_FREE or result.assumptions
