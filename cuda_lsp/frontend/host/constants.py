@@ -91,7 +91,7 @@ _APPLY: Mapping[str, Callable[[int, int], int]] = {
 
 
 _MOST = 1 << 64
-"""One more than an integer of C++ can be, which tells that it is too much; a sum of shifts may be anything."""
+"""More than an integer of C++ can be, which tells that it is too much; a sum of shifts may be anything."""
 
 
 def _combined(operator: str, a: int | None, b: int | None) -> int | None:
