@@ -24,7 +24,7 @@ from cuda_lsp.frontend.host.contexts import (
     no_callers,
     renamed,
 )
-from cuda_lsp.frontend.host.definitions import pointer_lists
+from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
 from cuda_lsp.frontend.host.guards import guards
 from cuda_lsp.frontend.host.host_constants import (
@@ -40,12 +40,12 @@ from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
-from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.host.wrapped_launches import uses_of_functions, uses_of_macros
 from cuda_lsp.frontend.host.written_launches import Written, every_launch
 from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 
-_LAUNCH = re.compile(r"<<<|cudaLaunch")
+_LAUNCH = re.compile(r"<<<|cudaLaunch|cudaGraph(?:Add|Exec)?KernelNode")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
 _HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
@@ -55,7 +55,6 @@ _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
 _TEMPLATE = re.compile(r"template\s?<")
 _END = re.compile(r"[;{}]")
 _WORD = re.compile(r"\w+")
-_POINTED = re.compile(r"\A(?:\(\s?(?:const\s)?void\s?\*\s?\)\s?)?&\s?(.+)\Z", re.S)
 
 
 def _not_known(given: Mapping[str, int]) -> Dim3 | None:
@@ -191,7 +190,7 @@ def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
             yield _Use(launch, start, launch.begin, launch.end)
     for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
-    for launch in configured_launches(host):
+    for launch in (*configured_launches(host), *graph_launches(host)):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
     for match in _API_CALL.finditer(host.plain):
         launch = reader.api_launch(match)
@@ -376,17 +375,8 @@ class _Reader:
         if function is None or len(parts) < 3:
             return None
         configuration = [parts[1], parts[2], parts[4] if len(parts) > 4 else "0"]
-        arguments = self._listed(parts[3], start) if len(parts) > 3 else []
+        arguments = listed_arguments(host, parts[3], start) if len(parts) > 3 else []
         return Written(function[1], function[2], configuration, arguments, start, closing + 1)
-
-    def _listed(self, name: str, before: int) -> list[str]:
-        """``void* args[] = {&a, &n};``: what the arguments are that an array points to."""
-        host = self._file.host
-        lists = [m for m in pointer_lists(host.plain, before - FURTHEST, before) if m[1] == name.strip()]
-        if not lists or host.braces.end(lists[-1].start()) < before:
-            return []
-        pointers = [_POINTED.match(part.strip()) for part in split_arguments(lists[-1][2])]
-        return [pointer[1].strip() if pointer else "" for pointer in pointers]
 
     def _evaluated(self, arguments: str | None, at: int, given: Given) -> str | None:
         """Template arguments with constants of the host as numbers (``k<WARP_SIZE><<<…>>>``)."""
