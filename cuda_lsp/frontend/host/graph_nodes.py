@@ -1,7 +1,8 @@
 """Launches that nodes of a graph make, and arguments that arrays of pointers list.
 
 ``params.func = (void*)kernel; params.blockDim = dim3(64); … cudaGraphAddKernelNode(&node, …, &params);``:
-what the record holds is read between its declaration, or its use before, and the call; one assignment a member.
+what the record holds is read between its declaration, or its use before, and the call; one assignment for a
+member.
 """
 
 from __future__ import annotations

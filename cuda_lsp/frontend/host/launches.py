@@ -26,7 +26,7 @@ from cuda_lsp.frontend.host.contexts import (
 )
 from cuda_lsp.frontend.host.graph_nodes import graph_launches, listed_arguments
 from cuda_lsp.frontend.host.grids import followed
-from cuda_lsp.frontend.host.guards import guards
+from cuda_lsp.frontend.host.guards import excluded, guards
 from cuda_lsp.frontend.host.host_constants import (
     NOTHING_GIVEN,
     UNKNOWN,
@@ -248,7 +248,9 @@ class _Reader:
             return
         needed = template if known or block is None else (block, *template)
         texts = Texts(needed, (*launch.configuration, *launch.arguments), template)
-        ways = self._ways.to(self._file, at, texts)
+        host, constants = self._file.host, self._file.constants
+        every = self._ways.to(self._file, at, texts)
+        ways = [way for way in every if not excluded(host, constants, at, way.given)]
         if known:
             yield from self._instances(ways, launch, at, plain)
             return
