@@ -129,9 +129,9 @@ SMALL_WITNESSES = (64, 4096)
 LINEAR_SHARE = 0.25
 """Of the time of a question, for asking it in linear arithmetic first."""
 
-LEAST_WATCH_S = 0.3
-"""Of the processor's time, and ten times as much of the clock's, before a question is ended that had few
-units of work: products of unknowns take two or three times the seconds that their units stand for."""
+LEAST_WATCH_S = 0.12
+"""Of ``work``, that a question is taken to have when the processor's time is to end it: products of unknowns
+take two or three times the seconds that their units stand for."""
 
 LEAST_QUERY_S = 0.005
 """A question with less time is not asked."""

@@ -241,7 +241,7 @@ class Query:
             return UNKNOWN, True
         solver: Any = z3().Solver(ctx=self._context)
         solver.set("rlimit", work.z3_units(left, hard))
-        seconds = max(work.SAFETY * left, budgets.LEAST_WATCH_S)
+        seconds = work.DONE.safety * max(left, budgets.LEAST_WATCH_S)
         solver.set("timeout", int(1000 * work.DONE.patience * seconds))
         solver.add(*encoder.constraints, goal)
         try:
