@@ -31,7 +31,7 @@ from cuda_lsp.model import Code, FileReport, Finding, KernelReport, ToolError, V
 from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.carried import Carried
-from cuda_lsp.static.kept_reports import KeptReport, keyed
+from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
@@ -194,9 +194,10 @@ class Analyzer:
         told = work.done()
         for again in (False, True):
             shares, undecided = Shares(settings.solver_budget, len(open_), again), list[KeptReport]()
+            alike: Alike = {}
             for known in open_:
                 budget = shares.following()
-                if budget is not None and known.settle(evolve(settings, solver_budget=budget)):
+                if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike):
                     undecided += [known] if budget < settings.solver_budget else []
                 if said is not None and work.done() > told + budgets.TOLD_S:
                     told = work.done()
