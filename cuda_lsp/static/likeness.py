@@ -129,7 +129,7 @@ class _Writer:
     whole: set[Array]
     digest: Any = field(factory=hashlib.sha256)
     _numbers: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
-    _nodes: dict[int, str] = field(factory=dict[int, str])
+    _nodes: dict[int, tuple[object, str]] = field(factory=dict[int, tuple[object, str]])  # which keeps them
     _texts: dict[str, str] = field(factory=dict[str, str])
 
     def text(self, node: object) -> str:
@@ -147,8 +147,8 @@ class _Writer:
             return repr(node)
         known = self._nodes.get(id(node))
         if known is None:
-            known = self._nodes[id(node)] = self._node(node)
-        return known
+            known = self._nodes[id(node)] = (node, self._node(node))
+        return known[1]
 
     def _node(self, node: Any) -> str:
         values = {a.name: getattr(node, a.name) for a in attrs.fields(type(node))}
