@@ -187,7 +187,7 @@ class Analyzer:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
         First all kernels with little of the solver's time, then what that did not decide with a share of the
-        file's (``budgets.FILE_SHARE``). ``said`` is told what is known while there is more to come.
+        file's (``budgets.FILE_SHARES``). ``said`` is told what is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
