@@ -1,11 +1,11 @@
 """Verified repairs of fixtures without each of their barriers, and of labelled kernels that are racy.
 
-    .venv/bin/python benchmarks/repairs.py [--only WORD] [--emulator] [--report]
+    .venv/bin/python benchmarks/repairs.py [--only WORD] [--run emulator|gpu] [--jobs N] [--report]
 
 Each text is mended as ``check --fix --unsafe-fixes`` mends it. A row for each kernel that is racy, or has
 another finding that repairs are for: what was found, what was done, what both tiers say of it then, and, with
-``--emulator``, what the run of the mended kernel shows. Rows go to ``repairs.json``, ``--report`` writes
-``repairs.md`` of them.
+``--run``, what a run of the mended kernel shows; what the other engine showed is kept. Rows go to
+``repairs.json``, ``--report`` writes ``repairs.md`` of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from fixture_cases import FIXTURES, cases  # noqa: E402
 Row = dict[str, Any]
 Text = tuple[str, Path, str]
 """A name, a file, and what is read in its place."""
-_DEADLINE = 20.0  # seconds of one run on the emulator
+_DEADLINE = 20.0  # seconds of one run
+_ENGINES = ("emulator", "gpu")
 
 
 def texts() -> Iterator[Text]:
@@ -78,17 +79,17 @@ def study(text: Text) -> list[Row]:
             }
         )
     analyzer.shutdown()
-    if any(row["repairs"] for row in rows):
-        run = {row["kernel"] for row in rows if row["repairs"]} if _emulating else set[str]()
-        seen = _seen(path, made.text, run)
-        rows = [{**row, "run": seen.get(row["kernel"])} for row in rows]
+    run = {row["kernel"] for row in rows if row["repairs"]}
+    if run and _engine:
+        seen = _seen(path, made.text, run, _engine)
+        rows = [{**row, _engine: seen[row["kernel"]]} if row["kernel"] in seen else row for row in rows]
     return rows
 
 
-_emulating = False
+_engine = ""  # for the runs; none: no runs
 
 
-def _seen(path: Path, text: str, names: set[str]) -> dict[str, str]:
+def _seen(path: Path, text: str, names: set[str], engine: str) -> dict[str, str]:
     """What a run of each mended kernel shows: ``clean``, or what is wrong."""
     from attrs import evolve
 
@@ -101,7 +102,7 @@ def _seen(path: Path, text: str, names: set[str]) -> dict[str, str]:
     from cuda_lsp.static.analyze import Analyzer
 
     analyzer, engines, found = Analyzer(Settings()), Engines(), dict[str, str]()
-    options = CheckOptions(EngineKind.EMULATOR, watch_all=True, all_blocks=False)
+    options = CheckOptions(EngineKind(engine), watch_all=True, all_blocks=False)
     report = analyzer.update(path, text)
     for kernel in report.kernels:
         program = analyzer.kernel(path, kernel.name)
@@ -120,6 +121,13 @@ def _seen(path: Path, text: str, names: set[str]) -> dict[str, str]:
     return found
 
 
+def _runs(earlier: Row, row: Row) -> Row:
+    """What runs of a kernel showed before, if it was mended in the same way."""
+    if earlier.get("titles") != row["titles"]:
+        return {}
+    return {engine: earlier[engine] for engine in _ENGINES if engine in earlier}
+
+
 _SPEED = ("pad a shared array", "permute the columns of a shared array", "remove a barrier")
 
 
@@ -128,9 +136,10 @@ def _counted(row: Row, *, of_race: bool = True) -> list[str]:
     return [kind for kind in row["repairs"] if not of_race or kind not in _SPEED]
 
 
-def _ran(row: Row) -> bool:
-    """Whether a mended kernel was run of which nothing racy is left."""
-    return bool(row.get("run")) and not row["run"].startswith("not run") and row["after"] != "racy"
+def _ran(row: Row, engine: str) -> bool:
+    """Whether a mended kernel was run by ``engine`` of which nothing racy is left."""
+    said = row.get(engine)
+    return bool(said) and not said.startswith("not run") and row["after"] != "racy"
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -162,12 +171,13 @@ def table(rows: Sequence[Row]) -> str:
         share = f"{mended / len(group):.0%}" if group else ""
         parts.append(f"| {title} | {len(group)} | {mended} | {whole} | {share} |")
     kinds = Counter(kind for row in rows for kind in row["repairs"])
-    clean = Counter(k for row in rows if _ran(row) and row["run"] == "clean" for k in row["repairs"])
-    ran = Counter(
-        kind for row in rows if _ran(row) for kind in row["repairs"]
-    )  # fmt: skip
-    parts += ["", "| kind | repairs | in kernels that ran | clean |", "| --- | --- | --- | --- |"]
-    parts += [f"| {kind} | {count} | {ran[kind]} | {clean[kind]} |" for kind, count in kinds.most_common()]
+    parts += ["", "| kind | repairs | emulator: ran | clean | card: ran | clean |", "| --- " * 6 + "|"]
+    for kind, count in kinds.most_common():
+        told = [kind, str(count)]
+        for engine in _ENGINES:
+            ran = [row for row in rows if kind in row["repairs"] and _ran(row, engine)]
+            told += [str(len(ran)), str(sum(row[engine] == "clean" for row in ran))]
+        parts.append(f"| {' | '.join(told)} |")
     return "\n".join(parts)
 
 
@@ -175,9 +185,10 @@ def unmended(rows: Sequence[Row]) -> str:
     """Where the racy kernels without a repair are, and runs that were not clean, by name."""
     left = Counter(row["text"] for row in rows if row["verdict"] == "racy" and not _counted(row))
     odd = [
-        f"- `{r['text']}` `{r['kernel']}` ({', '.join(r['repairs'])}): {r['run']}"
+        f"- `{r['text']}` `{r['kernel']}` ({', '.join(r['repairs'])}), {engine}: {r[engine]}"
+        for engine in _ENGINES
         for r in rows
-        if _ran(r) and r["run"] != "clean"
+        if _ran(r, engine) and r[engine] != "clean"
     ]
     told = ", ".join(f"{name} {count}" for name, count in left.most_common())
     runs = ["Runs of mended kernels that were not clean:", "", *odd] if odd else ["All runs were clean."]
@@ -191,7 +202,7 @@ def write(rows: Sequence[Row]) -> None:
         "Every fixture as it is and without each of its barriers, the demo, the labelled kernels and the"
         " blind ones, mended as `check --fix --unsafe-fixes` does (`benchmarks/repairs.py`). *A verified"
         " repair*: at least one; both tiers have analysed the edited text. *Nothing left*: no finding"
-        " that repairs are for. Runs are of mended kernels on the emulator, with all accesses watched.",
+        " that repairs are for. Runs are of mended kernels, with all accesses watched.",
         table(rows),
         unmended(rows),
     ]
@@ -199,19 +210,22 @@ def write(rows: Sequence[Row]) -> None:
 
 
 def main() -> None:
-    global _emulating
+    global _engine
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", default="", help="texts whose name holds this word")
-    parser.add_argument("--emulator", action="store_true", help="run the mended kernels")
+    parser.add_argument("--run", default="", choices=_ENGINES, help="run the mended kernels")
+    parser.add_argument("--jobs", type=int, default=1, help="texts studied at once")
     parser.add_argument("--store", type=Path, default=HERE / "repairs.json", help="where rows are kept")
     parser.add_argument("--report", action="store_true", help="write repairs.md of repairs.json")
     arguments = parser.parse_args()
-    _emulating = arguments.emulator
+    _engine = arguments.run
     store: Path = arguments.store
     known: list[Row] = json.loads(store.read_text()) if store.exists() else []
     chosen = [text for text in texts() if arguments.only in text[0]]
-    with multiprocessing.get_context("fork").Pool(1, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("fork").Pool(arguments.jobs, maxtasksperchild=1) as pool:
         for (name, *_), rows in zip(chosen, pool.imap(study, chosen), strict=True):
+            earlier = {row["kernel"]: row for row in known if row["text"] == name}
+            rows = [{**_runs(earlier.get(row["kernel"], {}), row), **row} for row in rows]
             known = [row for row in known if row["text"] != name] + rows
             racy = [row for row in rows if row["verdict"] == "racy"]
             print(name, len(racy), "racy,", sum(bool(row["repairs"]) for row in racy), "mended", flush=True)

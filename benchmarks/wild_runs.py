@@ -285,6 +285,7 @@ def section(rows: Sequence[Row]) -> str:
         "",
         "Exit status -9: its time was over before the program ended; 71: a checked kernel hung or faulted.",
         "",
+        *_beside(racy),
         *(f"- not checked, {count}: {reason}" for reason, count in reasons.most_common()),
         *(f"- no kernel launched, {count}: {why}" for why, count in _idle(rows)),
         "",
@@ -293,6 +294,19 @@ def section(rows: Sequence[Row]) -> str:
     ]
     named = sorted(ran, key=lambda row: (not row["races"], row["name"]))
     return "\n".join([*head, *(_line(row, causes.get(row["name"], "")) for row in named), ""])
+
+
+def _beside(racy: Sequence[Row]) -> list[str]:
+    """What racecheck, which watches shared memory, made of the programs with races."""
+    said = [row["racecheck"] for row in racy if row.get("racecheck")]
+    if not said:
+        return []
+    ended, told = sum(row["ended"] for row in said), sum(bool(row["pairs"]) for row in said)
+    return [
+        f"Racecheck, as long as the check ran at most, on {len(said)} programs with races: {ended} ended, a"
+        f" hazard was told in {told}. It watches shared memory only.",
+        "",
+    ]
 
 
 def _idle(rows: Sequence[Row]) -> list[tuple[str, int]]:

@@ -31,7 +31,7 @@ from cuda_lsp.model import Dim3, LaunchConfig, SourceRange
 
 Progress = Callable[[str], None]
 
-PRUNED = "not watched for races, being proved to have none (--watch-all watches everything)"
+PRUNED = "not watched for races, being proved to have none (`watch-all` watches everything)"
 _GROWTHS = 4
 _MOST_SOUGHT, _SOUGHT = 8, 0.25  # further runs for what was not seen, and their share of the deadline
 _LEAST, _SHARE = 0.1, 0.9  # seconds of a run; of what is left: judging what was seen takes some

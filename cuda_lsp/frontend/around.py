@@ -73,12 +73,14 @@ class Around:
         return self._included[1]
 
     def _inclusions(self, text: str) -> Inclusions:
-        forced = (self.main, self.options.forced_headers())
         unit = self.guessed.unit
+        read = [(self.path, text), (self.main, self.options.forced_headers())]
+        behind = (self.main, self.guessed.forced_headers)
         if unit is None:
-            found = inclusions([(self.path, text), forced], self.folders)
-            return evolve(found, with_kernels=kernel_headers(self.path, found.texts))
-        found = inclusions([(unit.path, unit.text), (self.path, text), forced], self.folders)
+            found = inclusions([*read, behind], self.folders)
+            own = inclusions(read, self.folders) if self.guessed.headers else found
+            return evolve(found, with_kernels=kernel_headers(self.path, own.texts))
+        found = inclusions([(unit.path, unit.text), *read, behind], self.folders)
         leading = {resolved_name(str(unit.path)): unit.text, **found.texts}
         return evolve(found, around=on_the_way(resolved_name(str(self.path)), leading))
 

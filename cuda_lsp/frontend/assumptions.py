@@ -47,7 +47,7 @@ def parse_assumptions(
     return tuple(conditions), misread
 
 
-def parse_assumption(text: str, parameters: Mapping[str, Var]) -> Expr:
+def parse_assumption(text: str, parameters: Mapping[str, Expr]) -> Expr:
     """The condition ``text`` states, of type BOOL. Raises ``BadAssumption``."""
     if len(text) > _LONGEST:
         raise BadAssumption(f"longer than {_LONGEST} characters")
@@ -90,7 +90,7 @@ def _as(value: Expr, kind: Int) -> Expr:
 
 
 class _Parser:
-    def __init__(self, text: str, parameters: Mapping[str, Var]) -> None:
+    def __init__(self, text: str, parameters: Mapping[str, Expr]) -> None:
         self.text = text
         self.parameters = parameters
         self.end = 0

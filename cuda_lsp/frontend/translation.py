@@ -33,6 +33,7 @@ from cuda_lsp.frontend.focused_reading import (
 from cuda_lsp.frontend.header_problems import HeaderFunctions
 from cuda_lsp.frontend.host.launch_facts import (
     common_conditions,
+    computed_arguments,
     conditions_of,
     launch_bounds,
     shared_arguments,
@@ -50,6 +51,7 @@ from cuda_lsp.frontend.kernel_sources import (
     with_digests,
 )
 from cuda_lsp.frontend.libclang import raw_cursor
+from cuda_lsp.frontend.lowering.formulas import formulas_in
 from cuda_lsp.frontend.lowering.kernel import lower_kernel
 from cuda_lsp.frontend.parse_problems import (
     Problems,
@@ -65,7 +67,7 @@ from cuda_lsp.frontend.told_launches import with_launches
 from cuda_lsp.frontend.toolchain import FrontendOptions
 from cuda_lsp.frontend.tree import Ast
 from cuda_lsp.frontend.unread_kernels import not_read, unread_kernels
-from cuda_lsp.ir.program import Directives, Kernel
+from cuda_lsp.ir.program import Directives, Expr, Kernel
 from cuda_lsp.model import ToolError
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[^\n]*", re.M)
@@ -117,7 +119,7 @@ class Translation:
     def read_with(self, guessed: Guessed) -> None:
         """Read the same text with other guesses of what is around the file."""
         self._around.take(guessed)
-        self._unit = None
+        self._unit = self._host_key = None
         self._guesses.clear()
         self._headers = (b"", b"")
         self._read(self._source.text)
@@ -175,7 +177,7 @@ class Translation:
 
     def refresh(self) -> None:
         """Read the same text again because a header changed on disk; digests follow the new headers."""
-        self._headers = (b"", b"")
+        self._headers, self._host_key = (b"", b""), None
         self._around.refresh()
         self._read(self._source.text)
 
@@ -389,16 +391,20 @@ class Translation:
         compile_errors = self._compile_errors(source)
         outside = self.sites_elsewhere.get(source.base_name, ())
         sites = (*self.launch_sites, *outside)
-        shared = shared_arguments(source, sites)
-        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared)
         directive = self._directive(source)
+        shared, computed = shared_arguments(source, sites), computed_arguments(source, sites, directive)
+        kernel = lower_kernel(self._ast, source.cursor, source.name, compile_errors, shared, computed)
         kernel = with_launches(kernel, source, self.launch_sites, outside, directive)
         return evolve(
             kernel,
             range=source.range,
             name_range=source.name_range,
             bounds=kernel.bounds or launch_bounds(source, self._source),
-            directives=self._kernel_directives(kernel, directive, common_conditions(source, sites)),
+            directives=self._kernel_directives(
+                kernel,
+                directive,
+                conditions_of(common_conditions(source, sites), kernel, formulas_in(kernel, computed)),
+            ),
             digest=source.digest,
             mangled=source.mangled,
             instantiated_by=self._guesses.text_for(
@@ -419,13 +425,13 @@ class Translation:
         return self.directives.for_kernel(first, max(ends, default=0))
 
     def _kernel_directives(
-        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[str, ...]
+        self, kernel: Kernel, directive: KernelDirective | None, guards: tuple[Expr, ...]
     ) -> Directives:
         stated = kernel.directives
         if directive is not None:
             stated, misread = stated_by(directive, kernel, self._source)
             self._bad_assumptions |= misread
-        return evolve(stated, assumptions=(*stated.assumptions, *conditions_of(guards, kernel)))
+        return evolve(stated, assumptions=(*stated.assumptions, *guards))
 
     # ------------------------------------------------------------------------------------- digests
 

@@ -66,7 +66,8 @@ def _quotient(a: int, b: int) -> int:
 
 
 def _np_div(a: Lanes, b: Lanes, type: Int) -> Lanes:
-    divisor = np.where(np.equal(b, 0), 1, b).astype(dtype_of(type))
+    divisor = np.asarray(b, dtype_of(type))
+    divisor = np.where(divisor == 0, divisor.dtype.type(1), divisor)
     exact = a if not type.signed else np.subtract(a, np.fmod(a, divisor))
     with np.errstate(over="ignore"):  # INT_MIN / -1 wraps
         return np.floor_divide(exact, divisor)

@@ -27,10 +27,11 @@ BROKEN_TEXT_MS = 8.0
 # ------------------------------------------------------------------------------- in the background
 
 COMPARING_MS = 2000.0
-"""For comparing the accesses of a kernel's executions: enough for nearly all kernels of real code."""
+"""Of counted work, for comparing the accesses of a kernel's executions: enough for nearly all real code."""
 
-LEAST_COMPARING_MS = 300.0
-"""The same for one execution, when others took all of it."""
+COMPARING_AGAIN_MS = 300.0
+"""The same for one execution: when others took all of it, where a barrier is thought away, and where it
+serves the solver."""
 
 HANGING_S = 60.0
 """Of the clock: an execution that takes longer is taken to hang, on a busy machine too."""
@@ -131,9 +132,9 @@ SMALL_WITNESSES = (64, 4096)
 LINEAR_SHARE = 0.25
 """Of the time of a question, for asking it in linear arithmetic first."""
 
-LEAST_WATCH_S = 0.3
-"""Of the processor's time, and ten times as much of the clock's, before a question is ended that had few
-units of work: products of unknowns take two or three times the seconds that their units stand for."""
+LEAST_WATCH_S = 0.12
+"""Of ``work``, that a question is taken to have when the processor's time is to end it: products of unknowns
+take two or three times the seconds that their units stand for."""
 
 LEAST_QUERY_S = 0.005
 """A question with less time is not asked."""

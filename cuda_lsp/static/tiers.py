@@ -24,6 +24,7 @@ from cuda_lsp.model import (
     Finding,
     KernelReport,
     LaunchConfig,
+    LaunchSource,
     SourceRange,
     Status,
     Verdict,
@@ -32,6 +33,7 @@ from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics.barriers import barrier_findings
 from cuda_lsp.static.diagnostics.bounds import leaves_arrays, misuses_arrays
 from cuda_lsp.static.diagnostics.catalogue import MISTAKES, advice, is_wanted
+from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.incomplete import incomplete_findings, taken_as_meant
 from cuda_lsp.static.diagnostics.incomplete import reasons as incomplete_reasons
 from cuda_lsp.static.diagnostics.limits import limit_findings
@@ -44,7 +46,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis, Key
 from cuda_lsp.static.findings.words import doubt
 from cuda_lsp.static.launches.arguments import free_scalars, sample
 from cuda_lsp.static.launches.candidates import launches_of
-from cuda_lsp.static.launches.claims import claimed
+from cuda_lsp.static.launches.claims import MISUSES, claimed
 from cuda_lsp.static.launches.second_opinion import ADVICE, accusations, entitled, fitted, second_opinion
 from cuda_lsp.static.launches.unseen import unseen_writes
 from cuda_lsp.static.solver.solve import SolverResult
@@ -79,12 +81,12 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     is known by then is returned, as ``cut`` when that is not all; the rest is asked for without this limit.
     """
     runs = _Executions(kernel, settings, until)
-    launches = launches_of(kernel, settings)
-    looks: list[_Look] = []
-    for launch in launches:
-        if not looks or not runs.late:
-            looks.append(_look(runs, launch))
-    launches = (looks[0].launch, *launches[1:])
+    launches, looks = _looks(runs, launches_of(kernel, settings))
+    fitting = [look for look in looks if not look.misuses]
+    if not fitting:  # sizes that make such blocks are no sizes of this program: nothing is known
+        launches, looks = _looks(runs, launches_of(evolve(kernel, launches=()), settings))
+    elif len(fitting) < len(looks) == len(launches):
+        looks, launches = fitting, tuple(look.launch for look in fitting)
     findings: dict[Key, Diagnosis] = {}
     for look in looks:
         _collect(findings, look.findings)
@@ -119,12 +121,24 @@ def enumerate_kernel(kernel: Kernel, settings: Settings, *, until: float = math.
     return FirstTier(report, told, decided, reasons, sampled, cut, unseen)
 
 
+def _looks(
+    runs: _Executions, launches: tuple[LaunchConfig, ...]
+) -> tuple[tuple[LaunchConfig, ...], list[_Look]]:
+    """What the launches show, as far as there is time, and the launches, the first as it was looked at."""
+    looks: list[_Look] = []
+    for launch in launches:
+        if not looks or not runs.late:
+            looks.append(_look(runs, launch))
+    return (looks[0].launch, *launches[1:]), looks
+
+
 @frozen(eq=False)
 class _Look:
     """What executions of one launch show, or of a smaller one in its stead.
 
     ``reasons``: what they leave open. ``sampled``: races among the findings under sample arguments;
-    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``.
+    ``by_example``: there are indices out of bounds among those. ``unseen`` as in ``FirstTier``. ``misuses``:
+    sizes make the block, and its threads surely misuse shared arrays.
     """
 
     launch: LaunchConfig
@@ -133,6 +147,7 @@ class _Look:
     sampled: frozenset[Key]
     by_example: bool
     unseen: tuple[str, ...]
+    misuses: bool
 
 
 def _look(runs: _Executions, told: LaunchConfig) -> _Look:
@@ -171,6 +186,7 @@ def _look(runs: _Executions, told: LaunchConfig) -> _Look:
         sampled=frozenset(f.key for f in examples if f.code in RACES),
         by_example=any(f.code is Code.SHARED_OUT_OF_BOUNDS for f in examples),
         unseen=unseen,
+        misuses=launch.source is LaunchSource.SIZES and misuses_arrays(trace),
     )
 
 
@@ -230,10 +246,11 @@ class _Executions:
 
     def _accusing(self, trace: Trace) -> tuple[Diagnosis, ...]:
         glance = bool(self.kernel.errors) and self.until < math.inf
-        begun, comparing = time.thread_time(), max(self._comparing, budgets.LEAST_COMPARING_MS)
-        limit = min(budgets.BROKEN_TEXT_MS if glance else comparing, 1000 * self.left)
-        order = (*race_findings(trace, limit), *barrier_findings(trace))
-        self._comparing -= 1000 * (time.thread_time() - begun)
+        share = max(self._comparing, budgets.COMPARING_AGAIN_MS)
+        comparing = Comparing((budgets.BROKEN_TEXT_MS if glance else share) / 1000, self.until)
+        begun = comparing.seconds
+        order = (*race_findings(trace, comparing), *barrier_findings(trace))
+        self._comparing -= 1000 * (begun - comparing.seconds)
         # What broken text does to addresses is no news to its author.
         asked = () if self.kernel.errors or self.late else MISTAKES
         return (*order, *(found for diagnostic in asked for found in diagnostic(trace)))
@@ -244,7 +261,9 @@ def _unseen(runs: _Executions, launch: LaunchConfig) -> tuple[str, ...]:
 
     def ordered(other: LaunchConfig) -> Set[SourceRange]:
         trace = None if runs.late else runs.of(other)
-        if trace is None or trace.undecided or not trace.whole or race_findings(trace, budgets.COMPARING_MS):
+        if trace is None or trace.undecided or not trace.whole:
+            return frozenset()
+        if race_findings(trace, Comparing(budgets.COMPARING_MS / 1000)):
             return frozenset()
         return trace.written
 
@@ -276,6 +295,8 @@ def _sampled(runs: _Executions, launch: LaunchConfig) -> list[Diagnosis]:
 
 
 def _under(finding: Diagnosis, example: Example) -> Diagnosis:
+    if finding.code in MISUSES and finding.certain:  # arrays are made for the sizes that the host has
+        return evolve(finding.doubted(Open.ARGUMENTS), conditions=(example,))
     hangs = finding.status is Status.PROVED and finding.code not in _PERFORMANCE
     return finding.needing(example) if hangs else finding
 
@@ -313,7 +334,8 @@ def refined(first: FirstTier, kernel: Kernel, answer: SolverResult, settings: Se
         better = by_solver.pop(key, None)
         sampled = key in first.sampled and finding.status is Status.CONDITIONAL
         doubtful = finding.code in RACES and finding.status is Status.POSSIBLE
-        if not finding.for_every_argument and better and better.certain:
+        readable = finding.status is Status.POSSIBLE and finding.code in MISUSES
+        if better and not finding.for_every_argument and (better.certain or readable):
             findings[key] = better
         elif sampled and not proved_free:
             findings[key] = _unconfirmed(finding)

@@ -15,7 +15,7 @@ def report(body: str, parameters: str = "float* a, int n") -> KernelReport:
     names = ", ".join(p.split()[-1].lstrip("*") for p in parameters.split(","))
     text = f"""
 __global__ void k({parameters}) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {body} }}
-int main(int n, char** v) {{ float* a; int w = n + 1; k<<<n, 256>>>({names}); }}
+int main(int n, char** v) {{ float* a; int w = atoi(v[1]); k<<<n, 256>>>({names}); }}
 """
     (kernel,) = check_text(Path("k.cu"), text, Settings(solver_budget=20_000)).kernels
     return kernel

@@ -109,3 +109,34 @@ def test_a_condition_is_enough_or_an_example(body: str, condition: str) -> None:
     host = "void f(int* a, int m) { k<<<1, 64>>>(a, m); }"
     text = f"__global__ void k(int* a, int n) {{ {shared} {body} }} {host}"
     assert one_race(text).condition == condition
+
+
+OUTSIDE = "__global__ void k(int* a) { __shared__ int s[64]; s[threadIdx.x + 64] = 1; a[0] = s[0]; }"
+
+
+@pytest.mark.parametrize(
+    ("launch", "status"),
+    [("", Status.POSSIBLE), ("void f(int* a) { k<<<1, 64>>>(a); }", Status.PROVED)],
+)
+def test_blocks_that_misuse_shared_arrays_are_not_what_an_author_has_in_mind(
+    launch: str, status: Status
+) -> None:
+    found = [f for f in check_text(Path("k.cu"), f"{OUTSIDE} {launch}").findings if "shared-" in f.code.value]
+    assert found
+    assert {f.status for f in found} == {status}
+
+
+def test_of_blocks_that_sizes_make_those_count_that_stay_in_shared_arrays() -> None:
+    text = """
+__global__ void k(float* out, const float* in, int n) {
+    __shared__ float s[512];
+    s[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s[blockDim.x - 1 - threadIdx.x];
+}
+void f(float* o, const float* i, int n) { k<<<4, n>>>(o, i, n); }
+"""
+    (kernel,) = check_text(Path("k.cu"), text).kernels
+    assert kernel.verdict is Verdict.RACE_FREE
+    assert not [f for f in kernel.findings if f.status is not Status.PROVED]
+    assert {launch.threads for launch in kernel.launches} == {256}

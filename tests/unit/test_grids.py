@@ -52,7 +52,7 @@ def test_a_grid_that_follows_an_argument_is_told(body: str, told: list[str]):
         "k<<<min((n + 63) / 64, 4096), 64>>>(n);",  # limited
         "k<<<(n + 63) / 64, 64>>>(m);",  # of another argument
         "k<<<(n + 63) / 64, 64>>>(n + 1);",
-        "int g = (n + 63) / 64; n = 2 * n; k<<<g, 64>>>(n);",  # it is another number by then
+        "int g = (n + 63) / 64; n = m + n; k<<<g, 64>>>(n);",  # it is another number by then
         "int g = (n + 63) / 64; if (m) g = 7; k<<<g, 64>>>(n);",
         "k<<<n * m, 64>>>(n, m);",
         "k<<<(n + 63) / 64 + 1, 64>>>(n);",

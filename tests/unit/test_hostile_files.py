@@ -88,6 +88,17 @@ def test_a_header_that_is_no_regular_file_is_not_read(tmp_path: Path, text: str)
     assert refused == (len(TARGETS) - 1 if text else 0)  # files of the kernel are regular, and empty
 
 
+def test_what_a_header_includes_that_is_read_before_the_file_is_regular(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    endless(tmp_path, "z.h", "/dev/zero")
+    (tmp_path / "names.h").write_text('#include "z.h"\nstruct Place { int at; };\n')
+    use = "__global__ void place(int* p) { Place q; q.at = 1; p[threadIdx.x] = q.at; }\n"
+    (tmp_path / "k.cu").write_text(f"{KERNEL}{use}void f(int* p) {{ place<<<1, 64>>>(p); }}\n")
+    told = opened(tmp_path / "k.cu")
+    assert "read behind names.h" in told
+    assert "header 'z.h' is not read: not a regular file" in told
+
+
 def test_a_refused_header_is_told_at_its_line(tmp_path: Path) -> None:
     endless(tmp_path, "z.h", "pipe")
     translation = Translation(tmp_path / "k.cu", f'// first\n#include "z.h"\n{KERNEL}')

@@ -106,6 +106,26 @@ def test_a_header_hangs_on_the_unit_in_which_it_was_read(runs: Runs, tmp_path: P
     assert runs.analysed == ["two.cu"]  # and then the header in it, in the same run
 
 
+def test_a_result_hangs_on_what_a_header_includes_that_is_read_before_the_file(
+    runs: Runs, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "step.h").write_text("#define STEP 1\n")
+    (folder / "names.h").write_text('#include "step.h"\nstruct Place { int at; };\n')
+    file = folder / "k.cu"
+    file.write_text(
+        "__global__ void k(int* p) { Place q; q.at = threadIdx.x / STEP; p[q.at] = threadIdx.x; }\n"
+        "void go(int* p) { k<<<1, 32>>>(p); }\n"
+    )
+    (first,) = runs.run(file)
+    assert [k.verdict for k in first.kernels] == [Verdict.RACE_FREE]
+    assert any("read behind names.h" in error.message for error in first.errors)
+    assert runs.run(file) == [first] and runs.analysed == []
+    (folder / "step.h").write_text("#define STEP 2\n")
+    assert [k.verdict for k in runs.run(file)[0].kernels] == [Verdict.RACY]
+
+
 def test_an_unchanged_file_is_not_analysed_again(runs: Runs) -> None:
     paths = [ROOT / "fixtures" / name for name in ("histogram.cu", "transpose.cu", "figure1.cu")]
     first = runs.run(*paths, asked=Asked())

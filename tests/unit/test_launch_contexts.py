@@ -47,7 +47,6 @@ def test_the_last_assignment_on_every_way_counts(body: str, block: Dim3) -> None
     "body",
     [
         "int w; k<<<1, w>>>();",
-        "int w = 32; if (c) { w = 64; } k<<<1, w>>>();",
         "int w = 32; if (c) w = 64; k<<<1, w>>>();",
         "int w = 32; w = 64; w += c; k<<<1, w>>>();",
         "int w = 32; w = 64; read(&w); k<<<1, w>>>();",
@@ -281,3 +280,138 @@ def test_comparisons_before_a_launch_hold_for_its_arguments(body: str, condition
 def test_comparisons_that_need_not_hold_tell_nothing(body: str) -> None:
     (site,) = sites(f"void f(float* p, int n, int m, int t) {{ {body} }}")
     assert site.conditions == ()
+
+
+# ---------------------------------------------------------------------------------- listed blocks
+
+LISTED = """
+__global__ void k(int n);
+void run(int n, int block) {{ k<<<n, block>>>(n); }}
+int main() {{
+    int n = 8;
+    {table}
+    for (int j = 0; j < {count}; j++) {{
+        int block = blocks[j];
+        run(n, block);
+    }}
+}}
+"""
+TABLE = "int blocks[] = {32, 64, 2 * 64};"
+
+
+@pytest.mark.parametrize(
+    "count", ["3", "sizeof(blocks) / sizeof(int)", "sizeof(blocks) / sizeof(blocks[0])", "sizeof(blocks) / 4"]
+)
+def test_blocks_that_an_array_lists_are_those_of_the_loop_s_rounds(count: str) -> None:
+    found = sites(LISTED.format(table=TABLE, count=count))
+    assert {site.block for site in found} == {(32, 1, 1), (64, 1, 1), (128, 1, 1)}
+    assert {site.grid for site in found} == {(8, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        f"{TABLE} blocks[1] = n;",
+        f"{TABLE} blocks[1]++;",
+        f"{TABLE} --blocks[1];",
+        f"{TABLE} fill(blocks);",
+        f"{TABLE} int* p = &blocks[0]; *p = n;",
+        "int blocks[3]; read(blocks);",
+        f"{{ {TABLE} }}",
+        "float blocks[] = {32, 64, 128};",
+    ],
+)
+def test_an_array_that_may_change_lists_nothing(table: str) -> None:
+    assert {site.block for site in sites(LISTED.format(table=table, count="3"))} == {None}
+
+
+def test_an_index_behind_an_array_is_no_element() -> None:
+    assert {site.block for site in sites(LISTED.format(table=TABLE, count="5"))} == {
+        (32, 1, 1),
+        (64, 1, 1),
+        (128, 1, 1),
+    }
+    assert blocks(f"void f() {{ {TABLE} k<<<1, blocks[3]>>>(); }}") == {None}
+
+
+# ------------------------------------------------------------------------------------------ sizes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "dim3 b(WARP, 4); k<<<m, b>>>(n);",  # of a header that nobody found
+        "const int t = Traits::THREADS; k<<<m, t>>>(n);",
+        "int t = WARPS * 32; k<<<m, t>>>(n);",
+        "dim3 b = shape_of(n); k<<<m, b>>>(n);",
+    ],
+)
+def test_constants_that_nobody_knows_are_no_sizes(body: str) -> None:
+    assert [site.sized for site in sites(f"void f(int n, int m) {{ {body} }}")] == [()]
+
+
+@pytest.mark.parametrize(
+    "body", ["k<<<m, n>>>(n);", "int t = x.size(1); k<<<m, t>>>(n);", "int t = (n + 3) / 4; k<<<m, t>>>(n);"]
+)
+def test_sizes_make_blocks(body: str) -> None:
+    (site,) = sites(f"void f(int n, int m) {{ {body} }}")
+    assert site.sized
+
+
+# --------------------------------------------------------------------------------------- branches
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("int w = 32; if (c) { w = 64; } k<<<1, w>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("int w; if (c) { w = 64; } else { w = 128; } k<<<1, w>>>();", {(64, 1, 1), (128, 1, 1)}),
+        ("int w = 8; if (c) { w = 64; } else if (c > 1) { w = 128; } k<<<1, w>>>();",
+         {(8, 1, 1), (64, 1, 1), (128, 1, 1)}),
+        ("int w = 8; if (c) { w = 64; } else { throw 1; } k<<<1, w>>>();", {(64, 1, 1)}),
+        ("dim3 b, g; if (c) { b.x = 64; g.x = 2; } else { b.x = 128; b.y = 2; } k<<<g, b>>>();",
+         {(64, 1, 1), (128, 2, 1)}),
+        ("int w = 32; if (c) { w = 64; } dim3 b(w); k<<<1, b>>>();", {(32, 1, 1), (64, 1, 1)}),
+        ("int w = 32; if (c) { w = 64; if (c > 3) { w = 96; } } k<<<1, w>>>();", {None, (32, 1, 1)}),
+        ("int w = 32; while (c--) { if (c) { w = 64; } k<<<1, w>>>(); }", {(32, 1, 1), (64, 1, 1)}),
+    ],
+)  # fmt: skip
+def test_branches_that_make_the_block_are_ways_to_the_launch(body: str, found: set[Dim3 | None]) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == found
+
+
+def test_what_another_branch_asks_holds_on_no_way_but_its_own() -> None:
+    body = "if (n == 7) { m = 1; } else if (n > 100) { return; } k<<<1, 32>>>(n);"
+    assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ()
+    body = "if (n > 100) { return; } k<<<1, 32>>>(n);"
+    assert sites(f"void f(int n, int m) {{ {body} }}")[0].conditions == ("#0 <= 100",)
+
+
+@pytest.mark.parametrize(
+    ("body", "block"),
+    [
+        ("int w = 32; if (c) { w = 64; } else { k<<<1, w>>>(); }", 32),
+        ("int w = 32; if (c) { w = 64; k<<<1, w>>>(); } else { w = 7; }", 64),
+        ("int w = 32; if (c) { w = 64; } else if (c > 3) { k<<<1, w>>>(); }", 32),
+        ("int w = 32; if (c) { if (c > 1) { w = 64; } } else { if (c < 1) { k<<<1, w>>>(); } }", 32),
+        ("int w = 32; w *= 4; k<<<1, w>>>();", 128),
+        ("int w = 64; w /= 2 + 2; w <<= 1; k<<<1, w>>>();", 32),
+        ("dim3 b(64); b.x /= 2; k<<<1, b>>>();", 32),
+        ("int w = 32; if (c) { w += 32; } else { k<<<1, w>>>(); }", 32),
+    ],
+)
+def test_a_branch_that_is_not_come_by_writes_nothing(body: str, block: int) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == {(block, 1, 1)}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int w = 32; for (;;) { if (c) { w = 64; } else { k<<<1, w>>>(); } }",  # a round before
+        "int w = 32; for (;;) { k<<<1, w>>>(); w *= 2; }",
+        "int w = 32; w += c; k<<<1, w>>>();",
+        "int w = 32; again: if (c) { w = 64; } else { k<<<1, w>>>(); goto again; }",
+    ],
+)
+def test_a_branch_that_another_round_comes_by_does(body: str) -> None:
+    assert blocks(f"void f(int c) {{ {body} }}") == {None}

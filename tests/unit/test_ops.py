@@ -85,3 +85,9 @@ def test_pretty_uses_only_needed_parentheses() -> None:
     product = Binary(BinaryOp.MUL, tid, n, UINT32)
     assert pretty(Binary(BinaryOp.ADD, product, one, UINT32)) == "threadIdx.x * n + 1"
     assert pretty(Binary(BinaryOp.SUB, n, Binary(BinaryOp.SUB, n, one, UINT32), UINT32)) == "n - (n - 1)"
+
+
+def test_a_number_of_64_bits_divides() -> None:
+    unsigned = Int(64, signed=False)
+    lanes = np.array([0, (1 << 64) - 1], dtype_of(unsigned))
+    assert BINARY[BinaryOp.DIV].numpy(lanes, 1 << 63, unsigned).tolist() == [0, 1]

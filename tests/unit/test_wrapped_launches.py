@@ -85,3 +85,31 @@ def test_a_configuration_object_is_read(config: str) -> None:
 
 def test_a_configuration_object_that_changes_is_not_known() -> None:
     assert of("first", EX.format("; c.blockDim = 128; g(); c.blockDim = 64")) == []
+
+
+def test_a_use_is_of_the_definition_before_it() -> None:
+    text = """
+#define RUN(k, w) dim3 block(32 * w); k<<<4, block>>>(p, 7)
+void f(int* p) { RUN(first, 4); }
+#undef RUN
+#define RUN(k, w) dim3 block(8 * w); k<<<4, block>>>(p, 7)
+void g(int* p) { RUN(second, 4); }
+"""
+    assert [site.block for site in of("first", text)] == [(128, 1, 1)]
+    assert [site.block for site in of("second", text)] == [(32, 1, 1)]
+
+
+def test_a_macro_without_parameters_takes_the_names_of_its_use() -> None:
+    text = """
+#define RUN dim3 block(32 * WARPS); first<WARPS, 4><<<n / WARPS, block>>>(p, 7)
+void f(int* p, int n) {
+    if (n % 4 == 0) { const int WARPS = 4; RUN; }
+    else { const int WARPS = 1; RUN; }
+}
+"""
+    found = {(site.block, site.template_arguments) for site in of("first", text)}
+    assert found == {((128, 1, 1), "4, 4"), ((32, 1, 1), "1, 4")}
+
+
+def test_a_macro_that_nobody_uses_here_is_a_launch_all_the_same() -> None:
+    assert [site.block for site in of("first", "#define RUN first<<<4, 128>>>(p)\n")] == [(128, 1, 1)]

@@ -7,12 +7,15 @@ rounds.
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
 from cuda_lsp.frontend.host.host_constants import HostConstants, Key
+from cuda_lsp.frontend.host.known_values import Taken
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, closings
 
 _IF = re.compile(r"\bif\s?(?:constexpr\s?)?\(")
@@ -27,6 +30,14 @@ _STEP = re.compile(
     r"\A\s?(?:(?P<before>\+\+|--)\s?(?P<a>\w+)|(?P<b>\w+)\s?(?P<behind>\+\+|--)"
     r"|(?P<c>\w+)\s?(?P<op>[-+*/]|<<|>>)=\s?(?P<by>\w+)|(?P<d>\w+)\s?=\s?(?P=d)\s?(?P<op2>[-+*/]|<<|>>)\s?(?P<by2>\w+))\s?\Z"
 )
+_ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
+_LEAVES_AT_END = re.compile(
+    r"(?:[;{}]\s?(?:return\b[^;{}]*|throw\b[^;{}]*|(?:std\s?::\s?)?(?:exit|abort)\s?\([^;{}]*\))\s?;)\Z"
+)
+_PLAIN_NAME = re.compile(r"(?<![\w.>:])[A-Za-z_]\w*")
+_MOST_BRANCHINGS = 2
+"""Of the nearest to a place, that ways are told apart by."""
+_MOST_WORLDS = 8
 _MOST_ROUNDS = 200
 _MOST_VALUES = 12
 """Values of a loop's counter that count: launches are told by few."""
@@ -69,6 +80,59 @@ def values_at(host: HostText, constants: HostConstants, at: int) -> Values:
         if key is not None and key == constants.key(name, place) and key not in found:
             found[key] = values
     return found
+
+
+def worlds(host: HostText, constants: HostConstants, at: int, texts: Iterable[str]) -> Sequence[Taken]:
+    """The ways through the ``if``s before a place in which names that some texts hang on are written."""
+    function = constants.functions.around(at)
+    names = {word for text in texts for word in _PLAIN_NAME.findall(text)}
+    if function is None or not names:
+        return (Taken(),)
+    begin = max(function.body, at - FURTHEST)
+    made_of = (constants.reached(name, at) for name in tuple(names))
+    names |= {word for value in made_of if value for word in _PLAIN_NAME.findall(value.text or "")}
+    chains = [_branches(host, match) for match in _IF.finditer(host.plain, begin, at)]
+    concerning = [
+        chain
+        for chain in chains
+        if chain
+        and chain[-1][1] < at <= host.braces.end(chain[0][0] - 1)
+        and any(constants.writes(names, *span) for span in chain)
+    ]
+    options = [_options(host, chain) for chain in concerning[-_MOST_BRANCHINGS:]]
+    made = (functools.reduce(Taken.and_those, chosen, Taken()) for chosen in itertools.product(*options))
+    return tuple(itertools.islice(made, _MOST_WORLDS))
+
+
+def _branches(host: HostText, match: re.Match[str]) -> list[tuple[int, int]]:
+    """The braces of ``if (…) {…} else if (…) {…} else {…}``, an empty pair for what no branch takes."""
+    plain, found = host.plain, list[tuple[int, int]]()
+    if plain[max(0, match.start() - 5) : match.start()].rstrip().endswith("else"):
+        return found
+    opening = match.end() - 1
+    while True:
+        closing = host.parentheses.get(opening, -1)
+        brace = closing + 1 + plain[closing + 1 : closing + 2].isspace()
+        end = host.braces.closing.get(brace, -1)
+        if closing < 0 or plain[brace : brace + 1] != "{" or end < 0:
+            return []
+        found.append((brace, end))
+        following = _ELSE.match(plain, end + 1)
+        if following is None:
+            return [*found, (end, end)]
+        if following[1] is None:
+            last = host.braces.closing.get(following.end() - 1, -1)
+            return [*found, (following.end() - 1, last)] if last > 0 else []
+        opening = following.end() - 1
+
+
+def _options(host: HostText, chain: Sequence[tuple[int, int]]) -> list[Taken]:
+    """One for each branch that does not leave the function."""
+    return [
+        Taken(frozenset({begin}), tuple(other for other in chain if other != (begin, end)))
+        for begin, end in chain
+        if not _LEAVES_AT_END.search(host.plain[begin : max(begin, end)].rstrip())
+    ]
 
 
 def _told(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int, Sequence[int]]]:

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 _TOKEN = re.compile(
     r"(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]*|([A-Za-z_]\w*(?:::\w+)*(?:\s?\.\s?[A-Za-z_]\w*\b(?!\s?\())?)"
-    r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:])"
+    r"|(<<|>>|&&|\|\||[=!<>]=|[-+*/%&|^~!()<>,?:\[\]])"
 )
 _SPACE = re.compile(r"\s*")
-_SIZES: Mapping[str, int] = {
+SIZES: Mapping[str, int] = {
     "char": 1, "bool": 1, "uchar": 1, "short": 2, "ushort": 2, "half": 2, "__half": 2, "int": 4,
     "unsigned": 4, "uint": 4, "float": 4, "long": 8, "double": 8, "size_t": 8, "int2": 8, "float2": 8,
     "uint2": 8, "double2": 16, "int4": 16, "float4": 16, "uint4": 16, "float3": 12, "int3": 12, "uint3": 12,
@@ -34,7 +34,10 @@ class NotConstant(Exception):
 
 Lookup = Callable[[str], int]
 Returned = Callable[[str, Sequence[int | None]], int]
-"""What a function gives for arguments, None for those that are not known. Raises NotConstant."""
+"""What a function gives for arguments, None for those that are not known. Raises NotConstant.
+
+``name[]`` gives an array's element, ``sizeof name`` how many bytes it has.
+"""
 
 
 def _gives_nothing(name: str, arguments: Sequence[int | None]) -> int:
@@ -61,12 +64,18 @@ def _divide(a: int, b: int) -> int:
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
+def _places(count: int) -> int:
+    if count < 0:
+        raise NotConstant("a shift by less than nothing")
+    return min(count, 64)
+
+
 _APPLY: Mapping[str, Callable[[int, int], int]] = {
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
     "&": lambda a, b: a & b,
-    "<<": lambda a, b: a << min(b, 64),
-    ">>": lambda a, b: a >> min(b, 64),
+    "<<": lambda a, b: a << _places(b),
+    ">>": lambda a, b: a >> _places(b),
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
@@ -81,13 +90,20 @@ _APPLY: Mapping[str, Callable[[int, int], int]] = {
 }
 
 
+_MOST = (1 << 64) - 1
+"""What an integer of C++ can be, signed or not; a sum of shifts may be anything."""
+
+
 def _combined(operator: str, a: int | None, b: int | None) -> int | None:
     """The value of ``a operator b``; None: it depends on what is not known."""
     if operator in ("&&", "||"):
         settled = operator == "||"
         truths = [None if value is None else bool(value) for value in (a, b)]
         return int(settled) if settled in truths else None if None in truths else int(not settled)
-    return None if a is None or b is None else _APPLY[operator](a, b)
+    if a is None or b is None:
+        return None
+    value = _APPLY[operator](a, b)
+    return value if -_MOST <= value <= _MOST else None
 
 
 class _Parser:
@@ -165,8 +181,19 @@ class _Parser:
             return int(name == "true")
         if self.token == "(":
             return self._call_of(name)
+        if self.token == "[":
+            return self._element(name)
         try:
             return self.lookup(name)
+        except NotConstant:
+            return None
+
+    def _element(self, name: str) -> int | None:
+        self._next()
+        index = self.conditional()
+        self._expect("]")
+        try:
+            return self.returned(f"{name}[]", (index,))
         except NotConstant:
             return None
 
@@ -209,10 +236,10 @@ class _Parser:
             return 8
         wide = next((word for word in words if word in ("long", "short")), None)
         sizes = [
-            _SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in _SIZES
+            SIZES[word] for word in ([wide] if wide and "double" not in words else words) if word in SIZES
         ]
         if not sizes:
-            raise NotConstant(self.text)
+            return self.returned(f"sizeof {''.join(words)}", ())
         return sizes[-1]
 
     def _call(self, name: str) -> int | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from attrs import evolve, field, frozen
 
-from cuda_lsp.frontend.host.branches import rounds, values_at
+from cuda_lsp.frontend.host.branches import rounds, values_at, worlds
 from cuda_lsp.frontend.host.host_constants import NOTHING_GIVEN, Given, Key
 from cuda_lsp.frontend.host.host_file import HostFile
 from cuda_lsp.frontend.host.host_functions import Call, HostFunction
@@ -53,12 +53,17 @@ class Context:
     types: Mapping[str, str] = field(factory=dict[str, str])
 
 
-def local_facts(file: HostFile, at: int) -> tuple[Given, ...]:
-    """What branches around a place tell: one for each ``case`` that leads there; at least one."""
+def local_facts(file: HostFile, at: int, texts: Iterable[str] = ()) -> tuple[Given, ...]:
+    """What branches around a place tell: one for each ``case`` that leads there; at least one.
+
+    ``texts``: branches before it that write to what these hang on are told apart.
+    """
     values = values_at(file.host, file.constants, at)
+    ways = worlds(file.host, file.constants, at, texts)
+    every = itertools.product(itertools.product(*values.values()), ways)
     return tuple(
-        Given(dict(zip(values, chosen, strict=True)))
-        for chosen in itertools.islice(itertools.product(*values.values()), _MOST_CONTEXTS)
+        Given(dict(zip(values, chosen, strict=True)), taken)
+        for chosen, taken in itertools.islice(every, _MOST_CONTEXTS)
     )
 
 
@@ -97,7 +102,7 @@ class Ways:
 
     def _to(self, file: HostFile, at: int, texts: Texts, depth: int) -> Iterator[Context]:
         function = file.constants.functions.around(at)
-        for facts in local_facts(file, at):
+        for facts in local_facts(file, at, texts.needed):
             for given in _rounds(file, facts, _missing(file, at, texts.needed, facts)):
                 needed = _missing(file, at, texts.needed, given)
                 passed = _passed(function, needed) if function is not None and depth else ()

@@ -35,8 +35,10 @@ _TEMPLATE_PARAMETER = re.compile(
 _DIM3 = re.compile(r"\b(?:dim3|uint3|int3)\s(?:const\s)?((?:[^;{}]|\{[^;{}]{0,400}\}){1,400});")
 _DIM3_ITEM = re.compile(r"\A(\w+)\s?(?:\((.*)\)|\{(.*)\}|=\s?(.+))?\s?\Z", re.S)
 _ASSIGNED = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?=(?!=)")
+_COMPOUND = re.compile(r"(?<![\w.>])([A-Za-z_]\w*)\s?(?:\.\s?([xyz])\s?)?(?:[-+*/%]|<<|>>)=")
+_STEP = re.compile(r"(?<!\w)(\w+(?:\s?\.\s?[xyz])?)\s?([-+*/%]|<<|>>)=")
 _CHANGED = re.compile(
-    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[-+*/%&|^]|<<|>>)=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\+\+|--)"
+    r"\b(\w+)\s?(?:\.\s?[xyz]\s?)?(?:[&|^])=|(?:\+\+|--)\s?(\w+)|\b(\w+)\s?(?:\+\+|--)"
     r"|[(,=]\s?&\s?(\w+)|\bcin\s?>>\s?(\w+)"
 )
 _POINTERS = re.compile(r"\bvoid\s?\*\s?(\w+)\s?\[[^\[\]]{0,40}\]\s?=?\s?\{([^{}]{0,2000})\}")
@@ -112,6 +114,8 @@ def writes_of(plain: str) -> dict[str, list[Write]]:
     found: dict[str, list[Write]] = {}
     for match in _ASSIGNED.finditer(plain):
         found.setdefault(match[1], []).append(Write(match.start(), match[2], match.end()))
+    for match in _COMPOUND.finditer(plain):
+        found.setdefault(match[1], []).append(Write(match.start(), match[2], match.end()))
     lists = [match.span() for match in _POINTERS.finditer(plain)]
     for match in _CHANGED.finditer(plain):
         if match[4] and any(begin < match.start() < end for begin, end in lists):
@@ -130,6 +134,8 @@ def assigned(plain: str, write: Write) -> str | None:
     if before[-1:] not in (";", "{", "}") or end < 0:
         return None
     value = plain[write.value : end].strip()
+    step = _STEP.match(plain, write.position, write.value)
+    value = f"{step[1]} {step[2]} ({value})" if step is not None else value
     return value if value.count("(") == value.count(")") else None
 
 

@@ -28,12 +28,13 @@ def followed(
         name = argument.strip()
         key = constants.key(name, at) if name.isidentifier() else None
         if key is not None and key in missing:
-            found.update(dict.fromkeys(_comparisons(constants, grid, at, key, number, known)))
+            named = constants.argument(number, name, at)
+            found.update(dict.fromkeys(_comparisons(constants, grid, at, key, named, known)))
     return tuple(found)
 
 
 def _comparisons(
-    constants: HostConstants, grid: str, at: int, key: Key, number: int, known: Extents
+    constants: HostConstants, grid: str, at: int, key: Key, argument: str, known: Extents
 ) -> Iterator[str]:
     def extents(value: int) -> Extents:
         return constants.known_extents(grid, at, Given({key: value}))
@@ -45,7 +46,7 @@ def _comparisons(
     for i, axis in enumerate("xyz"):
         blocks = large[i]
         if known[i] is None and blocks is not None and blocks > 1:  # else it does not follow
-            text = _quotient([(value, found[i]) for value, found in tried], blocks, f"#{number}")
+            text = _quotient([(value, found[i]) for value, found in tried], blocks, argument)
             if text is not None:
                 yield f"gridDim.{axis} == {text}"
 

@@ -3,7 +3,7 @@
 ``if (n > 1024) return;``, ``TORCH_CHECK(rows <= cols)`` and ``if (ld >= cols) {`` say what the arguments of
 the launch behind them can be. Only comparisons of integers by ``&&``, and denied ones by ``||``, are read; a
 name counts as long as nothing writes it between the comparison and the launch. What is compared is written
-in terms of the launch: ``#2`` is its third argument, ``blockDim.x`` its block.
+in terms of the launch: ``#2`` is its third argument (``#u2``: without a sign), ``blockDim.x`` its block.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class _Terms:
             return str(value) if value >= 0 else f"({value})"
         variable, _, axis = name.partition(".")
         here, there = (self._constants.key(variable, p, axis or None) for p in (place, self._at))
-        return self._named.get(name) if here is not None and here == there else None
+        term = self._named.get(name) if here is not None and here == there else None
+        return self._constants.argument(int(term[1:]), variable, place) if term and term[0] == "#" else term
 
 
 def _comparisons(host: HostText, constants: HostConstants, at: int) -> Iterator[tuple[str, int]]:
@@ -127,6 +128,8 @@ def _before(host: HostText, constants: HostConstants, brace: int, at: int) -> It
         closing = host.closing(match.end() - 1)
         if braces.begin(match.start()) != brace or not 0 < closing < at or not sure(match.start()):
             continue
+        if plain[max(0, match.start() - 5) : match.start()].rstrip().endswith("else"):
+            continue  # not every way asks that
         if _leaves(host, closing + 1, at):
             for part in parts_of(plain[match.end() : closing], "||"):
                 comparison = _COMPARISON.match(part)

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from functools import cached_property
 
-from attrs import frozen
-
 from cuda_lsp.frontend.host.called_macros import by_its_name, called_macros, expanded
-from cuda_lsp.frontend.host.constants import Lookup, NotConstant, evaluate
+from cuda_lsp.frontend.host.constants import SIZES, Lookup, NotConstant, evaluate
 from cuda_lsp.frontend.host.definitions import (
     Definition,
     Write,
@@ -27,12 +25,22 @@ from cuda_lsp.frontend.host.definitions import (
     writes_of,
 )
 from cuda_lsp.frontend.host.host_functions import HostFunctions
+from cuda_lsp.frontend.host.known_values import (
+    NOTHING_GIVEN,
+    UNKNOWN,
+    Given,
+    Key,
+    Reached,
+    all_known,
+)
+from cuda_lsp.frontend.host.tables import Tables
 from cuda_lsp.frontend.host.text import FURTHEST, HostText, split_arguments
 from cuda_lsp.model import Dim3, Extents
 
 _DEFINE = re.compile(r"^[ \t]?#[ \t]?define[ \t](\w+)[ \t]([^\n]{1,120})$", re.M)
 _DIM3_CALL = re.compile(r"\A(?:dim3\s?[({]|make_u?int3\s?\(|\{)(.*)[)}]\Z", re.S)
 _RETURNS = re.compile(r"\A\{\s?return\s?([^;{}]{1,200});\s?\}\Z")
+_UNSIGNED = re.compile(r"\b(?:unsigned|u(?:int|long|short|char)(?:\d+_t)?|size_t)\b")
 _CASE = re.compile(r"\bcase\b|\bdefault\s?:")
 _ARITHMETIC = re.compile(r"[\w)]\s?[-+*/]\s?[\w(]")
 _DEPTH = 8  # definitions followed
@@ -40,33 +48,6 @@ _MOST_WRITES = 256
 """Writes to one name in its scope; more are not looked through."""
 _MOST_WORK = 4_000_000
 """Characters of definitions read for one file: a name may come to others, with eight levels 30**8 of them."""
-UNKNOWN: Extents = (None, None, None)
-
-Key = tuple[str, int]
-"""A name, and where the definition or assignment stands whose value it has."""
-
-
-@frozen
-class Given:
-    """Values that are known besides the text: of names, as they are defined or assigned at a place."""
-
-    values: Mapping[Key, int | Extents]
-
-    def and_those(self, other: Given) -> Given:
-        """Of both."""
-        return Given({**self.values, **other.values})
-
-
-NOTHING_GIVEN = Given({})
-
-
-@frozen
-class _Value:
-    """What reaches a use: ``text`` as it means there where it stands; None: unknown unless given."""
-
-    text: str | None
-    position: int
-    definition: Definition
 
 
 class HostConstants:
@@ -90,6 +71,7 @@ class HostConstants:
         self._work = 0
         self._braces = text.braces
         self.functions = HostFunctions(text)
+        self.tables = Tables(text)
         self._macros: dict[str, set[str]] = {}
         for match in _DEFINE.finditer(self._plain):
             self._macros.setdefault(match[1], set()).add(match[2].strip())
@@ -130,7 +112,7 @@ class HostConstants:
 
     def key(self, name: str, before: int, axis: str | None = None) -> Key | None:
         """What tells the value of a name (or of a component) at a place; None: nothing does."""
-        value = self._reached(name, before, axis)
+        value = self.reached(name, before, axis)
         return (name, value.position) if value is not None else None
 
     def declared(self, name: str, before: int) -> Key | None:
@@ -138,15 +120,31 @@ class HostConstants:
         definition = self._visible(name, before)
         return (name, definition.position) if definition is not None else None
 
+    def argument(self, number: int, name: str, at: int) -> str:
+        """An argument of a launch as conditions name it: ``#2``, or ``#u2`` of a variable without a sign."""
+        found = self._visible(name, at)
+        words = self.words_before(found.position, "(,<" if found.text is None else ";{}") if found else ""
+        return f"#u{number}" if _UNSIGNED.search(words) else f"#{number}"
+
+    def writes(self, names: Set[str], begin: int, end: int) -> bool:
+        """Whether a stretch of the text writes to one of the names."""
+        places = (self._written.get(name, ()) for name in names)
+        return any(bisect_left(p, end, key=_position) > bisect_left(p, begin, key=_position) for p in places)
+
+    def words_before(self, position: int, ends: str) -> str:
+        """What stands before a place, from the last of the characters ``ends`` on; the word there too."""
+        first = max(self._plain.rfind(c, max(0, position - FURTHEST), position) for c in ends)
+        return self._plain[first + 1 : self._plain.find(" ", position)]
+
     @contextmanager
     def _with(self, given: Given) -> Generator[None]:
-        outer, work = self._given, self._work
-        if given.values:
+        outer, work, told = self._given, self._work, given != NOTHING_GIVEN
+        if told:
             self._given, self._work = given, 0
         try:
             yield
         finally:
-            if given.values:
+            if told:
                 self._given, self._work = outer, work
 
     # ------------------------------------------------------------------------------ what reaches a use
@@ -155,32 +153,35 @@ class HostConstants:
         known = self._definitions.get(name)
         return known.visible(before) if known else None
 
-    def _reached(self, name: str, before: int, axis: str | None = None) -> _Value | None:
+    def reached(self, name: str, before: int, axis: str | None = None) -> Reached | None:
         """The definition or assignment whose value the name (or its component) has; None: nobody knows."""
         definition = self._visible(name, before)
         if definition is None or definition.doubt:
             return None
-        value = _Value(definition.text, definition.position, definition)
+        value = Reached(definition.text, definition.position, definition)
         others = self._others(name, definition)
         if others is None:
             return None
-        concerning = [w for w in others if axis is None or w.axis in (None, axis)]
+        runs = self._given.taken.runs
+        concerning = [w for w in others if (axis is None or w.axis in (None, axis)) and runs(w.position)]
         if not concerning:
             return value
         function = self.functions.around(before)
         if function is None or not function.begin <= definition.position <= function.end:
             return None  # other functions write it
-        for write in reversed(concerning):
-            if write.position < before:
+        passed = [w for w in concerning if w.position < before]
+        elsewhere = [w for w in passed if self.functions.in_another_branch(w.position, before)]
+        for write in reversed(passed):
+            if write not in elsewhere:
                 text = assigned(self._plain, write)
                 if text is None or not self.comes_by(write.position, before):
                     return None
-                value = _Value(text, write.position, definition)
+                value = Reached(text, write.position, definition)
                 break
-        later = any(write.position > before for write in concerning)
+        later = len(concerning) > len(passed) or elsewhere
         return value if not later or self.functions.runs_once(value.position, before) else None
 
-    def _counter(self, name: str, before: int) -> _Value | None:
+    def _counter(self, name: str, before: int) -> Reached | None:
         """A loop's counter that only the loop's header changes: unknown unless given."""
         definition = self._visible(name, before)
         if definition is None or definition.doubt or definition.text is not None:
@@ -192,7 +193,7 @@ class HostConstants:
         others = self._others(name, definition)
         if others is None or any(write.position > closing for write in others):
             return None
-        return _Value(None, definition.position, definition)
+        return Reached(None, definition.position, definition)
 
     @cached_property
     def _written(self) -> Mapping[str, Sequence[Write]]:
@@ -218,9 +219,11 @@ class HostConstants:
 
     def comes_by(self, position: int, use: int) -> bool:
         """Whether every way to ``use`` has come by the statement at ``position`` before it."""
-        if self._braces.end(position) < use or use - position > FURTHEST:
-            return False
         block = self._braces.begin(position)
+        while block in self._given.taken.braces:
+            block = self._braces.begin(block - 1)
+        if self._braces.closing.get(block, len(self._plain)) < use or use - position > FURTHEST:
+            return False
         if any(self._braces.begin(m.start()) == block for m in _CASE.finditer(self._plain, position, use)):
             return False
         return not any(begin <= position <= end < use for begin, end in self._branches)
@@ -238,7 +241,7 @@ class HostConstants:
         if self._work > _MOST_WORK or not depth:
             raise NotConstant(text)
         lookup: Lookup = lambda name: self._lookup(name, before, depth - 1)  # noqa: E731
-        return evaluate(text, lookup, lambda name, values: self._returned(name, values, depth - 1))
+        return evaluate(text, lookup, lambda name, values: self._returned(name, values, before, depth - 1))
 
     def _lookup(self, name: str, before: int, depth: int) -> int:
         if "." in name:
@@ -255,7 +258,7 @@ class HostConstants:
             return self._only(name.rpartition("::")[2], depth)
         if self._visible(name, before) is None and name not in self._writes:
             return self._from_headers(name, depth)
-        value = self._reached(name, before) or self._counter(name, before)
+        value = self.reached(name, before) or self._counter(name, before)
         if value is None:
             raise NotConstant(name)
         given = self._given.values.get((name, value.position))
@@ -268,7 +271,7 @@ class HostConstants:
 
     def _member(self, variable: str, member: str, before: int) -> int:
         """``p.n`` of an object that nothing writes to: unknown unless given."""
-        value = self._reached(variable, before)
+        value = self.reached(variable, before)
         if value is None:
             raise NotConstant(variable)
         key = (f"{variable}.{member}", value.position)
@@ -322,8 +325,20 @@ class HostConstants:
             raise NotConstant(name)
         return file._evaluated(definition.text or "", definition.position, depth)
 
-    def _returned(self, name: str, values: Sequence[int | None], depth: int) -> int:
+    def _of_table(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
+        """``sizes[1]``, ``sizeof sizes`` or ``sizeof sizes[0]``."""
+        name, bracket, _ = name.removeprefix("sizeof ").partition("[")
+        table, index = self.tables.visible(name, before), values[0] if values else 0
+        if table is None or index is None or not 0 <= index < len(table.elements):
+            raise NotConstant(name)
+        if values:
+            return self._evaluated(table.elements[index], table.position, depth)
+        return SIZES[table.type] * (1 if bracket else len(table.elements))
+
+    def _returned(self, name: str, values: Sequence[int | None], before: int, depth: int) -> int:
         """What a call gives of a function that has one body, and that is one ``return``, or of a macro."""
+        if name.endswith("[]") or name.startswith("sizeof"):
+            return self._of_table(name, values, before, depth)
         name = name.rpartition("::")[2]
         macros = [(f, macro) for f in (self, *self._headers) for macro in f._called.get(name, ())]
         if len({macro for _, macro in macros}) == 1:
@@ -334,7 +349,7 @@ class HostConstants:
                 macro,
                 values,
                 lambda name: file._lookup(name, len(file._plain), depth - 1),
-                lambda name, values: file._returned(name, values, depth - 1),
+                lambda name, values: file._returned(name, values, 0, depth - 1),
             )
         found = [(f, function) for f in (self, *self._headers) for function in f.functions.named(name)]
         if not found and not macros:
@@ -384,7 +399,7 @@ class HostConstants:
 
     def _axis(self, name: str, axis: str, before: int, depth: int) -> int | None:
         """``block.x`` of a dim3 variable."""
-        value = self._reached(name, before, axis) if depth else None
+        value = self.reached(name, before, axis) if depth else None
         if value is None:
             return None
         index = "xyz".index(axis)
@@ -394,7 +409,7 @@ class HostConstants:
         if value.text is None:
             self._missed.add((name, value.position))
             return None
-        if self._component_at(name, value.position):
+        if self.is_component(name, value.position):
             return _extent(self._integer(value.text, value.position, depth - 1))
         found = self._extents(value.text, value.position, depth - 1)[index]
         if found is None:
@@ -406,7 +421,7 @@ class HostConstants:
         definition = self._visible(text, before)
         return text.startswith("dim3") or (definition is not None and not definition.scalar)
 
-    def _component_at(self, name: str, position: int) -> bool:
+    def is_component(self, name: str, position: int) -> bool:
         """Whether the write that stands here is one of a component."""
         return any(w.position == position and w.axis is not None for w in self._writes.get(name, ()))
 
@@ -419,12 +434,6 @@ class HostConstants:
         values = [_extent(self._integer(part, before, depth)) for part in parts]
         x, y, z = [*values, 1, 1, 1][:3]
         return (x, y, z)
-
-
-def all_known(extents: Extents) -> Dim3 | None:
-    """The extents when none is unknown."""
-    x, y, z = extents
-    return None if x is None or y is None or z is None else (x, y, z)
 
 
 def _position(write: Write) -> int:

@@ -29,6 +29,7 @@ _INSTANTIATION = re.compile(r"\btemplate\s(?!<)[^;{}()]{1,190}\Z")
 _CLASS = re.compile(r"\b(?:class|struct)\b")
 _REFERENCE = re.compile(r"\A(?!\s?const\b)[^=]*[^&=]&\s?\w+\s?(?:=|\Z)")
 _GOTO = re.compile(r"\bgoto\b")
+_ELSE = re.compile(r"\s?else\s?(?:(if\s?(?:constexpr\s?)?\()|\{)")
 _LOOP = re.compile(r"\b(?:for|while|do)\b")
 _LONGEST_HEADER = 4000
 _LONGEST_HEAD = 400  # of a class
@@ -212,6 +213,20 @@ class HostFunctions:
                 return False
             brace = braces.begin(brace - 1)
         return True
+
+    def in_another_branch(self, position: int, use: int) -> bool:
+        """Whether a place before another stands in a branch of an ``if`` whose ``else`` the other is in."""
+        plain, braces = self._host.plain, self._host.braces
+        brace = braces.begin(position)
+        while (outer := braces.begin(brace - 1)) >= 0 and braces.closing.get(outer, use) < use:
+            brace = outer
+        end = braces.closing.get(brace, -1) if brace >= 0 else -1
+        while 0 <= end < use and (other := _ELSE.match(plain, end + 1)) is not None:
+            closing = self._host.parentheses.get(other.end() - 1, -1) if other[1] else other.end() - 2
+            begin = plain.find("{", closing, closing + 3) if closing > 0 else -1
+            if use < (end := braces.closing.get(begin, -1)):
+                return begin < use
+        return False
 
     def _is_branch(self, brace: int) -> bool:
         """Whether a block is that of an ``if``, ``else`` or ``switch``, or a plain one."""

@@ -15,8 +15,9 @@ from cuda_lsp.frontend.directives import KernelDirective
 from cuda_lsp.frontend.host.constants import NotConstant, evaluate
 from cuda_lsp.frontend.host.host_constants import HostConstants
 from cuda_lsp.frontend.host.launches import LaunchSite
+from cuda_lsp.frontend.host.polynomials import Formula, named
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
-from cuda_lsp.frontend.host.text import HostText
+from cuda_lsp.frontend.host.text import HostText, split_arguments
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.source_text import SourceText
 from cuda_lsp.ir.program import Directives, Expr, Kernel, LaunchBounds
@@ -29,8 +30,11 @@ _THREADS = re.compile(
     r"(?:size|dim|dimx|threads?|_?x|per_?block|count)?_{0,3}\Z|\A(?:bs|n_?threads|blk_?size)\Z",
     re.I,
 )
-_ARGUMENT = re.compile(r"#(\d+)")
+_ARGUMENT = re.compile(r"#(u?)(\d+)")
+_NO_SIGN = "__no_sign_"
+"""Before a parameter whose argument has no sign on the host either."""
 _LITERAL_TYPES = ("int", "float", "double")
+_PACK = "…"
 _TRUTH = {"true": "1", "false": "0"}
 
 
@@ -80,26 +84,57 @@ def shared_arguments(kernel: KernelSource, sites: Iterable[LaunchSite]) -> dict[
     return found
 
 
+def computed_arguments(
+    kernel: KernelSource, sites: Iterable[LaunchSite], directive: KernelDirective | None
+) -> dict[str, Formula]:
+    """Parameters for which every launch passes what it computes from others, in one way.
+
+    None where a directive speaks of launches: it may mean others.
+    """
+    own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
+    own = own if directive is None else []
+    read = [s for s in own if not s.left_out] or own
+    names = kernel.parameters
+    return {
+        names[position]: here
+        for position, formula in (read[0].computed.items() if read else ())
+        if position < len(names)
+        and all(site.computed.get(position) == formula for site in read)
+        and (here := named(formula, names)) is not None
+    }
+
+
 def common_conditions(kernel: KernelSource, sites: Iterable[LaunchSite]) -> tuple[str, ...]:
     """Comparisons of parameters and of the block's extents that hold at all launches of a kernel."""
     own = [s for s in sites if s.kernel == kernel.base_name and _may_instantiate(s, kernel)]
     names = kernel.parameters
     shared = [c for c in own[0].conditions if all(c in s.conditions for s in own)] if own else []
+    # Where one launch has a sign and another none, it holds of numbers with a sign.
+    told = [dict.fromkeys(c.replace("#u", "#") for c in s.conditions) for s in own]
+    plain = [c for c in (told[0] if told else ()) if all(c in conditions for conditions in told)]
+    shared += [c for c in plain if not any(c == known.replace("#u", "#") for known in shared)]
 
     def named(match: re.Match[str]) -> str:
-        position = int(match[1])
-        return names[position] if position < len(names) else "?"
+        position = int(match[2])
+        return (_NO_SIGN if match[1] else "") + names[position] if position < len(names) else "?"
 
     return tuple(_ARGUMENT.sub(named, condition) for condition in shared)
 
 
-def conditions_of(texts: Iterable[str], kernel: Kernel) -> tuple[Expr, ...]:
+def conditions_of(
+    texts: Iterable[str], kernel: Kernel, formulas: Mapping[str, Expr] | None = None
+) -> tuple[Expr, ...]:
     """What comparisons of the host say of a kernel's parameters, where both mean the same numbers.
 
-    Not of unsigned parameters: what the host compares may be below zero.
+    ``formulas``: of parameters that the kernel computes from others instead of reading them.
+
+    Not of unsigned parameters, unless the host's variable has no sign either: it may be below zero.
     """
     found: list[Expr] = []
-    known = {var.name: var for var in kernel.params if isinstance(var.type, Int) and var.type.signed}
+    integers: dict[str, Expr] = {var.name: var for var in kernel.params if isinstance(var.type, Int)}
+    integers |= formulas or {}
+    known = {name: e for name, e in integers.items() if isinstance(e.type, Int) and e.type.signed}
+    known |= {_NO_SIGN + name: e for name, e in integers.items()}
     for text in texts:
         try:
             found.append(parse_assumption(text, known))
@@ -208,7 +243,9 @@ def _may_instantiate(site: LaunchSite, kernel: KernelSource) -> bool:
     """Whether a launch may be of this instantiation: literal template arguments must agree."""
     if not kernel.template_arguments or not site.template_arguments:
         return True
-    written = [part.strip() for part in site.template_arguments.split(",")]
+    written = [part.strip() for part in split_arguments(site.template_arguments)]
+    if len(written) > len(kernel.template_arguments) and _PACK not in kernel.template_arguments:
+        return False  # another template of that name
     for text, actual in zip(written, kernel.template_arguments, strict=False):
         literal = text.isdigit() or text in _TRUTH or text in _LITERAL_TYPES
         if literal and _TRUTH.get(text, text) != _TRUTH.get(actual, actual):

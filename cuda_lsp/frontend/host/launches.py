@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from cuda_lsp.frontend.host.computed_arguments import computed_arguments, multiples
 from cuda_lsp.frontend.host.configured_launches import configured_launches
 from cuda_lsp.frontend.host.contexts import (
     Callers,
@@ -34,6 +35,7 @@ from cuda_lsp.frontend.host.host_constants import (
     all_known,
 )
 from cuda_lsp.frontend.host.host_file import HostFile
+from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.preprocessor import EVERYTHING, Regions
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer, shared_buffers
 from cuda_lsp.frontend.host.sized_launches import SizedLaunch, sized_launches
@@ -45,7 +47,7 @@ from cuda_lsp.model import Dim3, Extents, LaunchConfig, LaunchSource, Site
 _LAUNCH = re.compile(r"<<<|cudaLaunch")
 _API_CALL = re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\s?\(")
 _API_FUNCTION = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s?(?:<([^<>()]*)>)?\s?\)*\s?\Z")
-_HELD = r"\s?=\s?&?\s?([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
+_HELD = r"\s?=\s?&?\s?(?:\w+\s?::\s?){0,6}([A-Za-z_]\w*)\s?(?:<[^<>;]*>)?\s?;"
 _ASSIGNED = re.compile(rf"(?<![\w.>])([A-Za-z_]\w*){_HELD}")
 _DECLARED = re.compile(rf"\(\s?\*\s?([A-Za-z_]\w*)\s?\)\s?\([^;{{}}]{{0,1000}}?\){_HELD}")
 _EXTENT = re.compile(r"\A(\w+)(?:\s?\.\s?([xyz]))?\Z")
@@ -71,6 +73,7 @@ class LaunchSite:
     ``conditions``: comparisons that hold where it stands (``guards``).
     ``left_out``: by the preprocessor, as far as is known: another build may make it.
     ``sized``: where the block is not known, launches that it makes for some sizes.
+    ``computed``: arguments that are computed from others, by position.
     """
 
     kernel: str
@@ -88,6 +91,7 @@ class LaunchSite:
     left_out: bool = False
     conditions: tuple[str, ...] = ()
     sized: tuple[SizedLaunch, ...] = ()
+    computed: Mapping[int, Formula] = field(factory=dict[int, Formula])
 
     def by_sizes(self, parameters: Sequence[str]) -> Iterator[LaunchConfig]:
         """Some of the launches that it makes, for a kernel with these parameter names."""
@@ -178,10 +182,12 @@ class _Use:
 def _written(host: HostText, reader: _Reader) -> Iterator[_Use]:
     """Every launch, whatever way it is written."""
     launches: list[Written] = []
+    by_macros, macros = uses_of_macros(host)
     for start, launch in every_launch(host):
-        launches.append(launch)
-        yield _Use(launch, start, launch.begin, launch.end)
-    for use in (*uses_of_macros(host), *uses_of_functions(host, launches)):
+        if not any(begin < start < end for begin, end in macros):  # it is told where these are used
+            launches.append(launch)
+            yield _Use(launch, start, launch.begin, launch.end)
+    for use in (*by_macros, *uses_of_functions(host, launches)):
         yield _Use(use.launch, use.begin, use.begin, use.end)
     for launch in configured_launches(host):
         yield _Use(launch, launch.begin, launch.begin, launch.end)
@@ -218,6 +224,7 @@ class _Reader:
         self._guards: dict[object, tuple[str, ...]] = {}
         self._buffers: dict[object, Mapping[int, SharedBuffer]] = {}
         self._sized: dict[object, tuple[SizedLaunch, ...]] = {}
+        self._computed: dict[object, Mapping[int, Formula]] = {}
 
     def told(self, launch: Written, at: int, begin: int, end: int) -> Iterator[LaunchSite]:
         """What a launch tells that stands from ``begin`` to ``end``, its names looked up at ``at``.
@@ -229,6 +236,10 @@ class _Reader:
         facts = local_facts(self._file, at)
         plain = [self._site(launch, at, place, given, given) for given in facts]
         known = block is None or all(site.block is not None for site in plain)
+        if not known and block is not None:
+            facts = local_facts(self._file, at, (block,))
+            plain = [self._site(launch, at, place, given, given) for given in facts]
+            known = all(site.block is not None for site in plain)
         template = tuple(split_arguments(launch.template_arguments or ""))
         if known and not self._depends(template, at):
             yield from plain
@@ -242,15 +253,18 @@ class _Reader:
         found = [self._on(way, launch, at, place) for way in ways]
         told = [site for site in found if site.block is not None]
         yield from (site for i, site in enumerate(told) if site not in told[:i])
-        yield from () if told else (self._by_sizes(site, launch, at) for site in plain)
+        if not told:
+            yield from (self._by_sizes(*each, launch, at) for each in zip(plain, facts, strict=True))
 
-    def _by_sizes(self, site: LaunchSite, launch: Written, at: int) -> LaunchSite:
-        """With launches that it makes for some sizes."""
-        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+    def _by_sizes(self, site: LaunchSite, given: Given, launch: Written, at: int) -> LaunchSite:
+        """With launches that it makes for some sizes, where its block is not known."""
+        if site.block is not None:
+            return site
+        key = (at, given.taken, tuple(launch.configuration), tuple(launch.arguments))
         if key not in self._sized:
-            constants = self._file.constants
+            way = evolve(NOTHING_GIVEN, taken=given.taken)
             self._sized[key] = sized_launches(
-                constants, launch.configuration, at, launch.arguments, NOTHING_GIVEN
+                self._file.constants, launch.configuration, at, launch.arguments, way
             )
         conditions = (text for made in self._sized[key] for text in made.conditions)
         return evolve(site, sized=self._sized[key], conditions=(*site.conditions, *conditions))
@@ -309,6 +323,7 @@ class _Reader:
             block_axes=block_axes,
             conditions=self._conditions(launch, at, block, grid),
             shared=self._shared(launch, at),
+            computed=self._computed_from_others(launch, at),
         )
 
     def _conditions(self, launch: Written, at: int, block: str | None, grid: str | None) -> tuple[str, ...]:
@@ -316,11 +331,20 @@ class _Reader:
         if key not in self._guards:
             file, constants = self._file, self._file.constants
             found = guards(file.host, constants, at, block, launch.arguments)
+            found += tuple(multiples(constants, launch.arguments, at))
             if grid is not None:
                 axes = constants.known_extents(grid, at)
                 found += followed(constants, grid, at, launch.arguments, axes)
             self._guards[key] = found
         return self._guards[key]
+
+    def _computed_from_others(self, launch: Written, at: int) -> Mapping[int, Formula]:
+        key = (at, tuple(launch.configuration), tuple(launch.arguments))
+        if key not in self._computed:
+            self._computed[key] = computed_arguments(
+                self._file.constants, launch.configuration, launch.arguments, at
+            )
+        return self._computed[key]
 
     def _shared(self, launch: Written, at: int) -> Mapping[int, SharedBuffer]:
         key = (at, tuple(launch.arguments))

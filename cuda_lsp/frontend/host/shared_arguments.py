@@ -7,14 +7,13 @@ offset is understood when it is made of constants and of other arguments of the 
 from __future__ import annotations
 
 import ast
-import functools
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import evolve, frozen
 
 from cuda_lsp.frontend.host.host_pointers import Held
+from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, formula, multiplied, named
 
 _PLACE = r"(?!(?:NULL|nullptr|this)\b)[A-Za-z_]\w*(?:\s?(?:\.|->)\s?\w+|\s?\[[^\[\]]*\])*"
 _WHOLE = re.compile(rf"\A{_PLACE}\Z")
@@ -29,11 +28,6 @@ _MOST_STEPS = 8
 _ARROW = re.compile(r"\s?(\.|->)\s?")
 _LONGEST_OFFSET = 400
 """Characters of an offset; what is longer is not understood."""
-_MOST_PRODUCTS = 256
-"""Products in an offset; ``(a + b) * (c + d) * …`` would have a power of two."""
-
-Offset = int | str | tuple[str, "Offset", "Offset"]
-"""A number, a parameter's name, or (operator, left, right)."""
 
 
 @frozen
@@ -45,23 +39,13 @@ class SharedBuffer:
     """
 
     first: int | str
-    offset: Offset | None = 0
+    offset: Formula | None = 0
     pieces: bool = False
 
     def named(self, names: Sequence[str]) -> SharedBuffer:
         """The same with the kernel's parameter names; an offset by an argument it lacks is unknown."""
         first = names[self.first] if isinstance(self.first, int) else self.first
-        return evolve(self, first=first, offset=None if self.offset is None else _named(self.offset, names))
-
-
-def _named(offset: Offset, names: Sequence[str]) -> Offset | None:
-    if isinstance(offset, int):
-        return offset
-    if isinstance(offset, str):
-        position = int(offset[1:])
-        return names[position] if position < len(names) else None
-    left, right = (_named(part, names) for part in offset[1:])
-    return None if left is None or right is None else (offset[0], left, right)
+        return evolve(self, first=first, offset=None if self.offset is None else named(self.offset, names))
 
 
 def shared_buffers(
@@ -93,7 +77,7 @@ def shared_buffers(
                 break
             base, step = inner[0]
             behind = None if known.moved else _offset(step, texts, integer)
-            offset = None if offset is None or behind is None else _sum(offset, behind, 1)
+            offset = None if offset is None or behind is None else added(offset, behind, 1)
         if base not in begun:
             begun[base] = (position, offset)
             continue
@@ -145,10 +129,6 @@ def _opening(text: str) -> int:
     return 0
 
 
-Polynomial = dict[tuple[str, ...], int]
-"""Products of names, sorted, with their factors: ``#2`` is an argument, anything else the host's own."""
-
-
 def _offset(text: str, arguments: Sequence[str], integer: Callable[[str], int | None]) -> Polynomial | None:
     value = integer(text)
     if value is not None:
@@ -177,49 +157,23 @@ def _polynomial(
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.Mult):
-            return _product(left, right) if len(left) * len(right) <= _MOST_PRODUCTS else None
-        return _sum(left, right, 1 if isinstance(node.op, ast.Add) else -1)
+            return multiplied(left, right)
+        return added(left, right, 1 if isinstance(node.op, ast.Add) else -1)
     if any(isinstance(part, ast.Call) for part in ast.walk(node)):
         return None  # twice the same call need not give the same
     return {(f"#{arguments.index(text)}" if text in arguments else text,): 1}
 
 
-def _sum(left: Polynomial, right: Polynomial, sign: int) -> Polynomial:
-    total = Counter(left)
-    for names, factor in right.items():
-        total[names] += sign * factor
-    return {names: factor for names, factor in total.items() if factor}
-
-
-def _product(left: Polynomial, right: Polynomial) -> Polynomial:
-    total = Counter[tuple[str, ...]]()
-    for one, factor in left.items():
-        for other, times in right.items():
-            total[tuple(sorted((*one, *other)))] += factor * times
-    return {names: factor for names, factor in total.items() if factor}
-
-
 def _are_pieces(offset: Polynomial | None, start: Polynomial | None) -> bool:
-    apart = _sum(offset, start, -1) if offset is not None and start is not None else {}
+    apart = added(offset, start, -1) if offset is not None and start is not None else {}
     return bool(apart) and all(len(names) > 1 for names in apart)
 
 
-def _difference(offset: Polynomial | None, start: Polynomial | None) -> Offset | None:
+def _difference(offset: Polynomial | None, start: Polynomial | None) -> Formula | None:
     """``offset - start`` when only constants and arguments are left of it."""
     if offset is None or start is None:
         return None
-    apart = _sum(offset, start, -1)
+    apart = added(offset, start, -1)
     if any(not name.startswith("#") for names in apart for name in names):
         return None
-    total: Offset = apart.pop((), 0)
-    for names, factor in sorted(apart.items()):
-        total = _joined("+", total, functools.reduce(_times, names, factor), 0)
-    return total
-
-
-def _times(product: Offset, name: str) -> Offset:
-    return _joined("*", product, name, 1)
-
-
-def _joined(operator: str, left: Offset, right: Offset, neutral: int) -> Offset:
-    return right if left == neutral else (operator, left, right)
+    return formula(apart)

@@ -7,6 +7,7 @@ number, or a range, which is told as a condition (``guards``) of launches with t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from attrs import field, frozen
@@ -14,6 +15,9 @@ from attrs import field, frozen
 from cuda_lsp.frontend.host.host_constants import Given, HostConstants, Key, all_known
 from cuda_lsp.model import Dim3, Extents
 
+_PLAIN = re.compile(r"(?<![\w.>])[A-Za-z_]\w*(?:\s?::\s?\w+)*\b(?!\s?[(<.\[]|\s?->)")
+_EXTENTS = re.compile(r"\b(?:dim3|uint3|int3)\b")
+_WORDS = frozenset(["int", "unsigned", "long", "size_t", "uint32_t", "int64_t", "const", "true", "false"])
 _MOST_THREADS = 1024
 _MOST_SIZES = 4
 _MOST_EXAMPLES = 2
@@ -73,7 +77,21 @@ class _Site:
         """What the block hangs on in the end: what no text tells."""
         missing = self.constants.missing(self.configuration[1], self.at, self.given)
         made = {key for key in missing if self.constants.missing(key[0], self.at, self.given) - {key}}
-        return sorted(missing - made)
+        sizes = sorted(missing - made)
+        return sizes if all(self._may_be_size(name) for name, _ in sizes) else []
+
+    def _may_be_size(self, name: str) -> bool:
+        """Not a ``dim3``, nor what is made of names that nobody knows, as of constants of a missing file."""
+        value = self.constants.reached(name, self.at) if "." not in name else None
+        if value is None:
+            return True
+        given = value.definition.text is None
+        words = self.constants.words_before(value.definition.position, "(,<" if given else ";{}")
+        if value.text is None:
+            return _EXTENTS.search(words) is None
+        plain = {match[0] for match in _PLAIN.finditer(value.text)} - _WORDS
+        known = all(self.constants.key(word, value.position) is not None for word in plain)
+        return known and _EXTENTS.search(words) is None
 
     def _block(self, sizes: Given) -> Dim3 | None:
         extents = self.constants.known_extents(self.configuration[1], self.at, self.given.and_those(sizes))

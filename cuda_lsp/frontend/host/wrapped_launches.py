@@ -16,7 +16,7 @@ from cuda_lsp.frontend.host.text import HostText, split_arguments, whole_argumen
 from cuda_lsp.frontend.host.written_launches import KERNEL, Written, every_launch
 
 _DIRECTIVE = re.compile(r"^[ \t]?#[^\n\\]*(?:\\\n?[^\n\\]*)*", re.M)
-_MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)\(([^()]*)\)(.*)\Z", re.S)
+_MACRO = re.compile(r"\A[ \t]?#[ \t]?define[ \t](\w+)(?:\(([^()]*)\))?(.*)\Z", re.S)
 _FUNCTION = re.compile(r"\b(?:auto\s(?P<lambda>\w+)\s?=\s?\[[^\[\]]*\]|(?P<function>\w+))\s?(?=\()")
 _USE = re.compile(r"(?<![\w.>])(\w+)\s?(?:<[^<>;(){}]*>\s?)?\(")
 _LOCAL = re.compile(
@@ -46,13 +46,16 @@ class Use:
 
 @frozen
 class _Macro:
-    parameters: Sequence[str]
+    """``parameters`` None: it is used by its name alone. ``begin``: where it is defined."""
+
+    begin: int
+    parameters: Sequence[str] | None
     body: str
     names: int
     """Words of the body, each of which may be a parameter."""
 
     def expanded(self, arguments: Sequence[str]) -> str:
-        values = dict(zip(self.parameters, map(str.strip, arguments), strict=False))
+        values = dict(zip(self.parameters or (), map(str.strip, arguments), strict=False))
         if self.parameters and self.parameters[-1] == "...":
             values["__VA_ARGS__"] = ",".join(arguments[len(self.parameters) - 1 :])
         longest = max(map(len, values.values()), default=0)
@@ -65,23 +68,31 @@ class _Macro:
 # ----------------------------------------------------------------------------------------- macros
 
 
-def uses_of_macros(host: HostText) -> Iterator[Use]:
-    """Every launch that a macro with parameters makes where it is used."""
+def uses_of_macros(host: HostText) -> tuple[list[Use], list[tuple[int, int]]]:
+    """Every launch that a macro makes where it is used, and where the macros that are used stand."""
+    found: list[Use] = []
     if "define" not in host.plain:
-        return
+        return found, []
     directives = [match.span() for match in _DIRECTIVE.finditer(host.plain)]
-    macros = _launching(host.plain[first:last] for first, last in directives)
+    macros = _launching(host.plain, directives)
     if not macros:
-        return
+        return found, []
     budget = _Budget()
-    begins = [first for first, _ in directives]
-    for begin, end, text in _expansions(host, macros, _NESTED, budget):
-        around = bisect_right(begins, begin) - 1
-        if around < 0 or begin >= directives[around][1]:
+    spans = dict(directives)
+    used: dict[int, int] = {}
+    for begin, end, text, first in _expansions(host, macros, _NESTED, budget):
+        if _outside(directives, begin):
+            used[first] = spans[first]
             for launch in _launches(text):
                 if not budget.take():
-                    return
-                yield Use(launch, begin, end)
+                    return found, list(used.items())
+                found.append(Use(launch, begin, end))
+    return found, list(used.items())
+
+
+def _outside(spans: Sequence[tuple[int, int]], place: int) -> bool:
+    index = bisect_right(spans, place, key=lambda span: span[0]) - 1
+    return index < 0 or place >= spans[index][1]
 
 
 class _Budget:
@@ -97,38 +108,55 @@ class _Budget:
         return self._uses >= 0
 
 
-def _launching(directives: Iterable[str]) -> dict[str, _Macro]:
+_Macros = Mapping[str, Sequence[_Macro]]
+"""By name, each as often as it is defined, in order."""
+
+
+def _launching(plain: str, directives: Sequence[tuple[int, int]]) -> _Macros:
     """Macros whose text has a launch, or uses one that has."""
-    every: dict[str, _Macro] = {}
-    for match in filter(None, map(_MACRO.match, directives)):
-        body = match[3].replace("\\\n", " ")
-        words = len(_ANY_WORD.findall(body))
-        every[match[1]] = _Macro([p.strip() for p in match[2].split(",")], body, words)
-    found = {name: macro for name, macro in every.items() if "<<<" in macro.body}
+    every: dict[str, list[_Macro]] = {}
+    for first, last in directives:
+        match = _MACRO.match(plain[first:last])
+        if match is not None:
+            body = match[3].replace("\\\n", " ")
+            names = None if match[2] is None else [p.strip() for p in match[2].split(",")]
+            every.setdefault(match[1], []).append(_Macro(first, names, body, len(_ANY_WORD.findall(body))))
+    found = {name for name, known in every.items() if any("<<<" in macro.body for macro in known)}
     for _ in range(_NESTED if found else 0):
-        found |= {
-            name: macro
-            for name, macro in every.items()
-            if any(used[1] in found for used in _CALLED.finditer(macro.body))
-        }
-    return found
+        uses = _uses_of(found)
+        found |= {name for name, known in every.items() if any(uses.search(macro.body) for macro in known)}
+    return {name: every[name] for name in found}
+
+
+def _uses_of(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b({'|'.join(sorted(names))})\b(\s?\()?")
 
 
 def _expansions(
-    host: HostText, macros: Mapping[str, _Macro], depth: int, budget: _Budget
-) -> Iterator[tuple[int, int, str]]:
-    for match in _CALLED.finditer(host.plain):
-        end = host.closing(match.end() - 1) if match[1] in macros else -1
+    host: HostText, macros: _Macros, depth: int, budget: _Budget, at: int | None = None
+) -> Iterator[tuple[int, int, str, int]]:
+    """Of each use: where it begins and ends, its text, and where its macro is defined.
+
+    ``at``: the place that ``host`` is the expansion of; None: it is the file.
+    """
+    for match in _uses_of(macros).finditer(host.plain):
+        known = macros[match[1]]
+        index = bisect_right(known, match.start() if at is None else at, key=lambda macro: macro.begin)
+        macro = known[max(0, index - 1)]
+        called = macro.parameters is not None
+        end = (host.closing(match.end() - 1) if match[2] else -1) if called else match.end(1) - 1
         if end < 0:
             continue
-        expanded = macros[match[1]].expanded(split_arguments(host.plain[match.end() : end]))
+        given = split_arguments(host.plain[match.end() : end]) if called else []
+        expanded = macro.expanded(given)
         budget.characters -= len(expanded)
         if budget.characters < 0:
             return
-        yield match.start(), end + 1, expanded
+        place = match.start() if at is None else at
+        yield place, end + 1, expanded, macro.begin
         if depth:
-            for _, _, inner in _expansions(HostText(expanded), macros, depth - 1, budget):
-                yield match.start(), end + 1, inner
+            for _, _, inner, first in _expansions(HostText(expanded), macros, depth - 1, budget, place):
+                yield place, end + 1, inner, first
 
 
 def _launches(text: str) -> Iterator[Written]:

@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cuda_lsp.frontend import budgets
 from cuda_lsp.frontend.compile_errors import CompileError
-from cuda_lsp.frontend.host.shared_arguments import Offset, SharedBuffer
+from cuda_lsp.frontend.host.polynomials import Formula
+from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.libclang import RawCursor
 from cuda_lsp.frontend.lowering import cursor_kinds as K
 from cuda_lsp.frontend.lowering import functions
-from cuda_lsp.frontend.lowering.build import binary, cast, offset_by
+from cuda_lsp.frontend.lowering.build import binary, offset_by
+from cuda_lsp.frontend.lowering.formulas import expression_of, with_formulas
 from cuda_lsp.frontend.lowering.output import Restart, Steps
 from cuda_lsp.frontend.lowering.parameter_layout import layout_of
 from cuda_lsp.frontend.lowering.parameters import place_of_parameter
@@ -27,7 +29,6 @@ from cuda_lsp.ir.program import (
     AddressOf,
     BinaryOp,
     Block,
-    Expr,
     Incomplete,
     Kernel,
     ParameterLayout,
@@ -45,18 +46,20 @@ def lower_kernel(
     name: str,
     errors: Sequence[CompileError] = (),
     shared: Mapping[str, SharedBuffer] | None = None,
+    computed: Mapping[str, Formula] | None = None,
 ) -> Kernel:
     """The kernel program of a ``__global__`` function definition (or instantiation).
 
     ``ast``: lookups shared by the kernels of one parse. ``errors``: of clang, in functions that the kernel
     may call as far as names tell; those count that stand in it, or in what it turns out to call. ``shared``:
-    pointer parameters that point into an earlier one's buffer. What cannot be translated becomes
-    ``Incomplete``; nothing is raised for user code. Raises ValueError for a cursor of no function.
+    pointer parameters that point into an earlier one's buffer. ``computed``: integers that every launch
+    computes from others. What cannot be translated becomes ``Incomplete``; nothing is raised for user code.
+    Raises ValueError for a cursor of no function.
     """
     declaration = ast.declaration(cursor)
     if declaration is None:
         raise ValueError("not the cursor of a function")
-    attempts = _Attempts(ast, declaration, name, shared or {})
+    attempts = _Attempts(ast, declaration, name, shared or {}, computed or {})
     kernel = attempts.lowered(())
     reached = [error for error in errors if attempts.reaches(error)]
     return attempts.lowered(reached) if reached else kernel
@@ -66,9 +69,15 @@ class _Attempts:
     """A kernel that is lowered until what was taken for granted of its variables proves right."""
 
     def __init__(
-        self, ast: Ast, declaration: Declaration, name: str, shared: Mapping[str, SharedBuffer]
+        self,
+        ast: Ast,
+        declaration: Declaration,
+        name: str,
+        shared: Mapping[str, SharedBuffer],
+        computed: Mapping[str, Formula],
     ) -> None:
-        self.ast, self.declaration, self.name, self.shared = ast, declaration, name, shared
+        self.ast, self.declaration, self.name = ast, declaration, name
+        self.shared, self.computed = shared, computed
         self.memory: set[int] = set()
         self.assigned: set[int] = set()
         self.met: dict[int, Declaration] = {declaration.key: declaration}
@@ -85,7 +94,7 @@ class _Attempts:
         home, steps = self.ast.extent(_node(self.declaration))[0], Steps()
         for _ in range(budgets.MOST_ATTEMPTS):
             low = Lowering(self.ast, home, self.memory, self.assigned, steps)
-            low.shared_buffers = self.shared
+            low.shared_buffers, low.computed = self.shared, self.computed
             low.errors = sorted(errors, key=lambda error: error.range.start)
             try:
                 return _lower(low, self.ast.body(self.declaration), self.name)
@@ -124,7 +133,8 @@ def _lower(low: Lowering, root: Node, name: str) -> Kernel:
     _say_overlapping(low)
     for error in low.errors:
         low.emit(not_compiled(error, Site(error.range)))
-    statements = tuple(low.out)
+    params, made = with_formulas(low, params)
+    statements = (*made, *low.out)
     if low.frames[0].left:
         statements = (Block(0, statements, Site(low.home)),)
     return Kernel(
@@ -172,24 +182,13 @@ def _in_shared_buffer(low: Lowering, name: str, info: TypeInfo, place: Place, fo
         return place
     size = info.target.size if info.target is not None else 0
     scalars = {v.name: v for v in found if isinstance(v.type, Int)}
-    elements = _elements(shared.offset, scalars) if shared.offset is not None else None
+    elements = expression_of(shared.offset, scalars, INT64) if shared.offset is not None else None
     if elements is None or (not size and shared.offset != 0):
         (low.pieces if shared.pieces else low.overlapping)[name] = str(shared.first)
         return place
     low.arrays[f"parameter {name}"] = anchor
     start = offset_by(AddressOf(anchor, info.ir), binary(BinaryOp.MUL, elements, const(max(1, size), INT64)))
     return StaticPlace(info, start, place.owner)
-
-
-def _elements(offset: Offset, scalars: Mapping[str, Var]) -> Expr | None:
-    """An offset in elements as an expression; None: it names something that is no integer parameter."""
-    if isinstance(offset, int):
-        return const(offset, INT64)
-    if isinstance(offset, str):
-        var = scalars.get(offset)
-        return cast(var, INT64) if var is not None else None
-    left, right = (_elements(part, scalars) for part in offset[1:])
-    return binary(BinaryOp(offset[0]), left, right) if left is not None and right is not None else None
 
 
 def _say_overlapping(low: Lowering) -> None:

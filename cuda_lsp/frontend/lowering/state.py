@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from cuda_lsp.frontend.compile_errors import CompileError
+from cuda_lsp.frontend.host.polynomials import Formula
 from cuda_lsp.frontend.host.shared_arguments import SharedBuffer
 from cuda_lsp.frontend.lowering import tables
 from cuda_lsp.frontend.lowering.build import offset_by, pointer_inside, zero
@@ -67,6 +68,7 @@ class Lowering(Output):
         self.classes: dict[int, TypeInfo] = {}  # of local objects with virtual functions, by their array
         self.tables: dict[int, tuple[int, ...]] = {}  # elements that never change, by the array's id
         self.shared_buffers: Mapping[str, SharedBuffer] = {}  # parameters that point into earlier ones
+        self.computed: Mapping[str, Formula] = {}  # parameters that launches compute from others
         self.overlapping: dict[str, str] = {}  # … how far behind is not known
         self.pieces: dict[str, str] = {}  # … by sizes that the host multiplies
         self.active: list[int] = []  # functions that are being inlined

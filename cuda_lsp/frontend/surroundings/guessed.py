@@ -13,7 +13,6 @@ from typing import Protocol
 
 from attrs import evolve, frozen
 
-from cuda_lsp import files
 from cuda_lsp.frontend.compile_errors import may_call_the_host
 from cuda_lsp.frontend.surroundings import nearby_headers
 from cuda_lsp.frontend.surroundings.build_files import build_macros
@@ -69,13 +68,18 @@ class Guessed:
         if forced:
             note_forced(self.conventions.header(path))
         for header in self.headers:
-            files.doubt(f"{header} and what it includes stand before the file")
+            note_forced(header)
             forced = (*forced, "-include", header)
         return (
             *(f"-I{folder}" for folder in self.folders),
             *(f"-D{definition}" for definition in self.definitions),
             *forced,
         )
+
+    @property
+    def forced_headers(self) -> str:
+        """Lines that include ``headers``."""
+        return "".join(f'#include "{header}"\n' for header in self.headers)
 
     @property
     def definitions(self) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ FULL_MASK = Const(0xFFFFFFFF, UINT32)
 def _block_barrier(call: Call) -> Value:
     values = call.values()
     call.low.emit(Barrier(BarrierScope.BLOCK, call.low.site(call.node)))
-    return call.nothing() if call.info is VOID else _lanes(call, values)
+    return _lanes(call, values) if call.name in EXCHANGES else call.nothing()
 
 
 def _named_barrier(call: Call) -> Value:

@@ -6,7 +6,6 @@ warp is decided on the pairs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -126,7 +125,7 @@ def _by_site_pairs(
             alike = len(widths[p] | widths[q]) == 1
             if not (writes[p] or writes[q]) or ({kinds[p], kinds[q]} <= ATOMIC_EFFECTS and alike):
                 continue
-            if time.thread_time() > group.deadline:
+            if group.comparing.over():
                 raise TooManyPairs("comparing all pairs of sites takes too long")
             first, second = slice(edges[p], edges[p + 1]), slice(edges[q], edges[q + 1])
             found = _join(group, sorted_rows, first, second, unit_bytes, compatible)
@@ -144,8 +143,9 @@ def _join(
     count = np.searchsorted(units, rows.unit[first], "right") - start
     edges = np.cumsum(count)
     total = int(edges[-1]) if len(edges) else 0
-    done, best = 0, None
-    while done < min(total, budgets.MOST_JOINED_PAIRS) and time.thread_time() < group.deadline:
+    done, told, best = 0, 0, None
+    while done < min(total, budgets.MOST_JOINED_PAIRS) and not group.comparing.over(pairs=done - told):
+        told = done
         # small stretches first: one pair of different warps is enough
         begin = int(np.searchsorted(edges, done, "right"))
         size = budgets.FIRST_JOINED_PAIRS if done == 0 else budgets.JOINED_PAIRS

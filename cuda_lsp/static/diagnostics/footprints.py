@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from cuda_lsp.ir import conflicts
 from cuda_lsp.static import budgets
+from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.execution.trace import Access, Path, spread_out
 from cuda_lsp.static.execution.values import Data, Flags, Lanes, distinct
 
@@ -39,7 +39,7 @@ class Group:
     threads: int
     lock_step: bool
     warp_size: int = 32
-    deadline: float = math.inf  # of time.thread_time()
+    comparing: Comparing = field(factory=Comparing)
     phases: Path | None = None  # where barriers of some threads order them
     kinds: Ints = field(init=False)
     """The first access of the group that is ordered and guarded like each one, ``(accesses,)``."""
@@ -74,8 +74,8 @@ def apart(group: Group) -> bool:
     return suspicious(group) is None
 
 
-def in_time(group: Group) -> None:
-    if time.thread_time() > group.deadline:
+def in_time(group: Group, cells: int = 0) -> None:
+    if group.comparing.over(cells=cells):
         raise TooManyPairs("comparing all accesses takes too long")
 
 
@@ -149,7 +149,7 @@ def suspicious(group: Group) -> tuple[Units, Flags] | None:
     for c in cells:
         agent = agents[c.lane]
         columns[c.kind] += [(units.numbers(c.offset, part), agent) for part in range(c.width // units.size)]
-    in_time(group)
+    in_time(group, sum(len(c.offset) * (c.width // units.size) for c in cells))
     bad = np.zeros(units.span, bool)
     writer = _last(columns[1], units.span)
     for number, agent in itertools.chain(*columns.values()):

@@ -7,17 +7,19 @@ possible races.  Every witness is evaluated again before it is shown.
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import RaceKind, Site, Space, Status, Witness
+from cuda_lsp.model import RaceKind, Site, SourceRange, Space, Status, Witness
+from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
+from cuda_lsp.static.diagnostics.comparing import Comparing
 from cuda_lsp.static.diagnostics.data_collisions import data_collision
 from cuda_lsp.static.diagnostics.footprints import Group, TooManyPairs, apart
 from cuda_lsp.static.execution import barrier_replay, critical_steps, tickets
@@ -51,19 +53,19 @@ class Race:
 
 
 def find_races(
-    trace: Trace, *, merged_barrier: Site | None = None, milliseconds: float = 300.0
+    trace: Trace, comparing: Comparing | None = None, *, merged_barrier: Site | None = None
 ) -> tuple[Race, ...]:
     """Every pair of source sites that races, at most once each, surest first.
 
     ``merged_barrier``: pretend that the barriers written there are absent. What could not be decided, also
-    for lack of time (``milliseconds``), is added to ``trace.undecided``.
+    for lack of time (``comparing``), is added to ``trace.undecided``.
     """
-    deadline = time.thread_time() + milliseconds / 1000
+    comparing = comparing or Comparing(budgets.COMPARING_AGAIN_MS / 1000)
     best: dict[tuple[object, ...], Race] = {}
     in_paths = Counter[tuple[object, ...]]()
     for path in trace.paths:
         here: dict[tuple[object, ...], Race] = {}
-        for race in _path_races(trace, path, merged_barrier, deadline):
+        for race in _path_races(trace, path, merged_barrier, comparing):
             between = _unmodelled_between(path, race)
             if between is not None:
                 trace.not_decided(_unsure_pair(race.first, race.second, f"what is not modelled ({between})"))
@@ -117,7 +119,7 @@ def _settled(trace: Trace, race: Race, paths: int) -> Race:
 # ---------------------------------------------------------------------------------------- groups
 
 
-def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) -> Iterator[Race]:
+def _path_races(trace: Trace, path: Path, merged: Site | None, comparing: Comparing) -> Iterator[Race]:
     by_array: dict[int, list[Access]] = defaultdict(list)
     for a in path.accesses:
         by_array[a.array.id].append(a)
@@ -126,21 +128,21 @@ def _path_races(trace: Trace, path: Path, merged: Site | None, deadline: float) 
         if not any(a.mode.writes for a in accesses):
             continue
         among_blocks = accesses[0].array.space is Space.GLOBAL and len(trace.blocks) > 1
-        if among_blocks and _all_apart(trace, accesses, deadline):
+        if among_blocks and _all_apart(trace, accesses, comparing):
             continue
         for block in range(len(trace.blocks)):
-            yield from _within_block(trace, path, accesses, block, merge, deadline)
+            yield from _within_block(trace, path, accesses, block, merge, comparing)
         if among_blocks:
-            yield from _between_blocks(trace, path, accesses, deadline)
+            yield from _between_blocks(trace, path, accesses, comparing)
 
 
-def _all_apart(trace: Trace, accesses: list[Access], deadline: float) -> bool:
+def _all_apart(trace: Trace, accesses: list[Access], comparing: Comparing) -> bool:
     """Each byte belongs to one thread, or nobody writes it: no need to look at blocks and intervals."""
     if any(isinstance(a.offset, Data) for a in accesses):
         return False
     every, thread = slice(0, trace.lanes), np.arange(trace.lanes)
     try:
-        return apart(Group(accesses, every, thread, True, trace.threads, False, deadline=deadline))
+        return apart(Group(accesses, every, thread, True, trace.threads, False, comparing=comparing))
     except TooManyPairs:
         return False
 
@@ -159,7 +161,7 @@ def _interval_map(path: Path, merged: Site | None) -> Intervals:
 
 
 def _within_block(
-    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, deadline: float
+    trace: Trace, path: Path, accesses: list[Access], block: int, merge: Intervals, comparing: Comparing
 ) -> Iterator[Race]:
     threads = trace.threads
     lanes = slice(block * threads, (block + 1) * threads)
@@ -175,19 +177,19 @@ def _within_block(
         if again or not any(a.mode.writes for a in distinct):
             continue
         seen.add(signature)
-        if time.thread_time() > deadline:
+        if comparing.over():
             trace.not_decided(f"array {distinct[0].array.name}: comparing all accesses takes too long")
             return
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         group = Group(
             known, lanes, np.arange(threads), False, threads, trace.warp_synchronous,
-            trace.gpu.warp_size, deadline, path if path.orders else None,
+            trace.gpu.warp_size, comparing, path if path.orders else None,
         )  # fmt: skip
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
 
 
-def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: float) -> Iterator[Race]:
+def _between_blocks(trace: Trace, path: Path, accesses: list[Access], comparing: Comparing) -> Iterator[Race]:
     agent = np.arange(trace.lanes) // trace.threads
     intervals: dict[int, list[Access]] = defaultdict(list)
     for a in accesses:
@@ -196,7 +198,7 @@ def _between_blocks(trace: Trace, path: Path, accesses: list[Access], deadline: 
         distinct = _distinct(members)
         known = [a for a in distinct if not isinstance(a.offset, Data)]
         every = slice(0, trace.lanes)
-        group = Group(known, every, agent, True, trace.threads, False, deadline=deadline)
+        group = Group(known, every, agent, True, trace.threads, False, comparing=comparing)
         yield from _known(trace, group, path)
         yield from _unknown(trace, distinct, group, path)
 
@@ -234,32 +236,50 @@ def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
 
 def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
     """Pairs of which one address is data; each pair of sites once."""
-    settled: set[object] = set()
-    between = group.between_blocks
-    pairs = ((a, b) for i, a in enumerate(accesses) for b in accesses[i:])
-    for a, b in pairs:
-        if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
+    places: dict[SourceRange, list[tuple[int, Access]]] = {}
+    for numbered in enumerate(accesses):
+        places.setdefault(numbered[1].site.range, []).append(numbered)
+    for one, other in combinations_with_replacement(places.values(), 2):
+        found = _doubtful_pair(trace, _pairs(one, other), group, path)
+        if found is None:
             continue
-        sites = frozenset((a.site.range, b.site.range))
-        if sites in settled or not conflicts.conflicting(a, b, not between):
-            continue
-        if not _compatible(trace, path, a, b, between):
-            continue
-        if critical_steps.one_lock(a, b, between):
-            continue
-        if time.thread_time() > group.deadline:
-            trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
-            return
-        if group.phases is not None and _all_ordered(group.phases, a, b, group):
-            continue
-        doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
-        if doubt is None:
-            continue
-        settled.add(sites)
+        a, b, doubt = found
         if doubt.weak:
             trace.not_decided(_unsure_pair(a, b, doubt.reason))
         else:
-            yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+            yield Race(a, b, Status.POSSIBLE, group.between_blocks, None, doubt.reason)
+    if group.comparing.over(looks=0):
+        trace.not_decided(f"array {accesses[0].array.name}: comparing all accesses takes too long")
+
+
+def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:
+    """Those of which one address is data, in the order of execution; none where nobody writes."""
+    both = [a for _, a in (*one, *other)]
+    if not any(isinstance(a.offset, Data) for a in both) or not any(a.mode.writes for a in both):
+        return
+    for (i, a), (j, b) in combinations_with_replacement(one, 2) if one is other else product(one, other):
+        if isinstance(a.offset, Data) or isinstance(b.offset, Data):
+            yield (a, b) if i <= j else (b, a)
+
+
+def _doubtful_pair(
+    trace: Trace, pairs: Iterator[tuple[Access, Access]], group: Group, path: Path
+) -> tuple[Access, Access, Data] | None:
+    """The first that may meet, and what that depends on; None: none does, or the time is over."""
+    between = group.between_blocks
+    for a, b in pairs:
+        if not conflicts.conflicting(a, b, not between) or not _compatible(trace, path, a, b, between):
+            continue
+        if critical_steps.one_lock(a, b, between):
+            continue
+        if group.comparing.over():
+            return None
+        if group.phases is not None and _all_ordered(group.phases, a, b, group):
+            continue
+        doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
+        if doubt is not None:
+            return a, b, doubt
+    return None
 
 
 def _all_ordered(path: Path, a: Access, b: Access, group: Group) -> bool:
@@ -308,12 +328,12 @@ def _swapped(race: Race) -> bool:
     return late < early
 
 
-def race_findings(trace: Trace, milliseconds: float = 300.0) -> tuple[Diagnosis, ...]:
+def race_findings(trace: Trace, comparing: Comparing | None = None) -> tuple[Diagnosis, ...]:
     """All races: the squiggle is on the later access in the text, the other is related.
 
     A race at addresses that depend on data carries no witness. Every other witness has been checked.
     """
-    races = find_races(trace, milliseconds=milliseconds)
+    races = find_races(trace, comparing)
     # where whole warps race too, the missing barrier is one of the block, for every pair it would order
     block_wide = {r.first.clock for r in races if r.collision is not None and not r.collision.same_warp}
     found = (_diagnosis(trace, race, race.first.clock not in block_wide) for race in races)

@@ -2,6 +2,8 @@
 
 Who assumes a launch, or guesses template arguments, has no program of which anything could be an error. What
 every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
+A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
+mind, and neither are sizes with which they do, nor larger blocks than indices count on: all that is possible.
 """
 
 from __future__ import annotations
@@ -10,11 +12,16 @@ from collections.abc import Iterable
 
 from cuda_lsp.hardware import GpuModel
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import LaunchConfig, LaunchSource, Status
-from cuda_lsp.static.findings.conditions import Needs
+from cuda_lsp.model import Code, LaunchConfig, LaunchSource, Status
+from cuda_lsp.static.findings.conditions import Needs, Open, parameters_of
 from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.findings.lock_step import told_as_such
+from cuda_lsp.static.launches import blocks
 from cuda_lsp.static.launches.second_opinion import ADVICE
+from cuda_lsp.static.launches.strides import block_strides
+
+MISUSES = frozenset({Code.SHARED_OUT_OF_BOUNDS, Code.SHARED_UNINITIALISED})
+"""Of shared arrays."""
 
 
 def claimed(
@@ -24,9 +31,20 @@ def claimed(
     by_sizes = Needs.SIZES if launch.source is LaunchSource.SIZES else None
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
-    return tuple(
-        finding.needing(needs)
-        if needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
-        else finding
-        for finding in told
-    )
+    if needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block:
+        return tuple(_doubted_by_launch(finding) for finding in told)
+    return tuple(_claim(finding, needs) for finding in told)
+
+
+def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
+    if finding.code in MISUSES and finding.certain:
+        if needs is not None:
+            return finding.doubted(Open.LAUNCH_UNTOLD)
+        return finding.doubted(Open.ARGUMENTS) if parameters_of(finding.conditions) else finding
+    hangs = needs is not None and finding.status is Status.PROVED and finding.code not in ADVICE
+    return finding.needing(needs) if needs is not None and hangs else finding
+
+
+def _doubted_by_launch(finding: Diagnosis) -> Diagnosis:
+    accuses = finding.certain and finding.code not in ADVICE
+    return finding.doubted(Open.LAUNCH_UNTOLD) if accuses else finding

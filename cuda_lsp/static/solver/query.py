@@ -250,7 +250,7 @@ class Query:
         solver: Any = z3().Solver(ctx=self._context)
         brief = hard and left < self.limit
         solver.set("rlimit", work.z3_units(left, brief))
-        seconds = max(work.SAFETY * left, budgets.LEAST_WATCH_S)
+        seconds = work.DONE.safety * max(left, budgets.LEAST_WATCH_S)
         solver.set("timeout", int(1000 * work.DONE.patience * seconds))
         solver.add(*encoder.constraints, goal)
         try:

@@ -295,7 +295,9 @@ def _divergence(
     shared = shared_level(relation)
     passes = copy_of(barrier.guard, 1, shared, {})
     misses = t.not_(copy_of(barrier.guard, 2, shared, {}))
-    formula = t.and_(related(query.where, relation), passes, misses)
+    assumed = query.summary.assumptions or t.TRUE
+    granted = (copy_of(assumed, which, shared, {}) for which in (1, 2))
+    formula = t.and_(related(query.where, relation), passes, misses, *granted)
     if formula is t.FALSE:
         return None
     answer = query.solve(closure(formula, query.summary, shared))

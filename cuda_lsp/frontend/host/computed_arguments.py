@@ -1,0 +1,206 @@
+"""Arguments that the host computes from others: ``int row = heads * size; k<<<m, t>>>(a, row, heads, size);``
+
+Each integer argument, and each extent of grid and block, is a polynomial of what the host knows: parameters
+of the function around, results of calls, quotients. An argument whose products are made of those of others,
+of extents and of numbers is a formula of these, whatever the sizes are that the kernel never sees. Both sides
+agree modulo any power of two, so that widths and signs do not matter.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from cuda_lsp.frontend.host.host_constants import HostConstants
+from cuda_lsp.frontend.host.polynomials import Formula, Polynomial, added, multiplied
+from cuda_lsp.frontend.host.text import split_arguments
+
+_CAST = re.compile(
+    r"\(\s?(?:(?:const|unsigned|signed|long|int)\s?)*(?:int|long|unsigned|size_t|u?int(?:32|64)_t)\s?\)\s?(?=[\w(])"
+    r"|\bstatic_cast\s?<\s?(?:(?:unsigned|long)\s)*(?:int|long|unsigned|size_t|u?int(?:32|64)_t)\s?>\s?(?=\()"
+    r"|(?<![\w:])(?:int|unsigned|size_t|u?int(?:32|64)_t)(?=\()"
+)
+_NUMBER = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlLzZ]+\b")
+_DIM3 = re.compile(r"\A(?:dim3\s?[({]|\{)(.*)[)}]\Z", re.S)
+_NARROW = re.compile(r"\b(?:bool|char|uchar|u?short|u?int(?:8|16)_t|auto|float|double)\b")
+_MOST_STEPS = 6
+"""Variables looked through."""
+_LONGEST = 400
+"""Characters of an expression."""
+_MOST_FACTORS = 6
+"""Of one product."""
+
+
+@frozen
+class _Term:
+    """What a kernel sees of a launch that is one product: ``factor`` times the names."""
+
+    name: str
+    factor: int
+    names: tuple[str, ...]
+
+
+def computed_arguments(
+    constants: HostConstants, configuration: Sequence[str], arguments: Sequence[str], at: int
+) -> Mapping[int, Formula]:
+    """Positions of arguments that are computed from others; no circles among them.
+
+    Formulas speak of arguments (``#2``) and of extents (``gridDim.y``).
+    """
+    host = _Host(constants)
+    values = {i: value for i, text in enumerate(arguments) if (value := host.value(text, at))}
+    values = {i: value for i, value in values.items() if any(value)}
+    extents = list(_extents(host, configuration, at)) if any(map(_is_made, values.values())) else []
+    found: dict[int, Formula] = {}
+    for position, value in values.items():
+        before = [(i, other) for i, other in values.items() if _rank(i, other) < _rank(position, value)]
+        terms = [_Term(f"#{i}", *product) for i, other in before if (product := _product(other))]
+        if _is_made(value):
+            formula = _sum(value, terms) or _sum(value, [*terms, *extents])
+        else:
+            formula = next((t.name for t in terms if {t.names: t.factor} == value), None)
+        if formula is not None:
+            found[position] = formula
+    return found
+
+
+def multiples(constants: HostConstants, arguments: Sequence[str], at: int) -> Iterator[str]:
+    """Conditions (``guards``): arguments that the host makes multiples of a number, ``n * 256``."""
+    host = _Host(constants)
+    for position, text in enumerate(arguments):
+        value = host.value(text, at) if "*" in text or text.strip().isidentifier() else None
+        by = math.gcd(*value.values()) if value and any(value) else 1
+        if by > 1:
+            yield f"#u{position} % {by} == 0"
+
+
+def _is_made(value: Polynomial) -> bool:
+    """It is more than a name."""
+    return len(value) > 1 or any(len(names) > 1 or factor != 1 for names, factor in value.items())
+
+
+def _rank(position: int, value: Polynomial) -> tuple[int, int, int, int]:
+    """What is computed comes behind what it may be computed from."""
+    degree, factor = max((len(names), abs(factor)) for names, factor in value.items())
+    return degree, len(value), factor, position
+
+
+def _product(value: Polynomial) -> tuple[int, tuple[str, ...]] | None:
+    """The factor and the names, where it is one product."""
+    ((names, factor),) = value.items() if len(value) == 1 else (((), 0),)
+    return (factor, names) if names else None
+
+
+def _extents(host: _Host, configuration: Sequence[str], at: int) -> Iterator[_Term]:
+    for text, name in zip(configuration, ("gridDim", "blockDim"), strict=False):
+        for axis in "xyz":
+            value = host.extent(text, axis, at)
+            product = _product(value) if value else None
+            if product is not None:
+                yield _Term(f"{name}.{axis}", *product)
+
+
+def _sum(value: Polynomial, terms: Sequence[_Term]) -> Formula | None:
+    """The polynomial by these terms."""
+    products: list[Formula] = []
+    for names, factor in sorted(value.items()):
+        product = _factors(factor, Counter(names), terms, _MOST_FACTORS)
+        if product is None:
+            return None
+        products.append(product)
+    return functools.reduce(_plus, products)
+
+
+def _plus(left: Formula, right: Formula) -> Formula:
+    return ("+", left, right)
+
+
+def _factors(factor: int, names: Counter[str], terms: Sequence[_Term], most: int) -> Formula | None:
+    """One product by these terms, those first that tell most of it."""
+    if not names:
+        return factor
+    fitting = [t for t in terms if not Counter(t.names) - names and factor % t.factor == 0]
+    for term in sorted(fitting, key=lambda t: -len(t.names)) if most else ():
+        rest = _factors(factor // term.factor, names - Counter(term.names), terms, most - 1)
+        if rest is not None:
+            return term.name if rest == 1 else ("*", term.name, rest)
+    return None
+
+
+class _Host:
+    """Polynomials of what the host computes, of variables with the places that tell their values."""
+
+    def __init__(self, constants: HostConstants) -> None:
+        self._constants = constants
+
+    def value(self, text: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
+        """Of an expression at a place; None: it is none of integers, or not understood."""
+        number = self._constants.integer(text, at)
+        if number is not None:
+            return {(): number} if number else {}
+        if not steps or len(text) > _LONGEST:
+            return None
+        plain = _NUMBER.sub(r"\1", _CAST.sub("", text)).strip()
+        try:
+            return self._of(ast.parse(plain, mode="eval").body, at, steps)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+    def extent(self, text: str, axis: str, at: int, steps: int = _MOST_STEPS) -> Polynomial | None:
+        """Of one component of a launch's grid or block."""
+        text = text.strip()
+        made = _DIM3.match(text)
+        if made is not None:
+            parts = split_arguments(made[1])
+            index = "xyz".index(axis)
+            return self.value(parts[index], at, steps) if len(parts) > index else None
+        reached = self._constants.reached(text, at, axis) if text.isidentifier() and steps else None
+        if reached is None or reached.text is None or reached.definition.scalar:
+            return self.value(text, at, steps) if axis == "x" and reached is not None else None
+        if self._constants.is_component(text, reached.position):
+            return self.value(reached.text, reached.position, steps - 1)
+        return self.extent(reached.text, axis, reached.position, steps - 1)
+
+    def _of(self, node: ast.expr, at: int, steps: int) -> Polynomial | None:
+        if isinstance(node, ast.Name):
+            return self._variable(node.id, at, steps)
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return {(): node.value} if node.value else {}
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            inner = self._of(node.operand, at, steps)
+            return None if inner is None else added({}, inner, -1)
+        if isinstance(node, ast.BinOp):
+            left, right = self._of(node.left, at, steps), self._of(node.right, at, steps)
+            return None if left is None or right is None else _combined(node.op, left, right)
+        return None
+
+    def _variable(self, name: str, at: int, steps: int) -> Polynomial | None:
+        reached = self._constants.reached(name, at)
+        if reached is None:
+            return None
+        given = reached.definition.text is None
+        words = self._constants.words_before(reached.definition.position, "(,<" if given else ";{}")
+        narrow = _NARROW.search(words) is not None
+        if narrow and given:
+            return None
+        inner = None
+        if reached.text is not None and not narrow:
+            inner = self.value(reached.text, reached.position, steps - 1)
+        return {(f"{name}@{reached.position}",): 1} if inner is None else inner
+
+
+def _combined(operator: ast.operator, left: Polynomial, right: Polynomial) -> Polynomial | None:
+    if isinstance(operator, ast.Add | ast.Sub):
+        return added(left, right, 1 if isinstance(operator, ast.Add) else -1)
+    if isinstance(operator, ast.Mult):
+        return multiplied(left, right)
+    if isinstance(operator, ast.Div | ast.Mod):  # whatever it is, it is the same each time
+        sides = (sorted(side.items()) for side in (left, right))
+        return {(f"{type(operator).__name__}{tuple(sides)}",): 1}
+    return None

@@ -1,0 +1,160 @@
+"""Arguments that every launch computes from others: what is read of the host, and what it decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cuda_lsp.frontend.host.launches import find_launches
+from cuda_lsp.model import Verdict
+from cuda_lsp.static.analyze import check_text
+
+
+def computed(body: str) -> dict[int, object]:
+    """Of the last launch of a function."""
+    text = f"void f(float* a, int n, int m, int h, Sizes s) {{ {body} }}"
+    return dict(find_launches(Path("a.cu"), text)[-1].computed)
+
+
+@pytest.mark.parametrize(
+    ("body", "formulas"),
+    [
+        ("k<<<1, 32>>>(a, n * m, n, m);", {1: ("*", "#2", "#3")}),
+        ("int r = n * m; k<<<1, 32>>>(a, r, n, m);", {1: ("*", "#2", "#3")}),
+        ("int r; r = n * m; k<<<1, 32>>>(a, r, n, m);", {1: ("*", "#2", "#3")}),
+        ("k<<<1, 32>>>(a, n, m, 2 * n + m);", {3: ("+", "#2", ("*", "#1", 2))}),
+        ("k<<<1, 32>>>(a, n, n);", {2: "#1"}),
+        ("k<<<1, 32>>>(a, (int)n * (size_t)m, n, static_cast<int>(m));", {1: ("*", "#2", "#3")}),
+        ("int w = s.data.size(0); k<<<1, 32>>>(a, w, w * h, h);", {2: ("*", "#1", "#3")}),
+        ("dim3 g(n, m), b(h); k<<<g, b>>>(a, 2 * m, h * n);",
+         {1: ("*", "gridDim.y", 2), 2: ("*", "gridDim.x", "blockDim.x")}),
+        ("dim3 g; g.x = n; g.y = m; k<<<g, 32>>>(a, m * n);", {1: ("*", "gridDim.x", "gridDim.y")}),
+        # Sizes that the kernel never sees cancel.
+        ("int row = n * m; k<<<1, 32>>>(a, row, row * h, h);", {2: ("*", "#1", "#3")}),
+        ("k<<<1, 32>>>(a, n / 4 * m, n / 4, m);", {1: ("*", "#2", "#3")}),
+    ],
+)  # fmt: skip
+def test_an_argument_that_is_computed_from_others_is_their_formula(
+    body: str, formulas: dict[int, object]
+) -> None:
+    assert computed(body) == formulas
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "k<<<1, 32>>>(a, n, m);",
+        "k<<<1, 32>>>(a, n * m, n);",  # nothing tells m
+        "int r = n * m; n = 5; k<<<1, 32>>>(a, r, n, m);",  # another n by then
+        "int r = n * m; if (h) r = 7; k<<<1, 32>>>(a, r, n, m);",
+        "int r = n * m; g(&r); k<<<1, 32>>>(a, r, n, m);",
+        "char r = n * m; k<<<1, 32>>>(a, r, n, m);",  # not all of it
+        "bool r = n * m; k<<<1, 32>>>(a, r, n, m);",
+        "float r = n * m; k<<<1, 32>>>(a, r, n, m);",
+        "k<<<1, 32>>>(a, next() * n, n, next());",  # twice a call
+        "k<<<1, 32>>>(a, s.n * m, s.n, m);",  # members may change unseen
+        "for (int i = 0; i < n; i++) { k<<<1, 32>>>(a, h, i); h = i * 2; }",
+        "k<<<1, 32>>>(a, 12, 3, 4);",  # known
+        "k<<<n, 32>>>(a, n);",  # the grid follows it, not it the grid
+    ],
+)
+def test_what_is_not_known_to_be_is_not(body: str) -> None:
+    assert computed(body) == {}
+
+
+KERNEL = """
+__global__ void heads(float* out, int count, int size, int hidden) {
+    int at = threadIdx.x, head = threadIdx.y;
+    if (head < count && at < size) out[blockIdx.x * hidden + head * size + at] = head;
+}
+void other(float* a, int b, int t, int h, int s) { OTHER }
+void run(float* a, int rows, int n, int size) { LAUNCH }
+"""
+
+
+def verdict(launch: str, other: str = "") -> Verdict:
+    text = KERNEL.replace("LAUNCH", launch).replace("OTHER", other)
+    return check_text(Path("a.cu"), text).kernels[0].verdict
+
+
+def test_strides_that_are_computed_from_each_other_keep_rows_apart() -> None:
+    dims = "dim3 block(16, 16);"
+    assert verdict(f"{dims} heads<<<rows, block>>>(a, n, size, n * size);") is Verdict.RACE_FREE
+    assert verdict(f"{dims} heads<<<rows, block>>>(a, n, size, n * size - 1);") is not Verdict.RACE_FREE
+    assert verdict(f"{dims} heads<<<rows, block>>>(a, n, size, size);") is Verdict.RACY
+
+
+def test_launches_that_compute_it_differently_tell_nothing() -> None:
+    def assumed(*launches: str) -> tuple[str, ...]:
+        text = KERNEL.replace("LAUNCH", f"dim3 block(16, 16); {launches[0]}")
+        (kernel,) = check_text(
+            Path("a.cu"), text.replace("OTHER", f"dim3 block(16, 16); {launches[1]}")
+        ).kernels
+        return kernel.assumptions
+
+    once = "heads<<<rows, block>>>(a, n, size, n * size);"
+    assert assumed(once, "heads<<<b, block>>>(a, t, h, h * t);") == ()
+    assert assumed(once, "heads<<<b, block>>>(a, t, h, s);") != ()
+
+
+def conditions(body: str) -> tuple[str, ...]:
+    return find_launches(Path("a.cu"), f"void f(float* a, int n, int m) {{ {body} }}")[-1].conditions
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("int k = n * 1024; k<<<1, 32>>>(a, k);", ("#u1 % 1024 == 0",)),
+        ("k<<<1, 32>>>(a, 8 * n + 12 * m);", ("#u1 % 4 == 0",)),
+        ("k<<<1, 32>>>(a, n / 4 * 4);", ("#u1 % 4 == 0",)),
+        ("k<<<1, 32>>>(a, n * m);", ()),
+        ("k<<<1, 32>>>(a, 2 * n + 1);", ()),
+    ],
+)
+def test_an_argument_that_is_multiplied_is_a_multiple(body: str, told: tuple[str, ...]) -> None:
+    assert conditions(body) == told
+
+
+STEPS = """
+__global__ void halves(float* a, int n, int m, int all) {
+    __shared__ float s[256];
+    int i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= all) return;
+    s[threadIdx.x] = a[i];
+    __syncthreads();
+    a[i] = s[255 - threadIdx.x];
+}
+void run(float* a, int n, int m) { LAUNCH }
+"""
+
+
+def test_blocks_of_a_multiple_of_their_size_are_whole() -> None:
+    def kernel(launch: str) -> tuple[Verdict, bool]:
+        report = check_text(Path("a.cu"), STEPS.replace("LAUNCH", launch))
+        diverges = any(f.code.value == "barrier-divergence" for f in report.findings)
+        return report.kernels[0].verdict, diverges
+
+    assert kernel("halves<<<n, 256>>>(a, n, m, n * 1024);") == (Verdict.RACE_FREE, False)
+    assert kernel("halves<<<n, 256>>>(a, n, m, n * 16);")[1]
+
+
+GUARDED = """
+__global__ void shifted(float* a, int heads, int size, int all) {
+    int i = threadIdx.x;
+    if (i < heads * size) a[i] = a[i + all];
+}
+void run(float* a, int heads, int size) {
+    int all = heads * size;
+    GUARD
+    shifted<<<1, 256>>>(a, heads, size, all);
+}
+"""
+
+
+def test_what_the_host_checks_of_a_computed_argument_holds_of_its_formula() -> None:
+    text = GUARDED.replace("a[i + all]", "a[i + 64]").replace("if (i < heads", "if (all <= 64 || i < heads")
+    free = text.replace("if (all <= 64 || ", "if (").replace("GUARD", "if (all > 64) return;")
+    assert check_text(Path("a.cu"), free).kernels[0].verdict is Verdict.RACE_FREE
+    racy = free.replace("all > 64", "all > 65")
+    assert check_text(Path("a.cu"), racy).kernels[0].verdict is not Verdict.RACE_FREE
