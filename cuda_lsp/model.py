@@ -75,22 +75,22 @@ class Space(enum.Enum):
 
 
 class Mode(enum.Enum):
-    """What an access does to memory."""
+    """What an access does to memory.
+
+    ``writes``: memory may hold something else behind it. ``atomic``: it does not race with its like.
+    """
 
     READ = "read"
     WRITE = "write"
     ATOMIC = "atomic"
     ATOMIC_READ = "atomic-read"  # an atomic load: races with plain writes only
 
-    @property
-    def writes(self) -> bool:
-        """Memory may hold something else behind it."""
-        return self in (Mode.WRITE, Mode.ATOMIC)
+    writes: bool
+    atomic: bool
 
-    @property
-    def atomic(self) -> bool:
-        """It does not race with its like."""
-        return self in (Mode.ATOMIC, Mode.ATOMIC_READ)
+    def __init__(self, word: str) -> None:  # attributes: millions of pairs ask
+        self.writes = word in ("write", "atomic")
+        self.atomic = word in ("atomic", "atomic-read")
 
 
 class Scope(enum.Enum):
@@ -404,12 +404,14 @@ class Finding:
             return self.severity
         return severity_of(self.code, self.status, same_value=self.same_value)
 
-    def moved(self, lines: int) -> Finding:
-        """The same with its places ``lines`` further down."""
-        related = tuple(
-            evolve(r, site=evolve(r.site, range=r.site.range.shifted(lines))) for r in self.related
-        )
-        return evolve(self, site=evolve(self.site, range=self.site.range.shifted(lines)), related=related)
+    def moved(self, lines: int, path: Path) -> Finding:
+        """The same with its places in the file ``path`` ``lines`` further down."""
+
+        def moved(site: Site) -> Site:
+            return evolve(site, range=site.range.shifted(lines)) if site.range.path == path else site
+
+        related = tuple(evolve(r, site=moved(r.site)) for r in self.related)
+        return evolve(self, site=moved(self.site), related=related)
 
 
 # --------------------------------------------------------------------------------------- verdicts
@@ -448,7 +450,7 @@ class KernelReport:
         """The report of the same kernel ``lines`` further down."""
         if not lines:
             return self
-        findings = tuple(finding.moved(lines) for finding in self.findings)
+        findings = tuple(finding.moved(lines, self.range.path) for finding in self.findings)
         return evolve(self, range=self.range.shifted(lines), findings=findings)
 
 
@@ -470,6 +472,7 @@ class FileReport:
     """All that is known of one file at one version. ``seconds``: wall time of the analysis.
 
     ``kernel_headers``: files of the project with kernels that it includes, each of which has its own report.
+    ``unused``: comments that silence nothing, as far as all kernels are decided.
     """
 
     path: Path
@@ -478,6 +481,7 @@ class FileReport:
     seconds: float = 0.0
     version: int | None = None
     kernel_headers: tuple[Path, ...] = ()
+    unused: tuple[SourceRange, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:

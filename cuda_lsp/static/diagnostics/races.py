@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 from attrs import evolve, frozen
 
 from cuda_lsp.ir import conflicts
-from cuda_lsp.model import RaceKind, Site, Space, Status, Witness
+from cuda_lsp.model import RaceKind, Site, SourceRange, Space, Status, Witness
 from cuda_lsp.static import budgets
 from cuda_lsp.static.diagnostics import waiting
 from cuda_lsp.static.diagnostics.collisions import Collision, collide
@@ -235,32 +236,50 @@ def _known(trace: Trace, group: Group, path: Path) -> Iterator[Race]:
 
 def _unknown(trace: Trace, accesses: list[Access], group: Group, path: Path) -> Iterator[Race]:
     """Pairs of which one address is data; each pair of sites once."""
-    settled: set[object] = set()
+    places: dict[SourceRange, list[tuple[int, Access]]] = {}
+    for numbered in enumerate(accesses):
+        places.setdefault(numbered[1].site.range, []).append(numbered)
+    for one, other in combinations_with_replacement(places.values(), 2):
+        found = _doubtful_pair(trace, _pairs(one, other), group, path)
+        if found is None:
+            continue
+        a, b, doubt = found
+        if doubt.weak:
+            trace.not_decided(_unsure_pair(a, b, doubt.reason))
+        else:
+            yield Race(a, b, Status.POSSIBLE, group.between_blocks, None, doubt.reason)
+    if group.comparing.over(looks=0):
+        trace.not_decided(f"array {accesses[0].array.name}: comparing all accesses takes too long")
+
+
+def _pairs(one: list[tuple[int, Access]], other: list[tuple[int, Access]]) -> Iterator[tuple[Access, Access]]:
+    """Those of which one address is data, in the order of execution; none where nobody writes."""
+    both = [a for _, a in (*one, *other)]
+    if not any(isinstance(a.offset, Data) for a in both) or not any(a.mode.writes for a in both):
+        return
+    for (i, a), (j, b) in combinations_with_replacement(one, 2) if one is other else product(one, other):
+        if isinstance(a.offset, Data) or isinstance(b.offset, Data):
+            yield (a, b) if i <= j else (b, a)
+
+
+def _doubtful_pair(
+    trace: Trace, pairs: Iterator[tuple[Access, Access]], group: Group, path: Path
+) -> tuple[Access, Access, Data] | None:
+    """The first that may meet, and what that depends on; None: none does, or the time is over."""
     between = group.between_blocks
-    pairs = ((a, b) for i, a in enumerate(accesses) for b in accesses[i:])
     for a, b in pairs:
-        if not (isinstance(a.offset, Data) or isinstance(b.offset, Data)):
-            continue
-        sites = frozenset((a.site.range, b.site.range))
-        if sites in settled or not conflicts.conflicting(a, b, not between):
-            continue
-        if not _compatible(trace, path, a, b, between):
+        if not conflicts.conflicting(a, b, not between) or not _compatible(trace, path, a, b, between):
             continue
         if critical_steps.one_lock(a, b, between):
             continue
         if group.comparing.over():
-            trace.not_decided(f"array {a.array.name}: comparing all accesses takes too long")
-            return
+            return None
         if group.phases is not None and _all_ordered(group.phases, a, b, group):
             continue
         doubt = data_collision(a, b, group.lanes, group.agent, between, trace)
-        if doubt is None:
-            continue
-        settled.add(sites)
-        if doubt.weak:
-            trace.not_decided(_unsure_pair(a, b, doubt.reason))
-        else:
-            yield Race(a, b, Status.POSSIBLE, between, None, doubt.reason)
+        if doubt is not None:
+            return a, b, doubt
+    return None
 
 
 def _all_ordered(path: Path, a: Access, b: Access, group: Group) -> bool:
