@@ -23,7 +23,7 @@ from attrs import frozen
 HERE = Path(__file__).resolve().parent / "hostile"
 
 WORDS = {
-    "endless": r"did not (finish before the deadline|end within)|wait(s)? for|never",
+    "endless": r"did not (finish before the deadline|end within)|wait(s)? (for|in a loop)|never",
     "fault": r"failed on the GPU|out of bounds|outside",
     "outside": r"out of bounds|outside",
     "ends": r"race-free|racy|undecided",

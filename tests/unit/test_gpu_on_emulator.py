@@ -68,6 +68,7 @@ class BothEngines:
     emulator: EmulatorEngine = field(factory=lambda: EmulatorEngine(keep_results=True))
     differences: list[str] = field(factory=list[str])
     device = "both"
+    usable = True
 
     def run(self, request: KernelRun, progress: Callable[[str], None]) -> RunOutcome:
         x, y, z = request.launch.grid or (1, 1, 1)
