@@ -75,22 +75,22 @@ class Space(enum.Enum):
 
 
 class Mode(enum.Enum):
-    """What an access does to memory."""
+    """What an access does to memory.
+
+    ``writes``: memory may hold something else behind it. ``atomic``: it does not race with its like.
+    """
 
     READ = "read"
     WRITE = "write"
     ATOMIC = "atomic"
     ATOMIC_READ = "atomic-read"  # an atomic load: races with plain writes only
 
-    @property
-    def writes(self) -> bool:
-        """Memory may hold something else behind it."""
-        return self in (Mode.WRITE, Mode.ATOMIC)
+    writes: bool
+    atomic: bool
 
-    @property
-    def atomic(self) -> bool:
-        """It does not race with its like."""
-        return self in (Mode.ATOMIC, Mode.ATOMIC_READ)
+    def __init__(self, word: str) -> None:  # attributes: millions of pairs ask
+        self.writes = word in ("write", "atomic")
+        self.atomic = word in ("atomic", "atomic-read")
 
 
 class Scope(enum.Enum):

@@ -31,7 +31,7 @@ from cuda_lsp.static import budgets, work
 from cuda_lsp.static.background import Answer, Background
 from cuda_lsp.static.broken_texts import broken_templates, closed, first_line
 from cuda_lsp.static.carried import Carried
-from cuda_lsp.static.kept_reports import KeptReport, keyed
+from cuda_lsp.static.kept_reports import Alike, KeptReport, keyed
 from cuda_lsp.static.rewrites.grid_barriers import with_grid_barriers
 from cuda_lsp.static.rewrites.locks import with_critical_sections
 from cuda_lsp.static.shares import Shares
@@ -198,16 +198,17 @@ class Analyzer:
         """The second tier in this process, blocking: what ``refine`` does in the background.
 
         First all kernels with little of the solver's time, then what that did not decide with a share of the
-        file's (``budgets.FILE_SHARE``). ``said`` is told what is known while there is more to come.
+        file's (``budgets.FILE_SHARES``). ``said`` is told what is known while there is more to come.
         """
         document, settings = self._documents[path], self.settings_of(path)
         open_ = [known for key, _ in document.keys if not (known := self._reports[key]).report.refined]
         told = work.done()
         for again in (False, True):
             shares, undecided = Shares(settings.solver_budget, len(open_), again), list[KeptReport]()
+            alike: Alike = {}
             for known in open_:
                 budget = shares.following()
-                if budget is not None and known.settle(evolve(settings, solver_budget=budget)):
+                if budget is not None and known.settle(evolve(settings, solver_budget=budget), alike):
                     undecided += [known] if budget < settings.solver_budget else []
                 if said is not None and work.done() > told + budgets.TOLD_S:
                     told = work.done()

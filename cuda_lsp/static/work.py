@@ -20,31 +20,32 @@ question."""
 HARD = 1.7
 """Times so much for one of Z3's units where unknowns are multiplied."""
 
-SAFETY = 2.5
-"""Times the budget: when the processor's time ends the work."""
+SAFETY, PATIENCE = 2.5, 10.0
+"""Times the budget: when the processor's time ends the work, and when ordinary time does; others may need
+the processor as well."""
 
-PATIENCE = 10.0
-"""Times the budget: when ordinary time does; others may need the processor as well."""
-
-UNHURRIED = 400.0
+UNHURRIED = 10.0, 400.0
 """The same where nobody waits, and the process has a limit of its own."""
 
 
 def take_time() -> None:
-    """For the rest of this process ordinary time ends nothing: what others do costs no answer."""
-    DONE.patience = UNHURRIED
+    """For the rest of this process time ends nearly nothing: what others do costs no answer.
+
+    A processor that others keep busy needs up to twice its time for the same work.
+    """
+    DONE.safety, DONE.patience = UNHURRIED
 
 
 class Work:
     """What was done since the process began."""
 
-    __slots__ = ("instructions", "latest", "patience", "queries", "terms", "units")
+    __slots__ = ("instructions", "latest", "patience", "queries", "safety", "terms", "units")
 
     def __init__(self) -> None:
         self.terms = self.instructions = self.queries = 0
         self.units = 0.0
         self.latest = math.inf  # of time.process_time
-        self.patience = PATIENCE
+        self.safety, self.patience = SAFETY, PATIENCE
 
 
 DONE = Work()
@@ -52,7 +53,7 @@ DONE = Work()
 
 def begin(seconds: float) -> float:
     """A piece of work begins; when, by this clock, its ``seconds`` are over."""
-    DONE.latest = time.process_time() + SAFETY * seconds
+    DONE.latest = time.process_time() + DONE.safety * seconds
     return now() + seconds
 
 

@@ -204,8 +204,9 @@ class _Pairing:
             access, guard=guard, offset=t.substitute(access.offset, mapping, memo),
             size=t.substitute(access.size, mapping, memo), value=value,
         )  # fmt: skip
+        writes = mine.mode.writes
         for entry in opened:
-            if emit_new or entry.old:
+            if (emit_new or entry.old) and (writes or entry.access.mode.writes):
                 self._pair(entry, mine)
             if entry.groups is not None and entry.access.array is mine.array:
                 self._own_copy(entry.access, mine)
