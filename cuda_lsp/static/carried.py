@@ -171,8 +171,10 @@ class Carried:
 
     def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:
         """What was decided, for a text with the same code: none of it has to be found anew."""
-        if decided is None or decided.text == text:  # something else than the text has changed
+        if decided is None:
             return None
+        if decided.text == text:  # found before, unless something else than the text has changed
+            return decided if decided.report.key == report.key else None
         if self._same[0] is not text:
             self._same = (text, {})
         compared, old = self._same[1], decided.text

@@ -294,3 +294,10 @@ def test_a_statement_that_was_begun_and_taken_back_leaves_what_was_decided(analy
     edited = analyzer.update(PATH, TEXT.replace("= in[t];", "= in[t]; "))
     assert all(kernel.refined for kernel in edited.kernels)
     assert [f.message for f in edited.findings] == [f.message for f in before.findings]
+
+
+def test_what_was_decided_stays_so_while_the_solver_looks_again(analyzer: Analyzer) -> None:
+    """A report is made several times of a text: whenever something is heard of one of its kernels."""
+    text = TEXT.replace("= in[t];", "= in[t]; ")
+    for _ in range(3):
+        assert all(kernel.refined for kernel in analyzer.update(PATH, text).kernels)
