@@ -18,6 +18,7 @@ from cuda_lsp.frontend.source_text import differing
 from cuda_lsp.model import RACES, Finding, KernelReport, Position, SourceRange, Status, Verdict
 from cuda_lsp.static.same_code import SameCode
 
+_REMEMBERED = 3  # analyses before the last one
 Moved = Callable[[SourceRange], "SourceRange | None"]
 
 _SUREST_FIRST = (Status.CONFIRMED, Status.PROVED, Status.CONDITIONAL, Status.NOT_OBSERVED, Status.POSSIBLE)
@@ -71,13 +72,18 @@ class _Executed:
 class _Decided:
     """An analysis of ``text`` that has finished, and what executing told before.
 
-    ``before``: of the text before, whose code was another: the one behind a lone ``/`` may be that again.
+    ``before``: of texts before, whose code was another: the one behind a lone ``/``, or without the statement
+    that somebody began to type, may be that again.
     """
 
     text: str
     report: KernelReport
     first: _Executed
     before: _Decided | None = None
+
+    def cut(self, many: int) -> _Decided:
+        """With so many before it at most."""
+        return evolve(self, before=self.before.cut(many - 1) if self.before and many else None)
 
     def told(self) -> _Told:
         executed = {_key(finding): finding.message for finding in self.first.findings}
@@ -109,7 +115,7 @@ class Carried:
         self._path = path
         self._known: dict[str, _Told | _Decided] = {}
         self._edit: tuple[str, str, Edit] | None = None  # the last one asked for, and its texts
-        self._same: tuple[str, str, SameCode | None] | None = None
+        self._same: tuple[str, dict[int, tuple[str, SameCode | None]]] = ("", {})  # with which older texts
 
     def shown(
         self,
@@ -132,7 +138,7 @@ class Carried:
         decided = known if isinstance(known, _Decided) else known.decided
         if report.refined and not broken:
             before = decided.before if decided and decided.report is report else decided
-            self._known[kernel] = _Decided(text, report, executed, before and evolve(before, before=None))
+            self._known[kernel] = _Decided(text, report, executed, before and before.cut(_REMEMBERED))
             return report
         again = None if broken else self._again(decided, text, report)
         if again is not None:
@@ -165,11 +171,16 @@ class Carried:
 
     def _again(self, decided: _Decided | None, text: str, report: KernelReport) -> _Decided | None:
         """What was decided, for a text with the same code: none of it has to be found anew."""
-        if decided is None or decided.text == text:  # something else than the text has changed
+        if decided is None:
             return None
-        if self._same is None or self._same[0] is not decided.text or self._same[1] is not text:
-            self._same = (decided.text, text, SameCode.of(self._path, decided.text, text))
-        same = self._same[2]
+        if decided.text == text:  # found before, unless something else than the text has changed
+            return decided if decided.report.key == report.key else None
+        if self._same[0] is not text:
+            self._same = (text, {})
+        compared, old = self._same[1], decided.text
+        if id(old) not in compared:  # it is kept there, so that no other text has its number
+            compared[id(old)] = (old, SameCode.of(self._path, old, text))
+        same = compared[id(old)][1]
         if same is None:
             return self._again(decided.before, text, report)
         findings, quick = (

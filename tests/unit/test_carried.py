@@ -283,3 +283,21 @@ def test_a_changed_header_has_the_same_text_proved_again(tmp_path: Path, typed: 
     again = editor.update(path, text.replace("= in[t];", f"= in[t];{typed} "))
     assert not again.kernels[0].refined
     editor.shutdown()
+
+
+def test_a_statement_that_was_begun_and_taken_back_leaves_what_was_decided(analyzer: Analyzer) -> None:
+    """Although its letters were decided too, in pauses, and the first reports are kept no more."""
+    before = analyzer.update(PATH, TEXT)
+    for typed in ("n = n;", "n = n;n = n;", "n = n;n = n;n = n;"):
+        analyzer.update(PATH, TEXT.replace("= in[t];", f"= in[t];{typed}"))
+        analyzer.settle(PATH)
+    edited = analyzer.update(PATH, TEXT.replace("= in[t];", "= in[t]; "))
+    assert all(kernel.refined for kernel in edited.kernels)
+    assert [f.message for f in edited.findings] == [f.message for f in before.findings]
+
+
+def test_what_was_decided_stays_so_while_the_solver_looks_again(analyzer: Analyzer) -> None:
+    """A report is made several times of a text: whenever something is heard of one of its kernels."""
+    text = TEXT.replace("= in[t];", "= in[t]; ")
+    for _ in range(3):
+        assert all(kernel.refined for kernel in analyzer.update(PATH, text).kernels)
