@@ -378,7 +378,7 @@ class Translation:
         errors += self._inclusions().told(self._source)
         line = _INCLUDE.search(self._source.data)
         errors += self.guessed.told(self._source.range(*(line.span() if line else (0, 1))))
-        errors += kernel_errors(self._sources.kernels, self._problems.main, self._source)
+        errors += kernel_errors(self._sources.kernels, self._problems, self._source)
         errors += instantiation.left_out(self._sources)
         errors += not_read(unread_kernels(self._source.text, self._sources), self._source)
         errors += instantiation.without_arguments(self._sources)

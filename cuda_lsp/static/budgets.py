@@ -108,6 +108,9 @@ REPLAY_GRACE_S = 0.05
 MANY_PAIRS = 16
 """Open pairs of a kernel; more may not all be decided in time."""
 
+FEW_PAIRS = 4
+"""Open pairs of a kernel for whose models the solver may look longer."""
+
 EARLY_ROUNDS = 3
 """Of loops, that are replayed at once."""
 
@@ -193,7 +196,7 @@ UNBOUNDED = 1 << 20
 SILENT_CONTENTS = (0, 1, -UNBOUNDED, UNBOUNDED)
 """What arrays hold where the model is silent; the extremes satisfy most comparisons."""
 
-FILE_SHARE = 3.0
+FILE_SHARES = (3.0, 1.5)
 """Of a kernel's budget, on the command line: what the kernels of a file share in each of two rounds. Most
 take less than a tenth of a second, and files of real code have up to a hundred kernels; of those that are
 looked at a second time few are decided."""

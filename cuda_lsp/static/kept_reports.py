@@ -15,12 +15,17 @@ from cuda_lsp.config import Settings
 from cuda_lsp.frontend.kernel_sources import KernelSource
 from cuda_lsp.frontend.translation import Translation
 from cuda_lsp.ir.program import Kernel
-from cuda_lsp.model import KernelReport, Verdict
+from cuda_lsp.model import KernelReport, LaunchConfig, Verdict
 from cuda_lsp.static.background import Answer, budget_of
+from cuda_lsp.static.likeness import likeness
 from cuda_lsp.static.second_tier import refine_with_second_opinion
-from cuda_lsp.static.solver.solve import SolverResult
+from cuda_lsp.static.solver.solve import Budget, SolverResult
 from cuda_lsp.static.solver_process import Failure
 from cuda_lsp.static.tiers import FirstTier, refined
+
+Launches = tuple[LaunchConfig, ...]
+Alike = dict[str, tuple[SolverResult, Launches]]
+"""What the solver says of kernels of one likeness, and the launches of the one that it looked at."""
 
 _SPENT = 0.8
 """Of its budget: what a kernel took that might have been decided with more."""
@@ -56,16 +61,37 @@ class KeptReport:
         else:
             self.report = refined(self.first, self.kernel, answer, settings)
 
-    def settle(self, settings: Settings) -> bool:
-        """Ask the second tier in this process, blocking; whether more time may tell more."""
-        budget = budget_of(settings)
-        try:
-            answer = refine_with_second_opinion(self.kernel, self.report.launches, settings.gpu, budget)
-        except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
-            reason = f"the solver failed: {type(error).__name__}: {error}"
-            answer = SolverResult(Verdict.UNDECIDED, (reason,))
+    def settle(self, settings: Settings, alike: Alike | None = None) -> bool:
+        """Ask the second tier in this process, blocking; whether more time may tell more.
+
+        What it says of the first of kernels that are ``alike`` holds for the others, but for accusations.
+        """
+        budget, launches = budget_of(settings), self.report.launches
+        key = "" if alike is None else likeness(self.kernel, launches)
+        if alike is not None and key in alike:
+            answer = _moved(*alike[key], self.kernel, launches)
+        else:
+            answer = self._answer(settings, budget)
+            if alike is not None and not any(finding.certain for finding in answer.findings):
+                alike[key] = answer, launches
         self.take_in(answer, settings)
         return answer.verdict is not Verdict.RACE_FREE and answer.stats.seconds > _SPENT * budget.kernel
+
+    def _answer(self, settings: Settings, budget: Budget) -> SolverResult:
+        try:
+            return refine_with_second_opinion(self.kernel, self.report.launches, settings.gpu, budget)
+        except Exception as error:  # noqa: BLE001 - a bug in the solver must not silence the kernel
+            reason = f"the solver failed: {type(error).__name__}: {error}"
+            return SolverResult(Verdict.UNDECIDED, (reason,))
+
+
+def _moved(answer: SolverResult, before: Launches, kernel: Kernel, launches: Launches) -> SolverResult:
+    """What is said of one kernel, said of another that is alike."""
+    same = dict(zip(map(id, before), launches, strict=True))
+    findings = (
+        evolve(f, kernel=kernel.name, launch=same.get(id(f.launch), f.launch)) for f in answer.findings
+    )
+    return evolve(answer, findings=tuple(findings))
 
 
 def keyed(translation: Translation) -> list[tuple[str, KernelSource]]:

@@ -18,7 +18,7 @@ class Shares:
 
     def following(self) -> int | None:
         """Milliseconds for the next kernel; None: too little for a second look at it."""
-        whole = budgets.FILE_SHARE * self._budget
+        whole = budgets.FILE_SHARES[self._again] * self._budget
         spent = 1000 * (work.done() - self._begun)
         fair = (whole - spent) / max(1, self._kernels)
         self._kernels -= 1

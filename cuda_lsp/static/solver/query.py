@@ -104,9 +104,16 @@ class Query:
         until = self.deadline + budgets.REPLAY_GRACE_S
         return replay(self.kernel, thread, arguments, interesting, memory, choice, until)
 
-    def ask(self, p: Problem, facts: Term) -> Answer:
-        """Whether the pair's formula has a model under ``facts``; prefers small parameters."""
-        return self.solve(self.complete(t.and_(facts, p.formula), p))
+    def ask(self, p: Problem, facts: Term, *, patiently: bool = False) -> Answer:
+        """Whether the pair's formula has a model under ``facts``; prefers small parameters.
+
+        ``patiently``: products of unknowns have the time of other questions.
+        """
+        formula = self.complete(t.and_(facts, p.formula), p)
+        answer = self.solve(formula)
+        if patiently and answer.outcome is Outcome.UNKNOWN and not is_linear(formula):
+            answer = self.known[formula] = self._solve(formula, self.limit)
+        return answer
 
     def refutes(self, formula: Term) -> bool:
         """The formula is impossible; what its linear part shows is seen first."""
@@ -184,8 +191,8 @@ class Query:
             known = self._linearly[formula] = answer.outcome is Outcome.REFUTED
         return known
 
-    def _solve(self, formula: Term) -> Answer:
-        answer, width, sure = self._any_model(formula)
+    def _solve(self, formula: Term, limit: float | None = None) -> Answer:
+        answer, width, sure = self._any_model(formula, limit)
         return self._smaller(formula, answer, width) if answer.outcome is Outcome.MODEL and sure else answer
 
     def _any_model(self, formula: Term, limit: float | None = None) -> tuple[Answer, int | None, bool]:
@@ -213,13 +220,14 @@ class Query:
                 return better
         return answer
 
-    def satisfiable(self, formula: Term) -> bool | None:
-        """Whether the formula has a model; None: not decided."""
+    def satisfiable(self, formula: Term, *, patiently: bool = False) -> bool | None:
+        """Whether the formula has a model; None: not decided. ``patiently``: as in ``ask``."""
         if formula is t.FALSE:
             return False
         answer = self.known.get(formula) or self._any.get(formula)
         if answer is None:
-            answer = self._any[formula] = self._any_model(formula)[0]
+            answer = self._any_model(formula, self.limit if patiently else None)[0]
+            self._any[formula] = answer
         return None if answer.outcome is Outcome.UNKNOWN else answer.outcome is Outcome.MODEL
 
     def possible(self, p: Problem, facts: Term) -> bool | None:
@@ -231,7 +239,7 @@ class Query:
             return REFUTED, False
         hard = not (encoder.linear or is_linear(formula))
         usual = min(self.limit, budgets.HARD_QUERY_S) if hard else self.limit
-        left = min(limit or usual, usual, self.deadline - work.now())
+        left = min(limit or usual, self.limit, self.deadline - work.now())
         if left <= budgets.LEAST_QUERY_S:
             return UNKNOWN, False
         self.stats.queries += 1
@@ -240,7 +248,8 @@ class Query:
         except (RecursionError, ctypes.ArgumentError):  # nested too deeply for Python's stack
             return UNKNOWN, True
         solver: Any = z3().Solver(ctx=self._context)
-        solver.set("rlimit", work.z3_units(left, hard))
+        brief = hard and left < self.limit
+        solver.set("rlimit", work.z3_units(left, brief))
         seconds = work.DONE.safety * max(left, budgets.LEAST_WATCH_S)
         solver.set("timeout", int(1000 * work.DONE.patience * seconds))
         solver.add(*encoder.constraints, goal)

@@ -94,7 +94,9 @@ class Rows:
             if stated and query.satisfiable(t.and_(*stated, wide)) is False:
                 continue  # the source bounds its parameters otherwise
             formula, few = t.and_(formula, wide), int(budgets.MOST_SIZE_BESIDE * scale)
-            return False if query.refuted_linearly(formula, few=few) else query.satisfiable(formula)
+            if query.refuted_linearly(formula, few=few):
+                return False
+            return query.satisfiable(formula, patiently=True)
         return None
 
     def as_stated(self, pitch: Pitch) -> Pitch:

@@ -15,6 +15,7 @@ from cuda_lsp.static.solver.tactics import (
     meetings,
     models,
     one_to_one,
+    overflow,
     plain,
     reached,
     rows,
@@ -25,6 +26,7 @@ PROOFS: tuple[Tactic, ...] = (
     digits.differ,  # threads with one address are one thread, by its digits
     one_to_one.injective,  # rotations, xor, bit reversal
     digits.differ_in_rows,  # of blocks, in a grid that is no larger than their rows
+    overflow.none,  # of an index that products of sizes may overflow
     rows.apart,  # rows and columns, known, assumed, as stated
     masks.powers_of_two,
     plain.refuted,  # Z3 as it is

@@ -12,7 +12,7 @@ from cuda_lsp.static.findings.diagnosis import Diagnosis
 from cuda_lsp.static.solver import report
 from cuda_lsp.static.solver.query import Outcome, Query
 from cuda_lsp.static.solver.tactics.meetings import positive
-from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Shown
+from cuda_lsp.static.solver.tactics.pair import GaveUp, OpenPair, Proved, Shown
 from cuda_lsp.static.symbolic import terms as t
 from cuda_lsp.static.symbolic.intervals import barriers
 from cuda_lsp.static.symbolic.terms import Op
@@ -28,10 +28,12 @@ def already_shown(pair: OpenPair) -> Shown | None:
     return Shown(known) if known is not None and certain else None
 
 
-def replayed(pair: OpenPair) -> Shown | GaveUp:
+def replayed(pair: OpenPair) -> Proved | Shown | GaveUp:
     """The finding of Z3's model; where there is neither a model nor a proof, why."""
     p, facts, query, launch = pair.p, pair.facts, pair.query, pair.launch
-    answer = query.ask(p, facts)
+    answer = query.ask(p, facts, patiently=pair.among <= budgets.FEW_PAIRS)
+    if answer.outcome is Outcome.REFUTED:
+        return Proved()
     if answer.outcome is Outcome.UNKNOWN:
         if not pair.meets:
             return GaveUp(Open.TIME)

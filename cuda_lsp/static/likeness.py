@@ -1,0 +1,213 @@
+"""When what is proved of one kernel holds for another: instances of one template that differ in data only.
+
+Two kernels are alike when they are one program but for the names of types and for what is computed of data:
+neither addresses nor conditions nor barriers hang on it (``slicing``), and of what is stored only integers
+count, by which stores of one value are known. Nor does it count how many bytes an element has where the
+kernel touches whole elements only: addresses are numbers of elements then. Most templates are instantiated
+for several types of floats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+from attrs import define, evolve, field
+
+from cuda_lsp.ir import program as ir
+from cuda_lsp.ir.program import Array, Expr, Kernel
+from cuda_lsp.ir.types import BOOL, Float, Opaque, Pointer, is_word
+from cuda_lsp.ir.walk import assigned, operands, pointers, subexpressions, used, variables
+from cuda_lsp.model import LaunchConfig, Site
+from cuda_lsp.static.facts import facts_of
+from cuda_lsp.static.slicing import Slice
+
+_DATA = "data"
+
+
+def likeness(kernel: Kernel, launches: Sequence[LaunchConfig]) -> str:
+    """A digest that kernels have in common which are alike and are launched alike."""
+    facts = facts_of(kernel)
+    writer = _Writer(facts, _needed(facts), _of_whole_elements(facts))
+    parts: list[object] = [
+        kernel.params, kernel.directives, kernel.bounds, kernel.grid, kernel.arguments, kernel.extents,
+        kernel.enumerated, kernel.granted, kernel.errors, [evolve(launch, site=None) for launch in launches],
+        kernel.body,
+    ]  # fmt: skip
+    writer.text(parts)
+    return writer.digest.hexdigest()
+
+
+def _needed(facts: Slice) -> set[int]:
+    """Variables that reach addresses, conditions and barriers, or an integer that is stored."""
+    needed = set(facts.relevant)
+    while True:
+        before = len(needed)
+        for s in facts.statements:
+            var = assigned(s)
+            values: Iterable[Expr] = ()
+            if isinstance(s, (ir.Store, ir.Atomic)):
+                values = (e for e in _stored(s) if not _is_data(e, facts, s))
+            elif var is not None and var.id in needed:
+                values = used(s)
+            needed |= {v.id for e in values for v in variables(e)}
+        if len(needed) == before:
+            return needed
+
+
+def _of_whole_elements(facts: Slice) -> set[Array]:
+    """Arrays of data that are accessed, and moved along, by whole elements only."""
+    whole = {
+        a for a in facts.kernel.arrays
+        if isinstance(a.element, (Float, Opaque)) and not (a.surface or a.may_alias or a.dynamic)
+    }  # fmt: skip
+    mixed: list[set[Array]] = []
+    for s in facts.statements:
+        accessed = isinstance(s, (ir.Load, ir.Store, ir.Atomic))
+        for pointer in pointers(s) if accessed else used(s):
+            roots = facts.roots(pointer)
+            alike = accessed and all(a.element.size == s.type.size for a in roots)
+            if isinstance(pointer.type, Pointer) and not (roots if alike else isinstance(s, ir.Assign)):
+                whole -= roots or whole
+        for e in subexpressions(used(s)):
+            roots = facts.roots(e)
+            if isinstance(e, ir.Offset):
+                sizes = {a.element.size for a in roots}
+                if len(sizes) != 1 or _elements(e.bytes, *sizes) is None:
+                    whole -= roots or whole
+            if isinstance(e, (ir.Cast, ir.Binary)) and not _asks_whether_null(e):  # addresses as numbers
+                for part in operands(e):
+                    if isinstance(part.type, Pointer) and not isinstance(part, ir.Const):
+                        whole -= facts.roots(part) or whole
+        mixed += [facts.roots(e) for e in subexpressions(used(s)) if isinstance(e.type, Pointer)]
+    for _ in mixed:
+        before = len(whole)
+        for roots in mixed:
+            whole -= roots if roots - whole else set[Array]()
+        if len(whole) == before:
+            break
+    return whole
+
+
+def _asks_whether_null(e: ir.Cast | ir.Binary) -> bool:
+    if isinstance(e, ir.Cast):
+        return e.type == BOOL
+    return e.op in (ir.BinaryOp.EQ, ir.BinaryOp.NE) and isinstance(e.right, ir.Const)
+
+
+def _elements(bytes: Expr, size: int) -> Expr | None:
+    """A distance in elements; None where it is not made of whole ones."""
+    if isinstance(bytes, ir.Const):
+        return evolve(bytes, value=int(bytes.value) // size) if bytes.value % size == 0 else None
+    if not isinstance(bytes, ir.Binary):
+        return None
+    if bytes.op in (ir.BinaryOp.ADD, ir.BinaryOp.SUB):
+        left, right = _elements(bytes.left, size), _elements(bytes.right, size)
+        return None if left is None or right is None else evolve(bytes, left=left, right=right)
+    right = _elements(bytes.right, size) if bytes.op is ir.BinaryOp.MUL else None
+    return evolve(bytes, right=right) if isinstance(right, ir.Const) else None
+
+
+def _stored(s: ir.Store | ir.Atomic) -> tuple[Expr, ...]:
+    return (s.value,) if isinstance(s, ir.Store) else s.operands
+
+
+def _is_data(e: Expr, facts: Slice, s: ir.Store | ir.Atomic) -> bool:
+    modelled = any(a.id in facts.modelled for a in facts.roots(s.pointer))
+    return not modelled and isinstance(e.type, (Float, Opaque)) and not isinstance(e, ir.Const)
+
+
+@define(eq=False)
+class _Writer:
+    """Nodes as text, each behind its parts, once; what has a number by the order in which it comes."""
+
+    facts: Slice
+    needed: set[int]
+    whole: set[Array]
+    digest: Any = field(factory=hashlib.sha256)
+    _numbers: dict[tuple[str, int], str] = field(factory=dict[tuple[str, int], str])
+    _nodes: dict[int, tuple[object, str]] = field(factory=dict[int, tuple[object, str]])  # which keeps them
+    _texts: dict[str, str] = field(factory=dict[str, str])
+
+    def text(self, node: object) -> str:
+        if isinstance(node, (Float, Opaque)):
+            return f"{type(node).__name__}{node.size}{is_word(node)}"
+        if isinstance(node, Site):
+            return self.text(node.range)
+        if isinstance(node, Mapping):
+            return self._once(sorted(f"{key}={self.text(value)}" for key, value in _items(node)))
+        if isinstance(node, (tuple, list)):
+            return self._once(self.text(part) for part in _parts(node) if not self._is_dropped(part))
+        if isinstance(node, (Enum, Pointer)):
+            return type(node).__name__ if isinstance(node, Pointer) else node.name
+        if not attrs.has(type(node)):
+            return repr(node)
+        known = self._nodes.get(id(node))
+        if known is None:
+            known = self._nodes[id(node)] = (node, self._node(node))
+        return known[1]
+
+    def _node(self, node: Any) -> str:
+        values = {a.name: getattr(node, a.name) for a in attrs.fields(type(node))}
+        for name in ("label", "continue_label", "id"):
+            if isinstance(values.get(name), int):
+                kind = name.removeprefix("continue_") if "label" in name else type(node).__name__
+                values[name] = self._number(kind, values[name])
+        if isinstance(node, (ir.Load, ir.Atomic)) and node.var is not None and node.var.id not in self.needed:
+            values["var"] = None
+        if isinstance(node, ir.Unknown):
+            values["reason"] = ""
+        if isinstance(node, Array) and isinstance(node.element, (Float, Opaque)):
+            values["element"] = node.element.size
+            values |= dict.fromkeys(("element", "size", "offset"), _DATA) if node in self.whole else {}
+        if isinstance(node, (ir.Load, ir.Store)) and self._is_element(node):
+            values["type"] = _DATA if self._roots(node.pointer) <= self.whole else node.type.size
+        if isinstance(node, ir.Offset) and self._roots(node) and self._roots(node) <= self.whole:
+            values["bytes"] = _elements(node.bytes, next(iter(self._roots(node))).element.size)
+        if isinstance(node, ir.Store) and _is_data(node.value, self.facts, node):
+            values["value"] = _DATA
+        if isinstance(node, ir.Atomic):
+            values["operands"] = tuple(_DATA if _is_data(e, self.facts, node) else e for e in node.operands)
+        return self._once((type(node).__name__, *(self.text(value) for value in values.values())))
+
+    def _is_dropped(self, s: object) -> bool:
+        """It computes data only."""
+        if isinstance(s, ir.Assign):
+            return s.var.id not in self.needed
+        if isinstance(s, ir.Block) and s.lock is None:
+            return all(map(self._is_dropped, s.body))
+        if isinstance(s, ir.If):
+            return all(map(self._is_dropped, (*s.then, *s.otherwise)))
+        return False
+
+    def _is_element(self, s: ir.Load | ir.Store) -> bool:
+        """Of data, and no more than one element of the array."""
+        arrays = self._roots(s.pointer)
+        whole = bool(arrays) and all(s.type.size <= array.element.size for array in arrays)
+        return whole and isinstance(s.type, (Float, Opaque))
+
+    def _roots(self, pointer: Expr) -> set[Array]:
+        return self.facts.roots(pointer)
+
+    def _number(self, kind: str, number: int) -> str:
+        return self._numbers.setdefault((kind, number), f"{kind}{len(self._numbers)}")
+
+    def _once(self, parts: Iterable[str]) -> str:
+        """A short name of the text, which the digest has."""
+        text = " ".join(parts)
+        known = self._texts.get(text)
+        if known is None:
+            known = self._texts[text] = f"@{len(self._texts)}"
+            self.digest.update(f"{text}\n".encode())
+        return known
+
+
+def _parts(nodes: Any) -> Sequence[object]:
+    return nodes
+
+
+def _items(nodes: Any) -> Iterable[tuple[object, object]]:
+    return nodes.items()

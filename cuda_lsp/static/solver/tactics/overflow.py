@@ -1,0 +1,67 @@
+"""Indices of 32 bits that products of several sizes may overflow: that they do not is taken for granted.
+
+``batch * heads * rows * columns`` overflows for some sizes in every kernel, whose arrays have more elements
+then than an index can tell apart. Sums of products of what is not negative, that is; differences and hashes
+wrap where they are meant to, and a grid that the source tells is as large as it is.
+"""
+
+from __future__ import annotations
+
+from attrs import evolve
+
+from cuda_lsp.static import budgets
+from cuda_lsp.static.solver.query import Query
+from cuda_lsp.static.solver.tactics import digits, rows
+from cuda_lsp.static.solver.tactics.pair import OpenPair, Proved, first_answer
+from cuda_lsp.static.symbolic import terms as t
+from cuda_lsp.static.symbolic.terms import Op, Term
+from cuda_lsp.static.symbolic.wraps import UNTOLD_BLOCKS, is_told
+
+_PROOFS = (digits.differ, digits.differ_in_rows, rows.apart)
+_TAKEN = "32-bit indices do not overflow"
+
+
+def none(pair: OpenPair) -> Proved | None:
+    """The pair with what such indices are where nothing overflows, proved by what reads addresses."""
+    p, query = pair.p, pair.query
+    if pair.launch is None or not any(x.op is Op.WRAP for x in t.subterms(p.overlap)):
+        return None
+    memo: dict[Term, Term] = {}
+
+    def plain(term: Term) -> Term:
+        return t.replace(term, lambda part: _index(part, query), memo)
+
+    first, second = p.offsets
+    within = evolve(
+        p, overlap=plain(p.overlap), guards=plain(p.guards), difference=plain(p.difference),
+        offsets=(plain(first), plain(second)),
+    )  # fmt: skip
+    if within.overlap is p.overlap:
+        return None
+    answer = first_answer(_PROOFS, evolve(pair, p=within))
+    return Proved((_TAKEN, *answer.assumptions)) if isinstance(answer, Proved) else None
+
+
+def _index(part: Term, query: Query) -> Term | None:
+    """What a 32-bit number is before it is cut, if only products of several sizes may be too large for it."""
+    if part.op is not Op.WRAP or part.args[1] != 32:
+        return None
+    index = t.replace(part.args[0], lambda inner: _index(inner, query), {})
+    fixed, products = dict[t.Monomial, int](), False
+    for atoms, factor in t.monomials(index).items():
+        if not 0 <= factor < budgets.HASH_FACTOR or not all(_is_natural(atom, query) for atom in atoms):
+            return None
+        several = sum(_is_size(atom, query) for atom in atoms) > 1
+        products = products or several
+        fixed |= {} if several else {atoms: factor}
+    told = all(is_told(x) or x.hi < UNTOLD_BLOCKS for atoms in fixed for x in atoms if not _is_size(x, query))
+    known = t.from_monomials({m: c for m, c in fixed.items() if not any(_is_size(x, query) for x in m)})
+    return index if products and (known.hi <= part.hi or not told) else None
+
+
+def _is_size(atom: Term, query: Query) -> bool:
+    return atom.op is Op.SYMBOL and atom.args[0] in query.where.free
+
+
+def _is_natural(atom: Term, query: Query) -> bool:
+    return atom.lo >= 0 or _is_size(atom, query)

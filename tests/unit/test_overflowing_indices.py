@@ -1,0 +1,57 @@
+"""Products of several sizes overflow 32 bits for some sizes: told where a proof rests on that they do not."""
+
+from __future__ import annotations
+
+import pytest
+from extract_kernels import lowered
+
+from cuda_lsp.hardware import GpuModel
+from cuda_lsp.model import LaunchConfig, LaunchSource, Verdict
+from cuda_lsp.static.solver.solve import SolverResult, refine_kernel
+
+TOLD = "32-bit indices do not overflow"
+KERNEL = """
+__global__ void k(float* a, int heads, int rows, int columns, unsigned seed) {{
+    int b = blockIdx.y, h = blockIdx.x;
+    for (int r = 0; r < rows; r++)
+        for (int i = threadIdx.x; i < columns; i += blockDim.x) {{ {body} }}
+}}
+"""
+
+
+def decided(body: str) -> SolverResult:
+    launch = LaunchConfig((64, 1, 1), source=LaunchSource.FILE)
+    return refine_kernel(lowered(KERNEL.format(body=body)), [launch], GpuModel("test", (9, 0)))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "int at = ((b * heads + h) * rows + r) * columns + (threadIdx.x + (i - threadIdx.x)); a[at] = 1;",
+        "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at] = 1;",
+    ],
+)
+def test_an_index_of_four_dimensions_is_taken_not_to_overflow(body: str) -> None:
+    result = decided(body)
+    assert result.verdict is Verdict.RACE_FREE, result.reasons
+    assert TOLD in result.assumptions
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns * 2654435761u + i;"
+        " a[at] = 1;",
+        "unsigned at = (blockIdx.y * heads + blockIdx.x - seed) * rows * columns + r * columns + i;"
+        " a[at / 2] = 1;",
+        "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at % seed] = 1;",
+        "unsigned at = ((blockIdx.y * heads + blockIdx.x) * rows + r) * columns + i; a[at] = a[at + 1];",
+    ],
+)
+def test_what_wraps_as_it_is_meant_to_is_not_proved(body: str) -> None:
+    result = decided(body)
+    assert result.verdict is not Verdict.RACE_FREE
+
+
+def test_where_nothing_can_overflow_nothing_is_told() -> None:
+    assert TOLD not in decided("if (b == 0 && h == 0 && r == 0) a[i] = 1;").assumptions
