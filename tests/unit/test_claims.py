@@ -140,3 +140,20 @@ void f(float* o, const float* i, int n) { k<<<4, n>>>(o, i, n); }
     assert kernel.verdict is Verdict.RACE_FREE
     assert not [f for f in kernel.findings if f.status is not Status.PROVED]
     assert {launch.threads for launch in kernel.launches} == {256}
+
+
+@pytest.mark.parametrize(
+    ("header", "launch", "status"),
+    [
+        ("template <int N>", "", Status.POSSIBLE),
+        ("template <class T>", "", Status.CONDITIONAL),
+        ("template <int N>", "void f(int* o) { k<16><<<1, 256>>>(o); }", Status.PROVED),
+    ],
+)
+def test_numbers_of_a_template_and_a_launch_that_nobody_tells_are_too_little(
+    header: str, launch: str, status: Status
+) -> None:
+    found = one_race(
+        f"{header} __global__ void k(int* out) {{ if (blockIdx.x == 0) {{ {NEIGHBOUR} }} }} {launch}"
+    )
+    assert found.status is status

@@ -4,6 +4,7 @@ Who assumes a launch, or guesses template arguments, has no program of which any
 every plausible launch shows (``second_opinion``) is conditional: it needs that the kernel is used like that.
 A block whose threads leave shared arrays, or read what none has written there, is not what the author had in
 mind, and neither are sizes with which they do, nor larger blocks than indices count on: all that is possible.
+So is what guessed numbers of a template show under a launch that nobody told either.
 """
 
 from __future__ import annotations
@@ -31,9 +32,16 @@ def claimed(
     by_sizes = Needs.SIZES if launch.source is LaunchSource.SIZES else None
     needs = Needs.LAUNCH if launch.assumed else Needs.TEMPLATE if kernel.instantiated_by else by_sizes
     told = (told_as_such(kernel, launch, gpu, finding) for finding in findings)
-    if needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block:
+    larger = needs is Needs.SIZES and blocks.capped(launch.block, block_strides(kernel)) != launch.block
+    if larger or (launch.assumed and _has_guessed_numbers(kernel)):
         return tuple(_doubted_by_launch(finding) for finding in told)
     return tuple(_claim(finding, needs) for finding in told)
+
+
+def _has_guessed_numbers(kernel: Kernel) -> bool:
+    """Numbers that nobody told are template arguments: extents and strides need not fit together."""
+    written = kernel.name.partition("<")[2].rpartition(">")[0]
+    return bool(kernel.instantiated_by) and any(part.strip().isdigit() for part in written.split(","))
 
 
 def _claim(finding: Diagnosis, needs: Needs | None) -> Diagnosis:
